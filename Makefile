@@ -1,0 +1,35 @@
+# One command to see it, one to test it; each sets up what it needs.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test check conformance bench fuzz clean
+
+demo: $(VENV)/ready
+	$(BIN)/metalloid demo
+
+test: $(VENV)/ready
+	$(BIN)/python -m pytest
+
+check: $(VENV)/ready
+	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff format --check src tests bench
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+conformance: $(VENV)/ready
+	$(BIN)/python -m conformance
+
+bench: $(VENV)/ready
+	$(BIN)/python -m bench
+
+fuzz: $(VENV)/ready
+	$(BIN)/python -m pytest -m fuzz
+
+$(VENV)/ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .conformance build dist

@@ -1,0 +1,1 @@
+"""Run, check and measure Metal compute kernels on any machine."""

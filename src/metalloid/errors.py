@@ -1,0 +1,74 @@
+"""Everything metalloid raises.
+
+    MetalloidError
+    ├── CompileError    the MSL text is wrong; .diagnostics points at the user's lines
+    ├── LaunchError     the launch is wrong: grid, arguments, limits
+    ├── KernelFault     a guarded kernel was stopped; .finding says where
+    └── DeviceError     the machine, the compiler or the cache failed, not the kernel
+
+A message says where, what was expected, what arrived, what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class MetalloidError(Exception):
+    """Base of every error metalloid raises."""
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message about the user's own text."""
+
+    message: str
+    file: str
+    line: int  # 1-based; 0 when the whole file is meant
+    column: int = 0  # 1-based; 0 when the whole line is meant
+    length: int = 1  # how many characters the caret underlines
+    severity: str = "error"  # "error" or "warning"
+    rule: str = ""  # "M601" where a rule page explains the mistake
+    hint: str = ""
+    excerpt: str = ""  # the source line
+
+    def text(self) -> str:
+        """The message as a compiler prints it: place, excerpt, caret, hint."""
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
+        rule = f" {self.rule}" if self.rule else ""
+        lines = [f"{place}: {self.severity}:{rule} {self.message}"]
+        if self.excerpt:
+            lines.append(f"    {self.excerpt.rstrip()}")
+        if self.excerpt and self.column:
+            indent = "".join("\t" if c == "\t" else " " for c in self.excerpt[: self.column - 1])
+            lines.append(f"    {indent}{'^' * max(1, self.length)}")
+        if self.hint:
+            lines.append(f"    hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class CompileError(MetalloidError):
+    """The MSL text does not compile; each diagnostic is in the user's lines."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic], note: str = "") -> None:
+        self.diagnostics = tuple(diagnostics)
+        self.note = note
+        parts = [d.text() for d in self.diagnostics]
+        super().__init__("\n".join([*parts, note] if note else parts))
+
+
+class LaunchError(MetalloidError):
+    """A launch that cannot be carried out; nothing was changed."""
+
+
+class KernelFault(MetalloidError):
+    """A guarded kernel did something it must not and was stopped."""
+
+    def __init__(self, message: str, finding: object = None) -> None:
+        self.finding = finding
+        super().__init__(message)
+
+
+class DeviceError(MetalloidError):
+    """The machine or a tool failed; the kernel may be right."""

@@ -1,0 +1,51 @@
+"""Source: everything that decides what a kernel's text means, and a key made of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+MathMode = Literal["fast", "relaxed", "safe"]
+MATH_MODES: tuple[MathMode, ...] = ("fast", "relaxed", "safe")
+
+Constant = bool | int | float
+
+
+def _empty() -> Mapping[str, str]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Source:
+    """MSL text with the settings it is compiled under."""
+
+    text: str
+    name: str = "kernel.metal"  # what diagnostics call it
+    directory: Path | None = None  # where #include "..." starts looking; None: nowhere
+    include: tuple[Path, ...] = ()
+    defines: Mapping[str, str] = field(default_factory=_empty)
+    math: MathMode = "fast"
+    quoted: Mapping[str, str] = field(default_factory=_empty)  # texts that `#line 1 "name"` refers to
+
+    @classmethod
+    def from_file(cls, path: Path, **settings: object) -> Source:
+        text = path.read_text(encoding="utf-8", errors="replace")
+        return cls(text, name=str(path), directory=path.parent, **settings)  # type: ignore[arg-type]
+
+    def key(self, *more: object) -> str:
+        """A hash of everything here (not of the files it includes) and of `more`."""
+        parts = [
+            self.text,
+            self.name,
+            str(self.directory),
+            [str(p) for p in self.include],
+            sorted(self.defines.items()),
+            self.math,
+            [repr(m) for m in more],
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
