@@ -1,0 +1,67 @@
+// Packed vectors: the same members without the padding. Arithmetic happens on the vec they convert to.
+#pragma once
+#include "vec.h"
+
+namespace metal {
+
+#define __MT_PACKED_BODY(N)                                                              \
+  packed_vec() = default;                                                                \
+  using value_type = T;                                                                  \
+  constexpr T& operator[](size_t i) { return (&x)[i]; }                                  \
+  constexpr const T& operator[](size_t i) const { return (&x)[i]; }                      \
+  template <class U>                                                                     \
+  explicit constexpr operator vec<U, N>() const { return vec<U, N>(vec<T, N>(*this)); }  \
+  friend constexpr vec<T, N> operator-(const packed_vec& a) { return -vec<T, N>(a); }           \
+  friend constexpr vec<T, N> operator~(const packed_vec& a) { return ~vec<T, N>(a); }           \
+  __MT_PACKED_BINARY(N, +) __MT_PACKED_BINARY(N, -) __MT_PACKED_BINARY(N, *)             \
+  __MT_PACKED_BINARY(N, /) __MT_PACKED_BINARY(N, %) __MT_PACKED_BINARY(N, &)             \
+  __MT_PACKED_BINARY(N, |) __MT_PACKED_BINARY(N, ^) __MT_PACKED_BINARY(N, <<)            \
+  __MT_PACKED_BINARY(N, >>)                                                              \
+  __MT_PACKED_COMPARE(N, ==) __MT_PACKED_COMPARE(N, !=) __MT_PACKED_COMPARE(N, <)        \
+  __MT_PACKED_COMPARE(N, <=) __MT_PACKED_COMPARE(N, >) __MT_PACKED_COMPARE(N, >=)        \
+  __MT_SWIZZLES_##N
+
+// packed with packed, scalar or vec; `vec op packed` is vec's own, through its constructor.
+#define __MT_PACKED_BINARY(N, op)                                                                          \
+  friend constexpr vec<T, N> operator op(const packed_vec& a, const packed_vec& b) { return vec<T, N>(a) op vec<T, N>(b); } \
+  friend constexpr vec<T, N> operator op(const packed_vec& a, T b) { return vec<T, N>(a) op vec<T, N>(b); }       \
+  friend constexpr vec<T, N> operator op(T a, const packed_vec& b) { return vec<T, N>(a) op vec<T, N>(b); }       \
+  friend constexpr vec<T, N> operator op(const packed_vec& a, const vec<T, N>& b) { return vec<T, N>(a) op b; }          \
+  friend constexpr vec<T, N> operator op(const vec<T, N>& a, const packed_vec& b) { return a op vec<T, N>(b); }          \
+  constexpr packed_vec& operator op##=(const vec<T, N>& b) { return *this = vec<T, N>(*this) op b; }
+#define __MT_PACKED_COMPARE(N, op)                                          \
+  friend constexpr vec<bool, N> operator op(const packed_vec& a, const packed_vec& b) {   \
+    return vec<T, N>(a) op vec<T, N>(b);                                    \
+  }
+
+template <class T>
+struct packed_vec<T, 2> {
+  T x, y;
+  constexpr packed_vec(T s) : x(s), y(s) {}
+  constexpr packed_vec(T x, T y) : x(x), y(y) {}
+  constexpr packed_vec(const vec<T, 2>& v) : x(v.x), y(v.y) {}
+  template <class U>
+  explicit constexpr packed_vec(const vec<U, 2>& v) : x(T(v.x)), y(T(v.y)) {}
+  __MT_PACKED_BODY(2)
+};
+template <class T>
+struct packed_vec<T, 3> {
+  T x, y, z;
+  constexpr packed_vec(T s) : x(s), y(s), z(s) {}
+  constexpr packed_vec(T x, T y, T z) : x(x), y(y), z(z) {}
+  constexpr packed_vec(const vec<T, 3>& v) : x(v.x), y(v.y), z(v.z) {}
+  template <class U>
+  explicit constexpr packed_vec(const vec<U, 3>& v) : x(T(v.x)), y(T(v.y)), z(T(v.z)) {}
+  __MT_PACKED_BODY(3)
+};
+template <class T>
+struct packed_vec<T, 4> {
+  T x, y, z, w;
+  constexpr packed_vec(T s) : x(s), y(s), z(s), w(s) {}
+  constexpr packed_vec(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}
+  constexpr packed_vec(const vec<T, 4>& v) : x(v.x), y(v.y), z(v.z), w(v.w) {}
+  template <class U>
+  explicit constexpr packed_vec(const vec<U, 4>& v) : x(T(v.x)), y(T(v.y)), z(T(v.z)), w(T(v.w)) {}
+  __MT_PACKED_BODY(4)
+};
+}  // namespace metal
