@@ -1,0 +1,1 @@
+"""The ways people already call kernels, each adapted to metalloid's own."""
