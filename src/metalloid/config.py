@@ -3,17 +3,38 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
-import platformdirs
+from metalloid.errors import DeviceError
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def cache_directory() -> Path:
     """METALLOID_CACHE_DIR: where compiled kernels are kept."""
-    override = os.environ.get("METALLOID_CACHE_DIR")
-    return Path(override) if override else Path(platformdirs.user_cache_dir("metalloid"))
+    override = os.environ.get("METALLOID_CACHE_DIR", "").strip()
+    if not override:
+        import platformdirs  # only here: it costs milliseconds that most imports of metalloid never need
+
+        return Path(platformdirs.user_cache_dir("metalloid", appauthor=False))
+    if "\0" in override or (os.path.lexists(override) and not Path(override).is_dir()):
+        raise DeviceError(
+            f"METALLOID_CACHE_DIR is {override!r}, which is not a directory.\n"
+            "Name a directory (it is created when missing) or unset the variable."
+        )
+    return Path(override).expanduser().absolute()
 
 
 def cache_bytes() -> int:
-    """METALLOID_CACHE_BYTES: how large the cache may grow; 0 turns it off."""
-    return int(os.environ.get("METALLOID_CACHE_BYTES", 1 << 30))
+    """METALLOID_CACHE_BYTES: how large the cache may grow, as 1073741824, 512M or 2G; 0 turns it off."""
+    text = os.environ.get("METALLOID_CACHE_BYTES", "").strip()
+    if not text:
+        return 1 << 30
+    match = re.fullmatch(r"([0-9]+)\s*([KMGT]?)(?:i?B)?", text, re.IGNORECASE)
+    if match is None:
+        raise DeviceError(
+            f"METALLOID_CACHE_BYTES is {text!r}; expected a number of bytes such as 1073741824, 512M or 2G.\n"
+            "0 turns the cache off; unset, the limit is 1G."
+        )
+    return int(match[1]) * _UNITS[match[2].upper()]
