@@ -252,9 +252,9 @@ def default() -> Cache:
 
 def _digest(name: str, data: bytes) -> bytes:
     """A checksum of the content and of the name, so that an entry under another's name is not believed."""
-    state = hashlib.blake2b(name.encode() + b"\0", digest_size=_DIGEST)
+    state = hashlib.sha256(name.encode() + b"\0")
     state.update(data)
-    return state.digest()
+    return state.digest()[:_DIGEST]
 
 
 def _blocks(size: int) -> int:
