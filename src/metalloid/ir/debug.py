@@ -1,0 +1,79 @@
+"""Where in the user's text an instruction comes from.
+
+Metadata stays text in the model; this file reads the few nodes that hold
+places, and follows `inlinedAt` outwards until it is in a file of the user's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+from metalloid.ir.module import Instruction, Module
+
+_FIELD = re.compile(r'(\w+): (![0-9]+|"[^"]*"|-?\w+)')
+_INCLUDE = str(Path(__file__).parents[1] / "frontend" / "include")
+
+
+@dataclass(frozen=True)
+class Location:
+    file: str
+    line: int  # 0 where the compiler made the code up
+    column: int = 0
+    function: str = ""  # the function it was written in
+
+
+@lru_cache(maxsize=65536)
+def _fields(node: str) -> dict[str, str]:
+    return {name: value.strip('"') for name, value in _FIELD.findall(node)}
+
+
+def written_by_user(file: str) -> bool:
+    """True unless the file is one of the Metal headers that come with metalloid."""
+    return not file.startswith(_INCLUDE)
+
+
+def locations(module: Module, instruction: Instruction) -> Iterator[Location]:
+    """The places an instruction comes from: innermost first, then each caller it was inlined into."""
+    node = instruction.debug
+    while node:
+        place = _fields(module.metadata[node])
+        file, function = _scope(module, place.get("scope", ""))
+        yield Location(file, int(place.get("line", 0)), int(place.get("column", 0)), function)
+        node = place.get("inlinedAt", "")
+
+
+def location(
+    module: Module, instruction: Instruction, is_user: Callable[[str], bool] = written_by_user
+) -> Location | None:
+    """The innermost place in a file of the user's; a line that says something where there is one."""
+    fallback = None
+    for place in locations(module, instruction):
+        if is_user(place.file):
+            if place.line:
+                return place
+            fallback = fallback or place
+    return fallback
+
+
+def _scope(module: Module, node: str) -> tuple[str, str]:
+    """The file of a scope, and the name of the function around it."""
+    file = ""
+    while node in module.metadata:
+        text = module.metadata[node]
+        fields = _fields(text)
+        if not file and "file" in fields:
+            file = _file(module, fields["file"])
+        if "DISubprogram(" in text:
+            return file, fields.get("name", "")
+        node = fields.get("scope", "")
+    return file, ""
+
+
+def _file(module: Module, node: str) -> str:
+    fields = _fields(module.metadata[node])
+    name, directory = fields.get("filename", ""), fields.get("directory", "")
+    return str(PurePosixPath(directory) / name) if directory else name
