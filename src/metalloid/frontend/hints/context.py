@@ -1,0 +1,67 @@
+"""What is known about the user's kernel when a diagnostic is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from metalloid.errors import Diagnostic
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A parameter of the kernel."""
+
+    name: str
+    type: str  # as written: "uint", "const device float*"
+    attribute: str = ""  # "thread_position_in_grid", where it is a builtin
+
+
+@dataclass(frozen=True)
+class Context:
+    """The user's texts and names; `form` says how the kernel was given."""
+
+    source: Mapping[str, str] = field(default_factory=dict)  # file -> text
+    names: frozenset[str] = frozenset()  # declared identifiers, for suggestions
+    parameters: tuple[Known, ...] = ()
+    form: Literal["metal", "mlx"] = "metal"
+
+    def lines(self, file: str) -> list[str]:
+        return self.source.get(file, "").split("\n")
+
+    def line(self, file: str, number: int) -> str:
+        lines = self.lines(file)
+        return lines[number - 1] if 0 < number <= len(lines) else ""
+
+    def word_at(self, diagnostic: Diagnostic) -> str:
+        """The identifier that the diagnostic points at."""
+        match = _NAME.match(self.line(diagnostic.file, diagnostic.line), max(0, diagnostic.column - 1))
+        return match.group() if match else ""
+
+    def word_before(self, diagnostic: Diagnostic) -> str:
+        """The identifier that ends where the diagnostic points."""
+        match = re.search(
+            r"([A-Za-z_]\w*)\s*$", self.line(diagnostic.file, diagnostic.line)[: diagnostic.column - 1]
+        )
+        return match.group(1) if match else ""
+
+    def parameter(self, name: str) -> Known | None:
+        return next((p for p in self.parameters if p.name == name), None)
+
+    @cached_property
+    def candidates(self) -> frozenset[str]:
+        """Names worth suggesting: what is declared, or, where nobody said, what the texts contain."""
+        if self.names:
+            return self.names | {p.name for p in self.parameters}
+        words = (word for text in self.source.values() for word in _NAME.findall(text))
+        return frozenset(w for w in words if not w.startswith("__")) | {p.name for p in self.parameters}
+
+
+# Gives the better diagnostic, or None where it is not the mistake it looked like.
+Recogniser = Callable[[re.Match[str], Diagnostic, Context, Sequence[Diagnostic]], Diagnostic | None]
+Table = tuple[tuple[re.Pattern[str], Recogniser], ...]

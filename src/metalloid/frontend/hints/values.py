@@ -1,0 +1,265 @@
+"""M604, `.x` on a number; M620, a vector where a number is due; M605, types that do not meet; M615, M618."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from metalloid.errors import Diagnostic
+from metalloid.frontend.hints.context import Context, Table
+from metalloid.frontend.hints.syntax import commas_in_for
+
+_SCALAR = re.compile(r"(?:u?(?:char|short|int|long)|float|half|bfloat|bool|unsigned|size_t|u?int\d+_t)")
+_QUALIFIED = r"(?:const |device |constant |thread |threadgroup )*"
+_VECTOR = re.compile(_QUALIFIED + r"(u?(?:char|short|int|long)|float|half|bfloat|bool)([234])")
+_SPACE = re.compile(r"\b(device|threadgroup|constant)\b")
+# Builtins that can be declared uint, uint2 or uint3.
+_GROWS = re.compile(
+    r"thread_position_in_\w+|threadgroup_position_in_grid|threads_per_(?:grid|threadgroup)|threadgroups_per_grid|dispatch_threads_per_threadgroup|grid_(?:origin|size)"
+)
+
+
+def member_of_scalar(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    type_ = match[1]
+    line = context.line(diagnostic.file, diagnostic.line)
+    base = context.word_before(diagnostic)
+    member = re.match(r"(?:\.|->)\s*(\w+)", line[diagnostic.column - 1 :])
+    suffix = member.group().replace(" ", "") if member else ".x"
+    name = base or "this"
+    if type_.rstrip().endswith("*"):
+        if match[0].startswith("member reference type"):
+            return None
+        return replace(
+            diagnostic,
+            message=f"'{name}' is a pointer (`{type_}`); `{suffix}` needs one element of it",
+            hint=f"write `{name}[i]{suffix}`",
+        )
+    bare = re.sub(r"\b(const|device|constant|thread|threadgroup|volatile)\b ?", "", type_).strip()
+    if not _SCALAR.fullmatch(bare):
+        return None
+    known = context.parameter(base)
+    attribute = known.attribute if known else base
+    start = diagnostic.column - len(base) if base else diagnostic.column
+    text = context.source.get(diagnostic.file, "")
+    used = re.findall(rf"\b{re.escape(base)}\s*\.\s*([xyzw]+)", text) if base else []
+    size = max((" xyzw".find(c) for c in "".join(used) + suffix[1:]), default=1)
+    vector = f"{bare}{max(2, size)}"
+    if attribute and _GROWS.fullmatch(attribute) and size < 4:
+        declared = f"`{vector} {base} [[{attribute}]]`"
+        hint = f"declare it {declared}" + (f", or drop `{suffix}`" if size == 1 else "")
+    elif known and known.attribute:
+        hint = f"[[{known.attribute}]] is always one number: drop `{suffix}`"
+    else:
+        hint = f"drop `{suffix}`, or declare '{name}' as a vector such as `{vector}`"
+    return replace(
+        diagnostic,
+        rule="M604",
+        column=start,
+        length=len(base + suffix),
+        message=f"'{name}' is a single {bare}: it has no {suffix}",
+        hint=hint,
+    )
+
+
+def conversion(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    """Two types that do not meet: vector and number, pointers of two spaces, half and bfloat."""
+    source, target = match["source"], match["target"]
+    vector = _VECTOR.fullmatch(source)
+    if vector and re.search(_SCALAR, target) and not _VECTOR.fullmatch(target) and "*" not in target:
+        word = whole_value(diagnostic, context)
+        what = f"'{word}'" if word else "this value"
+        return replace(
+            diagnostic,
+            rule="M620",
+            message=f"{what} is a `{vector[1]}{vector[2]}`, and one number (`{target}`) is expected",
+            hint=f"choose a component, as in `{word}.x`" if word else "choose a component: `.x`",
+        )
+    if "*" in source and "*" in target:
+        return pointers(source, target, diagnostic)
+    if "*" in source:
+        message = f"`{source}` is a pointer, and `{target}` is expected"
+        return replace(
+            diagnostic, rule="M605", message=message, hint="index it, as in `p[i]`, or read it, as in `*p`"
+        )
+    both = source + " " + target
+    if re.search(r"\b(half|bfloat)\d?\b", both) or _VECTOR.search(both):
+        return replace(
+            diagnostic,
+            rule="M605",
+            message=f"`{source}` does not become `{target}` by itself",
+            hint=f"convert it: `{bare_type(target)}(...)`"
+            + (" (through float between half and bfloat)" if "half" in both and "bfloat" in both else ""),
+        )
+    return None
+
+
+def pointers(source: str, target: str, diagnostic: Diagnostic) -> Diagnostic | None:
+    from_space = (_SPACE.findall(source) or ["thread"])[0]
+    to_space = (_SPACE.findall(target) or ["thread"])[0]
+    if from_space != to_space:
+        return replace(
+            diagnostic,
+            rule="M615",
+            message=f"a pointer to {from_space} memory cannot become `{target}` ({to_space} memory)",
+            hint=f"declare the pointer `{from_space}`, or copy the data",
+        )
+    if "const" in source and "const" not in target:
+        return replace(
+            diagnostic,
+            rule="M618",
+            message=f"`{source}` is read-only and cannot become `{target}`",
+            hint="declare the pointer const, or the buffer without const where it is meant to be written",
+        )
+    return None
+
+
+def read_only(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    line = context.line(diagnostic.file, diagnostic.line)[: max(0, diagnostic.column - 1)]
+    name = (match.groupdict().get("name") or "").strip()
+    if not name:
+        found = re.search(r"([A-Za-z_]\w*)\s*(?:\[[^=;]*\]|\.\w+)*\s*[-+*/%&|^<>]*$", line)
+        name = found.group(1) if found else "this"
+    if context.form == "mlx" and context.parameter(name):
+        hint = "inputs of metal_kernel are const: write to one of output_names"
+    elif context.parameter(name):
+        hint = f"declare '{name}' as `device T*` without const, or write to another buffer"
+    else:
+        hint = f"drop the const of '{name}', or assign to another variable"
+    return replace(diagnostic, rule="M618", message=f"'{name}' is read-only and cannot be written", hint=hint)
+
+
+def no_match(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    """A call that fits no overload: the note says why."""
+    name = match["name"]
+    here = replace(diagnostic, length=len(name) if context.word_at(diagnostic) == name else diagnostic.length)
+    for note in notes:
+        conflict = re.search(
+            r"deduced conflicting types for parameter '\w+' \('(.*?)' vs\. '(.*?)'\)", note.message
+        )
+        if conflict:
+            first, second = conflict.groups()
+            return replace(
+                here,
+                rule="M605",
+                message=f"'{name}' is called with `{first}` and `{second}`: both must have the same type",
+                hint=f"convert one of them: `{bare_type(first)}(...)`",
+            )
+    counts = {
+        m[1] for n in notes if (m := re.search(r"requires (?:at least |at most )?(\d+) argument", n.message))
+    }
+    given = next(
+        (m[1] for n in notes if (m := re.search(r"but (\d+) (?:was|were) provided", n.message))), None
+    )
+    if counts and given and len(counts) == 1:
+        return replace(here, message=f"'{name}' takes {counts.pop()} argument(s); {given} given")
+    for note in notes:
+        if reason := re.search(
+            r"no known conversion from '(.*?)' to '(.*?)' for (\w+) argument", note.message
+        ):
+            message = (
+                f"'{name}' does not take `{reason[1]}` as its {reason[3]} argument; expected `{reason[2]}`"
+            )
+            return replace(
+                here, rule="M605", message=message, hint=f"convert it: `{bare_type(reason[2])}(...)`"
+            )
+    if diagnostic.message.startswith("call to") and "ambiguous" in diagnostic.message:
+        return replace(
+            here,
+            rule="M605",
+            message=f"'{name}' fits several overloads: its arguments have different types",
+            hint="give all arguments one type, as in `max(x, half(1.0))`, `min(n, uint(4))`",
+        )
+    return None
+
+
+def redefinition(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    line = context.line(diagnostic.file, diagnostic.line)
+    if re.search(r"\bfor\s*\([^;)]*,[^;)]*,[^;)]*\)", line):
+        return commas_in_for(diagnostic)
+    first = next((note for note in notes if "previous" in note.message), None)
+    where = f" on line {first.line}" if first else " above"
+    what = "the kernel's parameter of that name" if context.parameter(match["name"]) else f"the one{where}"
+    message = f"'{match['name']}' is declared a second time; it is declared already{where}"
+    return replace(diagnostic, message=message, hint=f"rename it, or use {what}")
+
+
+def operands(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    left, right = match[1], match[2]
+    message = f"no operator here takes `{left}` and `{right}`"
+    if "*" in left or "*" in right:
+        which = left if "*" in left else right
+        return replace(diagnostic, message=message, hint=f"`{which}` is a pointer: index it, as in `p[i]`")
+    return replace(
+        diagnostic, rule="M605", message=message, hint=f"convert one side: `{bare_type(left)}(...)`"
+    )
+
+
+def vector_index(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    """`x[gid]` where gid is a uint3."""
+    inside = re.search(
+        r"\[\s*([A-Za-z_]\w*)\s*\]",
+        context.line(diagnostic.file, diagnostic.line)[max(0, diagnostic.column - 2) :],
+    )
+    name = inside[1] if inside else ""
+    if not name:
+        return replace(
+            diagnostic,
+            rule="M620",
+            message="an index must be one integer",
+            hint="convert or choose a component: `.x`",
+        )
+    return replace(
+        diagnostic,
+        rule="M620",
+        message=f"'{name}' cannot be an index: an index is one integer",
+        hint=f"choose a component, as in `[{name}.x]`, or convert it: `[uint({name})]`",
+    )
+
+
+def whole_value(diagnostic: Diagnostic, context: Context) -> str:
+    """The value of `T name = value;` where it is a plain name; clang may point at `name`."""
+    rest = context.line(diagnostic.file, diagnostic.line)[max(0, diagnostic.column - 1) :]
+    found = re.match(r"(?:\w+\s*=\s*)?([A-Za-z_]\w*)\s*[;,)]", rest)
+    return found[1] if found else ""
+
+
+def bare_type(type_: str) -> str:
+    return (
+        re.sub(r"\b(?:const|device|constant|threadgroup|thread|volatile)\b ?|[&*]|\s+$", "", type_).strip()
+        or "T"
+    )
+
+
+_S, _T = r"'(?P<source>[^']+)'", r"'(?P<target>[^']+)'"
+TABLE: Table = (
+    (re.compile(r"member reference base type '([^']+)' is not a structure or union"), member_of_scalar),
+    (re.compile(r"member reference type '([^']+)' is not a pointer"), member_of_scalar),
+    (re.compile(rf"no viable conversion from (?:returned value of type )?{_S} to [a-z ]*{_T}"), conversion),
+    (re.compile(rf"cannot convert {_S} to {_T}"), conversion),
+    (re.compile(rf"assigning to {_T} from incompatible type {_S}"), conversion),
+    (re.compile(rf"cannot initialize [^']*{_T} with an? [lrx]+value of type {_S}"), conversion),
+    (re.compile(r"cannot assign to [^']*'(?P<name>\w+)'.*(?:const|constant)"), read_only),
+    (re.compile(r"read-only variable is not assignable|cannot assign to return value because"), read_only),
+    (re.compile(r"no matching (?:member )?function for call to '(?P<name>[^']+)'"), no_match),
+    (re.compile(r"call to (?:member function )?'(?P<name>[^']+)' is ambiguous"), no_match),
+    (re.compile(r"no viable overloaded '(?P<name>[^']+)'"), no_match),
+    (re.compile(r"no matching constructor for initialization of '(?P<name>[^']+)'"), no_match),
+    (re.compile(r"redefinition of '(?P<name>[^']+)'"), redefinition),
+    (re.compile(r"invalid operands to binary expression \('([^']+)' and '([^']+)'\)"), operands),
+    (re.compile(r"array subscript is not an integer|no viable overloaded operator\[\]"), vector_index),
+)  # fmt: skip
