@@ -1,0 +1,55 @@
+"""The page of each rule: what it means, why it happens, an example, the fix."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib import resources
+
+from metalloid.errors import MetalloidError
+
+_NUMBER = re.compile(r"M[1-9][0-9]{2}")
+
+
+@dataclass(frozen=True)
+class Page:
+    number: str  # "M603"
+    title: str
+    text: str  # Markdown
+
+    @property
+    def wrong(self) -> str:
+        """The example that breaks the rule."""
+        return self._example("wrong")
+
+    @property
+    def right(self) -> str:
+        """The same kernel, put right."""
+        return self._example("right")
+
+    def _example(self, mark: str) -> str:
+        found = re.search(rf"^```metal {mark}\n(.*?)^```$", self.text, re.MULTILINE | re.DOTALL)
+        return found[1] if found else ""
+
+
+def rule(number: str) -> Page:
+    """The page of one rule; `number` may be written m603 or 603 as well."""
+    wanted = number.strip().upper()
+    wanted = wanted if wanted.startswith("M") else "M" + wanted
+    file = resources.files(__name__) / f"{wanted}.md"
+    if not _NUMBER.fullmatch(wanted) or not file.is_file():
+        known = ", ".join(_numbers())
+        raise MetalloidError(f"there is no rule {number!r}; the rules are {known}")
+    text = file.read_text(encoding="utf-8")
+    title = text.split("\n", 1)[0].removeprefix(f"# {wanted}: ")
+    return Page(wanted, title, text)
+
+
+def all_rules() -> tuple[Page, ...]:
+    """Every page, by number."""
+    return tuple(rule(number) for number in _numbers())
+
+
+def _numbers() -> list[str]:
+    names = (entry.name.removesuffix(".md") for entry in resources.files(__name__).iterdir())
+    return sorted(name for name in names if _NUMBER.fullmatch(name))
