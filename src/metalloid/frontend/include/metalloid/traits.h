@@ -44,6 +44,8 @@ template <class T>
 struct type_identity {
   using type = T;
 };
+template <class T>
+using type_identity_t = typename type_identity<T>::type;
 
 // Qualifiers: `T device` and the other spaces count as qualifiers of T and are removed with const.
 template <class T>

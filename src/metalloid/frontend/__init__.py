@@ -1,0 +1,11 @@
+"""MSL text in, scalar LLVM IR and a signature out.
+
+`find_kernels` names what a source offers; `compile_kernel` compiles one of them. Each kernel becomes a
+module with one function, `@__mt_entry`; docs/design/frontend.md tells the way there.
+"""
+
+from __future__ import annotations
+
+from metalloid.frontend.translate import Kernel, compile_kernel, find_kernels, rewritten_text
+
+__all__ = ["Kernel", "compile_kernel", "find_kernels", "rewritten_text"]

@@ -1,0 +1,122 @@
+"""Run the clang inside the `ziglang` wheel.
+
+Device mode of SYCL on the amdgcn triple: address-space overloads, copies of classes out of device
+memory, lambdas and half all work there, and its -O2 pipeline resolves every pointer to one address
+space. Plain C++ and OpenCL C++ each fail on several of these.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from metalloid.errors import DeviceError
+from metalloid.source import MathMode
+
+INCLUDE = Path(__file__).parent / "include"
+TIMEOUT = 60.0  # seconds; the largest real kernel takes 2
+MEMORY = 8 << 30  # bytes of address space, so that a template bomb cannot take the machine down
+
+_LANGUAGE = (
+    *("-x", "c++", "-std=c++17", "-fsycl-is-device"),
+    *("-triple", "amdgcn-amd-amdhsa"),
+    *("-aux-triple", "x86_64-unknown-linux-gnu"),  # without it __bf16 crashes clang
+    *("-nostdsysteminc", "-nobuiltininc"),
+    *("-fdeclspec", "-fgnuc-version=4.2.1", "-fno-threadsafe-statics", "-fconvergent-functions"),
+    "-fexperimental-strict-floating-point",  # lets the math header switch fast math off around itself
+    *("-ffp-contract=on", "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none"),
+    *("-ftemplate-depth=512", "-fconstexpr-steps=1000000", "-fbracket-depth", "256"),
+    *("-w", "-Wno-c++11-narrowing", "-ferror-limit", "20", "-fmessage-length=0"),
+    *("-fno-caret-diagnostics", "-fdiagnostics-print-source-range-info"),
+)
+
+PREPROCESS = (
+    *("-E", "-dD", "-undef", "-x", "c++", "-std=c++17", "-triple", "amdgcn-amd-amdhsa"),
+    *("-nostdsysteminc", "-nobuiltininc", "-fgnuc-version=4.2.1"),
+    *("-w", "-Werror=c23-extensions"),  # refuses #embed
+    *("-fmessage-length=0", "-fno-caret-diagnostics", "-fdiagnostics-print-source-range-info"),
+)
+
+_NO_SPECIAL = ("-fno-signed-zeros", "-mreassociate", "-freciprocal-math", "-fapprox-func", "-ffp-contract=fast")
+MATH: dict[MathMode, tuple[str, ...]] = {
+    "safe": (),
+    "relaxed": _NO_SPECIAL,
+    "fast": ("-menable-no-infs", "-menable-no-nans", *_NO_SPECIAL),
+}
+_MATH_NUMBER: dict[MathMode, int] = {"safe": 0, "relaxed": 1, "fast": 2}
+
+OPTIMISE = (
+    *("-O2", "-funroll-loops", "-emit-llvm"),
+    *("-mllvm", "-disable-promote-alloca-to-vector", "-mllvm", "-disable-promote-alloca-to-lds"),
+    *("-debug-info-kind=standalone", "-dwarf-version=4"),
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    output: str
+    messages: str
+    failed: bool
+
+
+@cache
+def executable() -> Path:
+    spec = find_spec("ziglang")
+    if spec is None or not spec.submodule_search_locations:
+        raise DeviceError("the compiler is missing: install the package 'ziglang' (pip install ziglang)")
+    suffix = ".exe" if sys.platform == "win32" else ""
+    return Path(spec.submodule_search_locations[0]) / f"zig{suffix}"
+
+
+def language(math: MathMode, all_swizzles: bool) -> tuple[str, ...]:
+    """The flags that a precompiled header and its users must share."""
+    return (
+        *_LANGUAGE,
+        "-cl-single-precision-constant",
+        *MATH[math],
+        f"-D__METALLOID_MATH__={_MATH_NUMBER[math]}",
+        f"-D__METALLOID_ALL_SWIZZLES__={int(all_swizzles)}",
+    )
+
+
+def run(arguments: Sequence[str], text: str) -> Result:
+    """clang -cc1 with `text` on its standard input. A crash or a time-out is a failed result."""
+    command = [str(executable()), "clang", "-cc1", *arguments]
+    environment = {"PATH": os.environ.get("PATH", ""), "HOME": os.environ.get("HOME", "/")}
+    try:
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+        ) as process:
+            _limit_memory(process.pid)
+            try:
+                output, messages = process.communicate(text.encode("utf-8", "replace"), timeout=TIMEOUT)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+                return Result("", f"error: the compiler gave up after {TIMEOUT:.0f} seconds", True)
+    except OSError as problem:
+        raise DeviceError(f"the compiler could not be started: {problem}") from problem
+    words = messages.decode("utf-8", "replace")
+    if process.returncode not in (0, 1):  # a crash prints its own stack, which helps nobody
+        first = next((line for line in words.splitlines() if "error:" in line), "")
+        words = first or "error: the compiler crashed on this source"
+    return Result(output.decode("utf-8", "replace"), words, process.returncode != 0)
+
+
+def _limit_memory(pid: int) -> None:
+    if sys.platform == "linux":
+        import resource
+
+        with contextlib.suppress(OSError, ValueError):
+            resource.prlimit(pid, resource.RLIMIT_AS, (MEMORY, MEMORY))

@@ -1,0 +1,104 @@
+"""What the scanner finds in a source: kernels, their parameters, instantiations, function constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Span:
+    """A half-open range of token indices."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One parameter of a kernel as written."""
+
+    name: str
+    span: Span
+    attributes: Mapping[str, str]  # {"buffer": "0", "function_constant": "use_bias"}
+    words: tuple[str, ...]  # its tokens without attributes
+    name_index: int  # token index of the name, or of the first token when it has none
+
+    @property
+    def indirect(self) -> bool:
+        """A pointer, reference or array, so bound to memory."""
+        return any(word in ("*", "&", "[") for word in self.words)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel function, template or not."""
+
+    name: str
+    scope: tuple[str, ...]  # enclosing namespaces
+    span: Span  # from `template` or the first specifier to the closing brace or `;`
+    body: Span | None  # between the braces; None for a declaration
+    arguments: tuple[Argument, ...]
+    attributes: Mapping[str, str]
+    returns: tuple[str, ...]  # words in front of the name
+    template: bool
+    name_index: int
+
+    @property
+    def qualified(self) -> str:
+        return "::".join((*self.scope, self.name))
+
+
+@dataclass(frozen=True)
+class Instantiation:
+    """`template [[host_name("x")]] kernel void f<float>(...);`"""
+
+    host_name: str
+    name: str  # the template's
+    expression: str  # qualified, with its template arguments
+    span: Span
+
+
+@dataclass(frozen=True)
+class FunctionConstant:
+    name: str
+    type: str
+    index: str  # as written
+    span: Span  # up to and with the `;`
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A kernel that can be asked for by name."""
+
+    name: str
+    expression: str  # C++ that names the function
+    kernel: Kernel
+
+
+@dataclass(frozen=True)
+class Declarations:
+    kernels: tuple[Kernel, ...] = ()
+    instantiations: tuple[Instantiation, ...] = ()
+    constants: tuple[FunctionConstant, ...] = ()
+    functions: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)  # every named namespace-level item
+    statics: tuple[int, ...] = ()  # tokens in front of which `static` is due: threadgroup variables
+    drops: tuple[Span, ...] = ()  # method qualifiers and repeated methods
+    stages: tuple[Span, ...] = ()  # vertex, fragment and other functions metalloid does not compile
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Everything that can be asked for, in the order of the source."""
+        by_name: dict[str, Kernel] = {}
+        found: list[tuple[int, Entry]] = []
+        for kernel in self.kernels:
+            if kernel.body is None and kernel.name in by_name:
+                continue
+            by_name[kernel.name] = kernel
+            if not kernel.template:
+                name = kernel.attributes.get("host_name", kernel.name)
+                found.append((kernel.span.first, Entry(name, kernel.qualified, kernel)))
+        for one in self.instantiations:
+            base = by_name.get(one.name)
+            if base is not None:
+                found.append((one.span.first, Entry(one.host_name, one.expression, base)))
+        return tuple(entry for _, entry in sorted(found, key=lambda pair: pair[0]))

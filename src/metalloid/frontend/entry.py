@@ -1,0 +1,131 @@
+"""Write the entry: a function without parameters that feeds the kernel from intrinsics.
+
+`uint3` and small structs would be mangled by any calling convention; intrinsics are not. The entry
+also emits a variable whose type spells out the kernel's parameters, for `reflect` to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from metalloid.errors import CompileError, Diagnostic
+from metalloid.frontend.declarations import Argument, Entry
+from metalloid.frontend.rewrite import Unit
+
+MAX_BUFFERS = 31
+
+# Builtin attribute -> the name of its descriptor in entry.h.
+BUILTINS = {
+    name: name
+    for name in """thread_position_in_grid thread_position_in_threadgroup threadgroup_position_in_grid threads_per_grid
+    threads_per_threadgroup dispatch_threads_per_threadgroup threadgroups_per_grid grid_origin grid_size
+    thread_index_in_threadgroup thread_index_in_simdgroup simdgroup_index_in_threadgroup simdgroups_per_threadgroup
+    dispatch_simdgroups_per_threadgroup threads_per_simdgroup thread_index_in_quadgroup
+    quadgroup_index_in_threadgroup quadgroups_per_threadgroup dispatch_quadgroups_per_threadgroup""".split()
+} | {"thread_execution_width": "threads_per_simdgroup", "dispatch_threadgroups_per_grid": "threadgroups_per_grid"}
+
+
+@dataclass(frozen=True)
+class Binding:
+    """How one parameter is fed."""
+
+    argument: Argument
+    kind: str  # buffer, threadgroup or builtin
+    index: str  # C++ that is its index; "" for a builtin
+    builtin: str = ""
+
+    def descriptor(self) -> str:
+        if self.kind == "builtin":
+            return f"__mt::{BUILTINS[self.builtin]}"
+        condition = self.argument.attributes.get("function_constant")
+        present = f", bool({condition})" if condition else ""
+        return f"__mt::{'buffer' if self.kind == 'buffer' else 'local'}<({self.index}){present}>"
+
+
+def bindings(unit: Unit, entry: Entry) -> tuple[Binding, ...]:
+    """Indices as written; those that are not, in order through the free ones."""
+    taken = set(_written(unit, entry, "buffer"))
+    local_taken = set(_written(unit, entry, "threadgroup"))
+    found: list[Binding] = []
+    for argument in entry.kernel.arguments:
+        builtin = next((a for a in argument.attributes if a in BUILTINS), None)
+        if builtin:
+            found.append(Binding(argument, "builtin", "", builtin))
+        elif not argument.indirect:
+            _refuse_plain(unit, entry, argument)
+        else:
+            kind = "threadgroup" if "threadgroup" in argument.words else "buffer"
+            used = local_taken if kind == "threadgroup" else taken
+            index = argument.attributes.get(kind)
+            if index is None:
+                free = next(i for i in range(len(used) + 1) if i not in used)
+                used.add(free)
+                index = str(free)
+            found.append(Binding(argument, kind, index))
+    if sum(b.kind == "buffer" for b in found) > MAX_BUFFERS:
+        count = sum(b.kind == "buffer" for b in found)
+        _refuse(unit, entry.kernel.name_index, f"'{entry.name}' has {count} buffers; Metal allows {MAX_BUFFERS}", "M609",
+                "gather small arguments into one struct")
+    return tuple(found)
+
+
+def entry_text(entry: Entry, bound: tuple[Binding, ...]) -> str:
+    descriptors = ", ".join(b.descriptor() for b in bound)
+    launch = f"__mt::launch<{descriptors}>"
+    return (
+        f'\n# 1 "<metalloid>"\n#pragma clang attribute pop\n'
+        f'extern "C" [[clang::sycl_external]] void __mt_entry() {{\n'
+        f"  static __attribute__((used)) decltype({launch}::describe(&{entry.expression})) __mt_signature;\n"
+        f"  {launch}::run(&{entry.expression});\n}}\n"
+    )
+
+
+def _written(unit: Unit, entry: Entry, kind: str) -> Iterator[int]:
+    """Indices written with [[buffer(n)]]; refuses repeated and impossible ones."""
+    seen: dict[int, str] = {}
+    for argument in entry.kernel.arguments:
+        text = argument.attributes.get(kind)
+        if text is None:
+            continue
+        index = _number(text)
+        if index is None:
+            continue  # an enumerator or constant: clang knows its value, reflect checks it
+        if not 0 <= index < MAX_BUFFERS:
+            _refuse(unit, argument.name_index,
+                    f"[[{kind}({index})]] of '{argument.name}' is out of range: Metal has indices 0 to {MAX_BUFFERS - 1}",
+                    "M608", "use a smaller index, or gather arguments into one struct")
+        elif index in seen and "function_constant" not in argument.attributes:
+            _refuse(unit, argument.name_index,
+                    f"[[{kind}({index})]] is taken twice, by '{seen[index]}' and by '{argument.name}'", "M608",
+                    "give each its own index")
+        else:
+            seen[index] = argument.name
+            yield index
+
+
+def _number(text: str) -> int | None:
+    try:
+        return int(text.strip("() ").rstrip("uUlL"), 0)
+    except ValueError:
+        return None
+
+
+def _refuse_plain(unit: Unit, entry: Entry, argument: Argument) -> None:
+    unknown = ", ".join(f"[[{a}]]" for a in argument.attributes)
+    if unknown:
+        message = f"{unknown} on '{argument.name}' is not something a compute kernel can ask for"
+        hint = "see docs/support.md for the builtins that are supported"
+    else:
+        message = f"parameter '{argument.name}' of kernel '{entry.kernel.name}' says neither where it is bound nor what it is"
+        hint = (
+            f"for a position write e.g. `uint {argument.name} [[thread_position_in_grid]]`; "
+            f"for a value from the host write `constant T& {argument.name} [[buffer(n)]]`"
+        )
+    _refuse(unit, argument.name_index, message, "M612", hint)
+
+
+def _refuse(unit: Unit, token: int, message: str, rule: str, hint: str) -> None:
+    file, line, column = unit.place(token)
+    length = len(unit.tokens[token].text)
+    raise CompileError([Diagnostic(message, file, line, column, length, rule=rule, hint=hint)])

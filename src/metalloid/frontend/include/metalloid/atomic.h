@@ -1,0 +1,99 @@
+// metal::atomic and the atomic_*_explicit functions. Metal's order is relaxed.
+#pragma once
+#include "sync.h"
+#include "traits.h"
+
+namespace metal {
+
+template <class T>
+struct atomic {
+  using value_type = T;
+  T __value;
+  atomic() = default;
+  atomic(const atomic&) = delete;
+  atomic& operator=(const atomic&) = delete;
+};
+
+// Values move as the integer of their size, so that floats and bools can be exchanged too.
+template <int size>
+struct __bits;
+template <>
+struct __bits<1> : type_identity<uchar> {};
+template <>
+struct __bits<4> : type_identity<uint> {};
+template <>
+struct __bits<8> : type_identity<ulong> {};
+template <class T>
+using __bits_t = typename __bits<sizeof(T)>::type;
+
+// Where an atomic lives is part of its type; each function comes once per space.
+#define __MT_ATOMIC_LOAD(S)                                                                      \
+  template <class T>                                                                             \
+  inline T atomic_load_explicit(const volatile S atomic<T>* p, memory_order) {                   \
+    return __builtin_bit_cast(T, __atomic_load_n((S __bits_t<T>*)&p->__value, __ATOMIC_RELAXED)); \
+  }
+#define __MT_ATOMIC_STORE(S)                                                                     \
+  template <class T>                                                                             \
+  inline void atomic_store_explicit(volatile S atomic<T>* p, type_identity_t<T> value, memory_order) { \
+    __atomic_store_n((S __bits_t<T>*)&p->__value, __builtin_bit_cast(__bits_t<T>, value), __ATOMIC_RELAXED); \
+  }                                                                                              \
+  template <class T>                                                                             \
+  inline void atomic_init(volatile S atomic<T>* p, type_identity_t<T> value) {                   \
+    *(S T*)&p->__value = value;                                                                  \
+  }                                                                                              \
+  template <class T>                                                                             \
+  inline T atomic_exchange_explicit(volatile S atomic<T>* p, type_identity_t<T> value, memory_order) { \
+    return __builtin_bit_cast(T, __atomic_exchange_n((S __bits_t<T>*)&p->__value,                \
+                                                     __builtin_bit_cast(__bits_t<T>, value), __ATOMIC_RELAXED)); \
+  }                                                                                              \
+  template <class T>                                                                             \
+  inline bool atomic_compare_exchange_weak_explicit(volatile S atomic<T>* p, T* expected,        \
+                                                    type_identity_t<T> desired, memory_order, memory_order) { \
+    __bits_t<T> seen = __builtin_bit_cast(__bits_t<T>, *expected);                               \
+    bool done = __atomic_compare_exchange_n((S __bits_t<T>*)&p->__value, &seen,                  \
+                                            __builtin_bit_cast(__bits_t<T>, desired), false,     \
+                                            __ATOMIC_RELAXED, __ATOMIC_RELAXED);                 \
+    *expected = __builtin_bit_cast(T, seen);                                                     \
+    return done;                                                                                 \
+  }
+#define __MT_ATOMIC_MODIFY(S, name)                                                              \
+  template <class T>                                                                             \
+  inline T atomic_##name##_explicit(volatile S atomic<T>* p, type_identity_t<T> value, memory_order) { \
+    return __atomic_##name((S T*)&p->__value, value, __ATOMIC_RELAXED);                          \
+  }
+#define __MT_ATOMIC_SPACE(S)                                                                     \
+  __MT_ATOMIC_LOAD(S)                                                                            \
+  __MT_ATOMIC_STORE(S)                                                                           \
+  __MT_ATOMIC_MODIFY(S, fetch_add)                                                               \
+  __MT_ATOMIC_MODIFY(S, fetch_sub)                                                               \
+  __MT_ATOMIC_MODIFY(S, fetch_and)                                                               \
+  __MT_ATOMIC_MODIFY(S, fetch_or)                                                                \
+  __MT_ATOMIC_MODIFY(S, fetch_xor)                                                               \
+  __MT_ATOMIC_MODIFY(S, fetch_min)                                                               \
+  __MT_ATOMIC_MODIFY(S, fetch_max)                                                               \
+  template <class T>                                                                             \
+  inline void atomic_min_explicit(volatile S atomic<T>* p, type_identity_t<T> value, memory_order order) { \
+    atomic_fetch_min_explicit(p, value, order);                                                  \
+  }                                                                                              \
+  template <class T>                                                                             \
+  inline void atomic_max_explicit(volatile S atomic<T>* p, type_identity_t<T> value, memory_order order) { \
+    atomic_fetch_max_explicit(p, value, order);                                                  \
+  }
+__MT_ATOMIC_SPACE(device)
+__MT_ATOMIC_SPACE(threadgroup)
+}  // namespace metal
+
+typedef metal::atomic<int> atomic_int;
+typedef metal::atomic<uint> atomic_uint;
+typedef metal::atomic<bool> atomic_bool;
+typedef metal::atomic<float> atomic_float;
+typedef metal::atomic<ulong> atomic_ulong;
+typedef metal::atomic<long> atomic_long;
+namespace metal {
+using ::atomic_bool;
+using ::atomic_float;
+using ::atomic_int;
+using ::atomic_long;
+using ::atomic_uint;
+using ::atomic_ulong;
+}  // namespace metal

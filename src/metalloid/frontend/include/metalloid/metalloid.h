@@ -1,0 +1,17 @@
+// Everything a Metal kernel can see.
+#pragma once
+
+// Inlined header code takes the line of the user's call, and clang has less to describe.
+#pragma clang attribute push(__attribute__((always_inline, nodebug)), apply_to = function)
+#include "types.h"
+#include "entry.h"
+#include "library.h"
+#include "sync.h"
+#include "atomic.h"
+#include "simd.h"
+#include "simdgroup_matrix.h"
+#include "log.h"
+#if __has_include("math.h")
+#include "math.h"
+#endif
+#pragma clang attribute pop

@@ -1,0 +1,1 @@
+#pragma metalloid unsupported MetalPerformancePrimitives

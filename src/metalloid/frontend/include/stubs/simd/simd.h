@@ -1,0 +1,1 @@
+// What it declares comes with the precompiled header.

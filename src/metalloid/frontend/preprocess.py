@@ -1,0 +1,124 @@
+"""Expand macros and includes before anything is rewritten.
+
+Real sources make kernels with macros, so the rewriter must see their expansion. The Metal headers a
+source includes are empty files here: what they declare comes later, precompiled.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from metalloid.errors import CompileError, Diagnostic
+from metalloid.frontend import clang
+from metalloid.frontend.diagnose import Texts, diagnose
+from metalloid.source import Source
+
+STUBS = clang.INCLUDE / "stubs"
+MACROS = clang.INCLUDE / "macros.h"
+_MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)"(.*)$')
+_DEFINE = re.compile(r"#define (\w+)(?: (.*))?$")
+_UNDEFINE = re.compile(r"#undef (\w+)")
+_UNROLL = re.compile(r"(#pragma (?:clang loop )?\w*unroll\w*)(.*)")
+_UNSUPPORTED = re.compile(r"#pragma metalloid unsupported (\S+)")
+
+
+@dataclass(frozen=True)
+class Preprocessed:
+    text: str
+    files: tuple[Path, ...]  # every user file that was read, for cache keys
+
+
+def preprocess(source: Source) -> Preprocessed:
+    """The text after the preprocessor, with line markers and without macro definitions."""
+    arguments = [*clang.PREPROCESS, "-include", str(MACROS)]
+    arguments += [f"-D{name}={value}" for name, value in source.defines.items()]
+    if source.directory is not None:
+        arguments += ["-iquote", str(source.directory)]
+    for path in source.include:
+        arguments += ["-I", str(path)]
+    arguments += ["-I", str(STUBS), "-o", "-", "-"]
+    text = f'#line 1 "{_escape(source.name)}"\n{source.text}\n'
+    result = clang.run(arguments, text)
+    files = _files_read(result.output)
+    _refuse_outside(source, files)
+    if result.failed:
+        raise CompileError(diagnose(result.messages, Texts(source), preprocessed=None))
+    return Preprocessed(_tidy(source, result.output), files)
+
+
+def _escape(name: str) -> str:
+    return name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+
+
+def _files_read(text: str) -> tuple[Path, ...]:
+    """Files entered, by the markers clang leaves: flag 1 is the start of an included file."""
+    names: dict[str, None] = {}
+    for line in text.splitlines():
+        if line.startswith("# "):
+            match = _MARKER.match(line)
+            if match and " 1" in match[3] and not match[2].startswith("<"):
+                names[match[2].replace('\\"', '"').replace("\\\\", "\\")] = None
+    ours = str(clang.INCLUDE)
+    return tuple(Path(name) for name in names if not name.startswith(ours))
+
+
+def _refuse_outside(source: Source, files: tuple[Path, ...]) -> None:
+    """A kernel may include only from its own directory and the given paths."""
+    roots = [root.resolve() for root in (*source.include, *([source.directory] if source.directory else []))]
+    for path in files:
+        full = path.resolve()
+        if not any(full.is_relative_to(root) for root in roots):
+            message = f"'{path.name}' is outside the include paths and was not read"
+            hint = "put the file beside the source, or pass its folder in include=[...]"
+            raise CompileError([Diagnostic(message, source.name, _include_line(source, path), hint=hint)])
+
+
+def _include_line(source: Source, path: Path) -> int:
+    for number, line in enumerate(source.text.splitlines(), 1):
+        if "include" in line and path.name in line:
+            return number
+    return 0
+
+
+def _tidy(source: Source, text: str) -> str:
+    """Blank macro definitions; put their values into unroll pragmas, which -E leaves alone."""
+    macros: dict[str, str] = {}
+    place = ("", 0)
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if not line.startswith("#"):
+            place = (place[0], place[1] + 1)
+            continue
+        if marker := _MARKER.match(line):
+            if marker[2].startswith(("<", str(MACROS))):
+                lines[number] = ""
+            if not marker[2].startswith(str(clang.INCLUDE)):
+                place = (marker[2], int(marker[1]) - 1)
+            continue
+        if define := _DEFINE.match(line):
+            macros[define[1]] = define[2] or ""
+            lines[number] = ""
+        elif undefine := _UNDEFINE.match(line):
+            macros.pop(undefine[1], None)
+            lines[number] = ""
+        elif line.startswith("#define"):  # function-like
+            lines[number] = ""
+        elif unroll := _UNROLL.match(line):
+            lines[number] = unroll[1] + _substitute(unroll[2], macros)
+        elif unsupported := _UNSUPPORTED.match(line):
+            message = f"{unsupported[1]} is not supported yet; see docs/support.md"
+            at = place[1] + 1 if place[0] == source.name else _include_line(source, Path(unsupported[1]))
+            raise CompileError([Diagnostic(message, place[0] or source.name, at, rule="M616")])
+        place = (place[0], place[1] + 1)
+    return "\n".join(lines).lstrip("\n")
+
+
+def _substitute(text: str, macros: dict[str, str]) -> str:
+    for _ in range(8):
+        new = re.sub(r"[A-Za-z_]\w*", lambda m: macros.get(m[0], m[0]), text)
+        if new == text:
+            break
+        text = new
+    return text

@@ -1,0 +1,299 @@
+"""Turn the preprocessed MSL of one kernel into C++ that clang accepts.
+
+Every change is an edit in place that keeps the line structure, so clang's messages and debug
+lines are the user's; `Rewritten.original_column` undoes the shift within a line.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from metalloid.errors import CompileError, Diagnostic
+from metalloid.frontend.declarations import Declarations, Entry, Span
+from metalloid.frontend.tokens import Token, pair_brackets
+from metalloid.source import Constant
+
+# Attributes of MSL that C++ does not know, or not in the places MSL allows.
+ATTRIBUTES = frozenset(
+    """kernel host_name buffer threadgroup texture sampler id function_constant max_total_threads_per_threadgroup
+    thread_position_in_grid thread_position_in_threadgroup thread_index_in_threadgroup thread_index_in_simdgroup
+    thread_index_in_quadgroup threadgroup_position_in_grid threads_per_grid threads_per_threadgroup
+    threads_per_simdgroup threadgroups_per_grid thread_execution_width simdgroup_index_in_threadgroup
+    simdgroups_per_threadgroup quadgroup_index_in_threadgroup quadgroups_per_threadgroup
+    dispatch_threads_per_threadgroup dispatch_simdgroups_per_threadgroup dispatch_quadgroups_per_threadgroup
+    dispatch_threadgroups_per_grid grid_origin grid_size visible stitchable user required_threads_per_threadgroup
+    attribute position color vertex_id instance_id stage_in raster_order_group""".split()
+)
+
+# Types that are refused where the kernel uses them: name -> what to call it.
+UNSUPPORTED = {
+    **{
+        name: name
+        for name in """texture1d texture1d_array texture2d texture2d_array texture2d_ms texture2d_ms_array texture3d
+        texturecube texturecube_array texture_buffer depth2d depth2d_array depth2d_ms depth2d_ms_array depthcube
+        depthcube_array sampler acceleration_structure visible_function_table intersection_function_table intersector
+        intersection_query intersection_params tensor tensor_handle tensor_inline cooperative_tensor imageblock
+        imageblock_slice render_pipeline_state compute_pipeline_state command_buffer compute_command render_command
+        depth_stencil_state""".split()
+    },
+    "raytracing": "ray tracing",
+    "mpp": "MetalPerformancePrimitives",
+}
+_HALF_LITERAL = re.compile(r"^([0-9.]+(?:[eE][+-]?[0-9]+)?|0[xX][0-9a-fA-F.]+[pP][+-]?[0-9]+)(h|H|bf|BF)$")
+_ORDERED_SWIZZLES = frozenset("xy yz zw xz yw xyz yzw xyzw rg gb ba rb ga rgb gba rgba".split())
+_SWIZZLE = re.compile(r"^(?:[xyzw]{2,4}|[rgba]{2,4})$")
+
+
+@dataclass(frozen=True)
+class Edit:
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """The C++ and the way back to the preprocessed text."""
+
+    text: str
+    before: str
+    edits: tuple[Edit, ...]
+    all_swizzles: bool  # some swizzle is out of order: the larger header is needed
+
+    def original_offset(self, offset: int) -> int:
+        """Where a position of `text` was before the edits."""
+        shift = 0
+        for edit in self.edits:
+            at = edit.start + shift
+            if offset < at:
+                break
+            if offset < at + len(edit.text):
+                return min(edit.start, edit.end)
+            shift += len(edit.text) - (edit.end - edit.start)
+        return offset - shift
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A preprocessed source with its tokens and what was found in them."""
+
+    text: str
+    tokens: Sequence[Token]
+    declarations: Declarations
+
+    def place(self, token: int) -> tuple[str, int, int]:
+        """File, line and column of a token, by the line markers in front of it."""
+        start = self.tokens[token].start
+        return place_of(self.text, start)
+
+
+def place_of(text: str, offset: int) -> tuple[str, int, int]:
+    file, line = "", 1
+    here = 0
+    for match in re.finditer(r'^# (\d+) "((?:[^"\\]|\\.)*)".*\n', text[:offset], re.MULTILINE):
+        file, line, here = match[2], int(match[1]), match.end()
+    before = text[here:offset]
+    return file, line + before.count("\n"), offset - (text.rfind("\n", 0, offset) + 1) + 1
+
+
+def rewrite(unit: Unit, entry: Entry | None, constants: Mapping[str, str]) -> Rewritten:
+    """C++ for one kernel (or, with None, for all of the source); `constants` are values by name."""
+    tokens, found = unit.tokens, unit.declarations
+    keep = reachable(unit, entry) if entry else None
+    drops = list(found.drops) + list(found.stages)
+    drops += [one.span for one in found.instantiations]
+    if entry is not None and keep is not None:
+        drops += [k.span for k in found.kernels if k.name not in keep]
+        drops += _unsupported_helpers(unit, keep)
+    edits = [edit for span in drops for edit in _blank(unit, span)]
+    dropped = _Ranges(Edit(tokens[s.first].start, tokens[s.last - 1].end, "") for s in drops if s.last > s.first)
+    edits += (e for e in _token_edits(unit) if not dropped.covers(e.start))
+    edits += (e for e in _static_edits(unit) if not dropped.covers(e.start))
+    edits += _constant_edits(unit, constants)
+    edits += (e for e in _parameter_edits(unit) if not dropped.covers(e.start))
+    text, ordered = _apply(unit.text, edits)
+    letters = {
+        t.text
+        for p, t in zip(tokens, tokens[1:], strict=False)
+        if p.text in (".", "->") and _SWIZZLE.match(t.text)
+    }
+    return Rewritten(text, unit.text, ordered, not letters <= _ORDERED_SWIZZLES)
+
+
+def reachable(unit: Unit, entry: Entry) -> frozenset[str]:
+    """Every name that the kernel mentions, directly or through what it mentions."""
+    found = unit.declarations
+    spans: dict[str, list[Span]] = {name: list(s) for name, s in found.functions.items()}
+    for kernel in found.kernels:
+        spans.setdefault(kernel.name, []).append(kernel.span)
+    names: set[str] = set()
+    todo = [entry.kernel.name]
+    extra = [word for word in re.findall(r"[A-Za-z_]\w*", entry.expression)]
+    todo += extra
+    while todo:
+        name = todo.pop()
+        if name in names:
+            continue
+        names.add(name)
+        for span in spans.get(name, ()):
+            todo.extend(t.text for t in unit.tokens[span.first : span.last] if t.kind == "name")
+    return frozenset(names)
+
+
+def unsupported_use(unit: Unit, span: Span) -> int | None:
+    """Index of the first token in a span that names an unsupported type."""
+    for index in range(span.first, span.last):
+        token = unit.tokens[index]
+        if token.kind != "name" or token.text not in UNSUPPORTED:
+            continue
+        previous = unit.tokens[index - 1].text if index else ""
+        following = unit.tokens[index + 1] if index + 1 < len(unit.tokens) else token
+        if previous not in (".", "->") and (following.kind == "name" or following.text in ("<", "::")):
+            return index
+    return None
+
+
+def refuse_unsupported(unit: Unit, entry: Entry) -> None:
+    """Raise for textures, ray tracing and the like in what the kernel uses."""
+    keep = reachable(unit, entry)
+    found = unit.declarations
+    spans = [k.span for k in found.kernels if k.name in keep]
+    spans += [s for name, all_ in found.functions.items() if name in keep for s in all_]
+    for span in spans:
+        index = unsupported_use(unit, span)
+        if index is not None:
+            file, line, column = unit.place(index)
+            name = unit.tokens[index].text
+            message = f"{UNSUPPORTED[name]} is not supported yet; see docs/support.md"
+            raise CompileError([Diagnostic(message, file, line, column, len(name), rule="M616")])
+
+
+def _unsupported_helpers(unit: Unit, keep: frozenset[str]) -> list[Span]:
+    helpers = unit.declarations.functions.items()
+    return [s for name, spans in helpers if name not in keep for s in spans if unsupported_use(unit, s) is not None]
+
+
+class _Ranges:
+    def __init__(self, edits: Iterable[Edit]) -> None:
+        merged: list[tuple[int, int]] = []
+        for edit in sorted(edits, key=lambda e: e.start):
+            if merged and edit.start <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], edit.end))
+            else:
+                merged.append((edit.start, edit.end))
+        self.starts = [start for start, _ in merged]
+        self.ends = [end for _, end in merged]
+
+    def covers(self, offset: int) -> bool:
+        index = bisect_right(self.starts, offset) - 1
+        return index >= 0 and offset < self.ends[index]
+
+
+def _blank(unit: Unit, span: Span) -> list[Edit]:
+    """Spaces for a span's tokens; line markers and line ends stay."""
+    edits: list[Edit] = []
+    for token in unit.tokens[span.first : span.last]:
+        if token.kind != "directive":
+            blank = re.sub(r"[^\n]", " ", token.text)
+            edits.append(Edit(token.start, token.end, blank))
+    return edits
+
+
+def _token_edits(unit: Unit) -> list[Edit]:
+    """Half literals, the `kernel` keyword and attributes, wherever they stand."""
+    edits: list[Edit] = []
+    pairs: dict[int, int] | None = None
+    tokens = unit.tokens
+    for index, token in enumerate(tokens):
+        if token.kind == "number":
+            if literal := _HALF_LITERAL.match(token.text):
+                word = f"((half){literal[1]}f)" if literal[2] in "hH" else f"((bfloat){literal[1]}f)"
+                if not re.search(r"[.eEpP]", literal[1]):
+                    word = word.replace("f)", ".0f)", 1) if literal[2] in "hH" else word[:-2] + ".0f)"
+                edits.append(Edit(token.start, token.end, word))
+        elif token.text == "kernel" and (index + 1 >= len(tokens) or tokens[index + 1].kind == "name"):
+            edits.append(Edit(token.start, token.end, " " * len(token.text)))
+        elif token.text == "[[":
+            pairs = pair_brackets(tokens) if pairs is None else pairs
+            close = pairs.get(index, index)
+            if any(t.text in ATTRIBUTES for t in tokens[index + 1 : close]):
+                edits += _blank(unit, Span(index, close + 1))
+    return edits
+
+
+def _static_edits(unit: Unit) -> list[Edit]:
+    """Threadgroup variables; `used` keeps LLVM from reasoning that only one thread sees them."""
+    word = "static __attribute__((used, loader_uninitialized)) "
+    edits = []
+    for index in unit.declarations.statics:
+        start = unit.tokens[index].start
+        previous = unit.tokens[index - 1].text if index else ""
+        edits.append(Edit(start, start, word if previous != "static" else word.removeprefix("static ")))
+    return edits
+
+
+def _constant_edits(unit: Unit, constants: Mapping[str, str]) -> list[Edit]:
+    """Give function constants their values, and answer is_function_constant_defined()."""
+    edits: list[Edit] = []
+    names = {c.name for c in unit.declarations.constants}
+    for constant in unit.declarations.constants:
+        semicolon = unit.tokens[constant.span.last - 1]
+        value = constants.get(constant.name, f"{constant.type}{{}}")
+        edits.append(Edit(semicolon.start, semicolon.start, f" = {value}"))
+    for index, token in enumerate(unit.tokens):
+        if token.text == "is_function_constant_defined" and index + 3 < len(unit.tokens):
+            name = unit.tokens[index + 2].text
+            if name in names:
+                answer = "true" if name in constants else "false"
+                edits.append(Edit(token.start, unit.tokens[index + 3].end, answer))
+    return edits
+
+
+def _parameter_edits(unit: Unit) -> list[Edit]:
+    """`constant T s[2]` as a parameter is a pointer; C++ refuses a space on the array."""
+    edits: list[Edit] = []
+    for kernel in unit.declarations.kernels:
+        for argument in kernel.arguments:
+            if "[" not in argument.words or "*" in argument.words or "&" in argument.words:
+                continue
+            name = unit.tokens[argument.name_index]
+            opening = next(
+                i for i in range(argument.name_index, argument.span.last) if unit.tokens[i].text == "["
+            )
+            pairs = pair_brackets(unit.tokens[opening : argument.span.last])
+            edits.append(Edit(name.start, name.start, "* "))
+            edits += _blank(unit, Span(opening, opening + pairs.get(0, 0) + 1))
+    return edits
+
+
+def _apply(text: str, edits: list[Edit]) -> tuple[str, tuple[Edit, ...]]:
+    pieces: list[str] = []
+    kept: list[Edit] = []
+    here = 0
+    for edit in sorted(edits, key=lambda e: (e.start, e.end)):
+        if edit.start < here:
+            continue  # inside something already replaced
+        pieces.append(text[here : edit.start])
+        pieces.append(edit.text)
+        here = edit.end
+        if len(edit.text) != edit.end - edit.start:
+            kept.append(edit)
+    pieces.append(text[here:])
+    return "".join(pieces), tuple(kept)
+
+
+def constant_text(name: str, type_: str, value: Constant) -> str:
+    """A function constant's value as C++."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            sign = "-" if value < 0 else ""
+            return f"({type_})({sign}__builtin_inff())" if value == value else f"({type_})__builtin_nanf(\"\")"
+        return f"({type_})({value.hex()}f)"
+    if isinstance(value, (tuple, list)):
+        return f"{type_}({', '.join(constant_text(name, 'float', v) for v in value)})"
+    return f"({type_})({value})"

@@ -1,0 +1,64 @@
+"""Drop from a module what only the front end needed: describing variables, most debug info.
+
+What stays is what a message needs: for each instruction its line, file and inlined callers.
+Clang's full debug info is ten times the size of the code, and every later stage would read it.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NODE = re.compile(r"^!(\d+) = (.*)$", re.MULTILINE)
+_REFERENCE = re.compile(r"!(\d+)")
+_HEAVY = re.compile(
+    r", (?:type|retainedNodes|declaration|templateParams|containingType|thrownTypes|globals|imports|enums"
+    r"|retainedTypes|nameTableKind|annotations): (?:!\d+|None|\w+)"
+)
+_DEBUG_RECORD = re.compile(r"^    #dbg_.*\n", re.MULTILINE)
+_CARRIERS = re.compile(r"^@(?:llvm\.(?:compiler\.)?used|\S*__mt_signature) = .*\n", re.MULTILINE)
+_TYPE = re.compile(r'^(%(?:"[^"]*"|[\w.$-]+)) = type .*\n', re.MULTILINE)
+_GLOBAL_DEBUG = re.compile(r"^(@.*), !dbg !\d+$", re.MULTILINE)
+_AMDGPU = re.compile(r", !amdgpu\.[a-z.]+ !\d+")
+
+
+def slim(ir: str) -> str:
+    """The same module without what nobody reads again."""
+    start = ir.find("\n!")
+    code, metadata = (ir[: start + 1], ir[start + 1 :]) if start >= 0 else (ir, "")
+    code = _DEBUG_RECORD.sub("", code)
+    code = _CARRIERS.sub("", code)
+    code = _GLOBAL_DEBUG.sub(r"\1", code)
+    code = _AMDGPU.sub("", code)
+    code = _without_unused_types(code)
+    return code + _reachable_metadata(code, metadata)
+
+
+def _without_unused_types(code: str) -> str:
+    """Struct types are named by instructions, or by other struct types that stay."""
+    definitions = {m[1]: m[0] for m in _TYPE.finditer(code)}
+    body = _TYPE.sub("", code)
+    names = re.compile(r'%(?:"[^"]*"|[\w.$-]+)')
+    needed: set[str] = set()
+    todo = [n for n in set(names.findall(body)) if n in definitions]
+    while todo:
+        name = todo.pop()
+        if name not in needed:
+            needed.add(name)
+            todo += [n for n in names.findall(definitions[name].split(" = ", 1)[1]) if n in definitions]
+    return _TYPE.sub(lambda m: m[0] if m[1] in needed else "", code)
+
+
+def _reachable_metadata(code: str, metadata: str) -> str:
+    """Named metadata and the nodes that the code reaches."""
+    nodes = {m[1]: _HEAVY.sub("", m[2]) for m in _NODE.finditer(metadata)}
+    named = [line for line in metadata.splitlines() if line.startswith("!llvm.")]
+    named = [line for line in named if line.startswith(("!llvm.dbg.cu", "!llvm.module.flags"))]
+    needed: set[str] = set()
+    todo = _REFERENCE.findall(code) + _REFERENCE.findall("\n".join(named))
+    while todo:
+        number = todo.pop()
+        if number in nodes and number not in needed:
+            needed.add(number)
+            todo += _REFERENCE.findall(nodes[number])
+    kept = [f"!{number} = {nodes[number]}" for number in sorted(needed, key=int)]
+    return "\n".join([*named, "", *kept]) + "\n"

@@ -1,0 +1,100 @@
+"""Cut MSL text into tokens and pair its brackets.
+
+The text has been through the preprocessor: no comments, and the only `#` lines left are
+line markers and pragmas.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\r\n\f\v\\]+)
+    |(?P<directive>^[ \t]*\#[^\n]*)
+    |(?P<raw>(?:u8|[uUL])?R"(?P<mark>[^()\\\s"]{0,16})\(.*?\)(?P=mark)")
+    |(?P<string>(?:u8|[uUL])?"(?:[^"\\\n]|\\.)*")
+    |(?P<char>(?:u8|[uUL])?'(?:[^'\\\n]|\\.)+')
+    |(?P<name>[A-Za-z_$][A-Za-z0-9_$]*)
+    |(?P<number>\.?[0-9](?:[eEpP][+-]|'?[A-Za-z0-9_.])*)
+    |(?P<punctuation>\[\[|\]\]|::|->|\+\+|--|<<=|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|\.\.\.|.)
+    """,
+    re.VERBOSE | re.MULTILINE | re.DOTALL,
+)
+
+OPENERS = {"(": ")", "{": "}", "[": "]", "[[": "]]"}
+CLOSERS = frozenset(OPENERS.values())
+
+
+class Token(NamedTuple):
+    kind: str  # name, number, string, char, punctuation or directive
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+def tokenize(text: str) -> list[Token]:
+    """All tokens but white space. `]]` stays one token only where it closes `[[`."""
+    tokens: list[Token] = []
+    attribute_depth: list[str] = []
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup
+        if kind == "space":
+            continue
+        piece, start = match.group(), match.start()
+        if kind == "punctuation":
+            if piece in ("[", "[["):
+                attribute_depth.append(piece)
+            elif piece == "]":
+                attribute_depth and attribute_depth.pop()
+            elif piece == "]]":
+                if attribute_depth and attribute_depth[-1] == "[[":
+                    attribute_depth.pop()
+                else:  # a[b[i]]: two closers
+                    del attribute_depth[-2:]
+                    tokens.append(Token("punctuation", "]", start))
+                    piece, start = "]", start + 1
+        elif kind in ("raw", "mark"):
+            kind = "string"
+        tokens.append(Token(kind or "punctuation", piece, start))
+    return tokens
+
+
+def pair_brackets(tokens: Sequence[Token]) -> dict[int, int]:
+    """Index of each opening bracket -> index of its closing one. Unmatched ones are left out."""
+    pairs: dict[int, int] = {}
+    open_: list[int] = []
+    for index, token in enumerate(tokens):
+        if token.kind != "punctuation":
+            continue
+        if token.text in OPENERS:
+            open_.append(index)
+        elif token.text in CLOSERS:
+            while open_ and OPENERS[tokens[open_[-1]].text] != token.text:
+                open_.pop()
+            if open_:
+                pairs[open_.pop()] = index
+    return pairs
+
+
+def skip_angles(tokens: Sequence[Token], pairs: dict[int, int], index: int) -> int:
+    """`index` is at a `<`; the index after its `>`, or `index` itself when it is a comparison."""
+    depth, here = 0, index
+    while here < len(tokens):
+        text = tokens[here].text
+        if text == "<":
+            depth += 1
+        elif text == ">":
+            depth -= 1
+            if depth == 0:
+                return here + 1
+        elif text in (";", "{", "}"):
+            return index
+        elif text in OPENERS:
+            here = pairs.get(here, here)
+        here += 1
+    return index

@@ -1,0 +1,184 @@
+"""The front end's road: preprocess, scan, rewrite, compile, reflect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from metalloid.errors import CompileError, Diagnostic
+from metalloid.frontend import clang
+from metalloid.frontend.declarations import Entry
+from metalloid.frontend.diagnose import Preimage, Texts, diagnose, place
+from metalloid.frontend.entry import Binding, bindings, entry_text
+from metalloid.frontend.preprocess import preprocess
+from metalloid.frontend.reflect import DebugInfo
+from metalloid.frontend.rewrite import Rewritten, Unit, constant_text, reachable, refuse_unsupported, rewrite
+from metalloid.frontend.scan import scan
+from metalloid.frontend.slim import slim
+from metalloid.frontend.tokens import tokenize
+from metalloid.source import Constant, Source
+from metalloid.types import Parameter, Signature
+
+# Internal linkage lets a function vanish once it is inlined; else clang would optimise it twice.
+PROLOGUE = (
+    "#pragma clang attribute push(__attribute__((always_inline, internal_linkage)), apply_to = function)\n"
+)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel, compiled."""
+
+    ir: str
+    signature: Signature
+    files: tuple[Path, ...] = ()  # what was included
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A source ready to compile any of its kernels."""
+
+    source: Source
+    unit: Unit
+    files: tuple[Path, ...]
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return self.unit.declarations.entries()
+
+
+def parse(source: Source) -> Parsed:
+    if "\0" in source.text:
+        line = source.text[: source.text.index("\0")].count("\n") + 1
+        raise CompileError([Diagnostic("the source contains a NUL character", source.name, line)])
+    text = preprocess(source)
+    tokens = tokenize(text.text)
+    return Parsed(source, Unit(text.text, tokens, scan(tokens)), text.files)
+
+
+def find_kernels(source: Source) -> tuple[Entry, ...]:
+    """Every kernel that can be asked for by name, host names included."""
+    return parse(source).entries
+
+
+def rewritten_text(source: Source, name: str, constants: Mapping[str | int, Constant] | None = None) -> str:
+    """The C++ that clang gets, for people who want to see it."""
+    parsed = parse(source)
+    entry = choose(parsed, name)
+    bound = bindings(parsed.unit, entry)
+    rewritten = rewrite(parsed.unit, entry, _constants(parsed, constants or {}))
+    return PROLOGUE + rewritten.text + entry_text(entry, bound)
+
+
+def compile_kernel(
+    source: Source, name: str, constants: Mapping[str | int, Constant] | None = None
+) -> Kernel:
+    """Scalar IR and signature of the kernel called `name` (its host name, where it has one)."""
+    parsed = parse(source)
+    entry = choose(parsed, name)
+    texts = Texts(source)
+    try:
+        refuse_unsupported(parsed.unit, entry)
+        bound = bindings(parsed.unit, entry)
+        values = _constants(parsed, constants or {})
+    except CompileError as error:
+        raise CompileError([_placed(d, texts, parsed.unit) for d in error.diagnostics]) from None
+    rewritten = rewrite(parsed.unit, entry, values)
+    ir = _compile(source, rewritten, entry_text(entry, bound), texts)
+    signature = _signature(parsed, entry, bound, ir, values)
+    return Kernel(slim(ir), signature, parsed.files)
+
+
+def choose(parsed: Parsed, name: str) -> Entry:
+    for entry in parsed.entries:
+        if entry.name == name:
+            return entry
+    names = [e.name for e in parsed.entries]
+    if not names:
+        hint = "a kernel is written `kernel void name(...)`"
+        raise CompileError([Diagnostic("there is no kernel in this source", parsed.source.name, 0, hint=hint)])
+    import difflib
+
+    near = difflib.get_close_matches(name, names, 3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(names[:8])}"
+    raise CompileError([Diagnostic(f"there is no kernel '{name}' in this source", parsed.source.name, 0, hint=hint)])
+
+
+def _constants(parsed: Parsed, given: Mapping[str | int, Constant]) -> dict[str, str]:
+    """Values of function constants by name, as C++; given by name or by index."""
+    values: dict[str, str] = {}
+    known = parsed.unit.declarations.constants
+    for key, value in given.items():
+        match = [c for c in known if c.name == key or c.index == str(key)]
+        if not match:
+            names = ", ".join(f"{c.name} ({c.index})" for c in known) or "none"
+            message = f"there is no function constant {key!r}; the source declares {names}"
+            raise CompileError([Diagnostic(message, parsed.source.name, 0)])
+        values[match[0].name] = constant_text(match[0].name, match[0].type, value)
+    return values
+
+
+def _compile(source: Source, rewritten: Rewritten, entry: str, texts: Texts) -> str:
+    from metalloid.frontend.header import header_arguments
+
+    arguments = [
+        *clang.language(source.math, rewritten.all_swizzles),
+        *clang.OPTIMISE,
+        *header_arguments(source.math, rewritten.all_swizzles),
+        *("-o", "-", "-"),
+    ]
+    result = clang.run(arguments, PROLOGUE + rewritten.text + entry)
+    if result.failed:
+        raise CompileError(diagnose(result.messages, texts, Preimage(rewritten)))
+    return result.output
+
+
+def _signature(parsed: Parsed, entry: Entry, bound: tuple[Binding, ...], ir: str, values: Mapping[str, str]) -> Signature:
+    described = DebugInfo(ir).parameters()
+    parameters = []
+    for binding, seen in zip(bound, described, strict=True):
+        parameters.append(
+            Parameter(
+                name=binding.argument.name,
+                kind=binding.kind,  # type: ignore[arg-type]
+                index=seen.index,
+                type=seen.type,
+                space=seen.space,
+                const=seen.const or seen.space == "constant",
+                reference=seen.reference,
+                builtin=binding.builtin,
+                present=seen.present,
+                line=parsed.unit.place(binding.argument.name_index)[1],
+            )
+        )
+    threads = entry.kernel.attributes.get("max_total_threads_per_threadgroup", "1024")
+    file, line, _ = parsed.unit.place(entry.kernel.name_index)
+    return Signature(
+        name=entry.name,
+        parameters=tuple(parameters),
+        max_total_threads=int(threads, 0) if threads.isdigit() else 1024,
+        threadgroup_memory=0,
+        file=file,
+        line=line,
+        undefined_constants=_undefined(parsed, entry, values),
+    )
+
+
+def _undefined(parsed: Parsed, entry: Entry, values: Mapping[str, str]) -> tuple[str, ...]:
+    """Function constants the kernel uses without a value and without asking whether it has one."""
+    names = reachable(parsed.unit, entry)
+    tokens = parsed.unit.tokens
+    asked = {
+        tokens[i + 2].text for i, t in enumerate(tokens[:-2]) if t.text == "is_function_constant_defined"
+    }
+    return tuple(
+        c.name
+        for c in parsed.unit.declarations.constants
+        if c.name in names and c.name not in values and c.name not in asked
+    )
+
+
+def _placed(diagnostic: Diagnostic, texts: Texts, unit: Unit) -> Diagnostic:
+    identity = Rewritten(unit.text, unit.text, (), False)
+    return place(diagnostic, texts, Preimage(identity)) if diagnostic.line else replace(diagnostic)
