@@ -2,7 +2,8 @@
 #pragma once
 
 // Inlined header code takes the line of the user's call, and clang has less to describe.
-#pragma clang attribute push(__attribute__((always_inline, nodebug)), apply_to = function)
+#pragma clang attribute push(__attribute__((always_inline)), apply_to = function)
+#pragma clang attribute push(__attribute__((nodebug)), apply_to = hasType(functionType))
 #include "types.h"
 #include "entry.h"
 #include "library.h"
@@ -14,4 +15,5 @@
 #if __has_include("math.h")
 #include "math.h"
 #endif
+#pragma clang attribute pop
 #pragma clang attribute pop
