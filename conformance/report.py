@@ -1,0 +1,107 @@
+"""The table on the terminal, the page in docs/, and the counts that must not fall."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from conformance.check import Outcome
+from conformance.packages import LLAMA, MLX, MLX_LM, MLX_VLM, ROOT
+
+TITLES = {
+    "ggml": f"ggml-metal ({LLAMA.name} {LLAMA.version}; bfloat on, tensor path off)",
+    "mlx": f"MLX kernel headers ({MLX.name} {MLX.version})",
+    "mlx-nax": f"MLX NAX headers ({MLX.name} {MLX.version}): refused in one sentence, as `metal::tensor` is",
+    "mlx-lm": f"inline kernels of {MLX_LM.name} {MLX_LM.version}",
+    "mlx-vlm": f"inline kernels of {MLX_VLM.name} {MLX_VLM.version}",
+}
+
+# Kernels that must pass, by suite: a run below these has regressed.
+EXPECTED = {"ggml": 1066, "mlx": 748, "mlx-nax": 22, "mlx-lm": 0, "mlx-vlm": 0}
+
+
+def table(outcomes: Sequence[Outcome], console: Console) -> None:
+    view = Table("source", "file", "kernels", "passed", "failed", title="conformance")
+    groups: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        groups[outcome.suite, outcome.file].append(outcome)
+    for (suite, file), members in groups.items():
+        failed = sum(not o.passed for o in members)
+        style = "red" if failed else ""
+        view.add_row(suite, file, str(len(members)), str(len(members) - failed), str(failed), style=style)
+    console.print(view)
+    for suite, (passed, total) in counts(outcomes).items():
+        console.print(f"{suite}: {passed} of {total}")
+
+
+def failures(outcomes: Sequence[Outcome], console: Console, limit: int) -> None:
+    """Each failure with its first diagnostic, at most `limit` in full."""
+    failed = [o for o in outcomes if not o.passed]
+    for outcome in failed[:limit]:
+        console.print(f"[red]{outcome.suite} {outcome.file} {outcome.kernel}[/red]")
+        console.print(f"    {outcome.reason}", markup=False, highlight=False)
+    if len(failed) > limit:
+        console.print(f"... and {len(failed) - limit} more; --failures {len(failed)} shows them all")
+
+
+def counts(outcomes: Sequence[Outcome]) -> dict[str, tuple[int, int]]:
+    total = Counter(o.suite for o in outcomes)
+    passed = Counter(o.suite for o in outcomes if o.passed)
+    return {suite: (passed[suite], total[suite]) for suite in TITLES if suite in total}
+
+
+def regressions(outcomes: Sequence[Outcome]) -> list[str]:
+    return [
+        f"{suite}: {passed} passed, {EXPECTED[suite]} expected"
+        for suite, (passed, _) in counts(outcomes).items()
+        if passed < EXPECTED[suite]
+    ]
+
+
+def page(outcomes: Sequence[Outcome], unresolved: Sequence[str]) -> str:
+    """docs/support.md."""
+    rows = [
+        f"| {TITLES[suite]} | {total} | {passed} |" for suite, (passed, total) in counts(outcomes).items()
+    ]
+    failed = [f"- `{o.kernel}` ({o.suite}, {o.file}): {_line(o.reason)}" for o in outcomes if not o.passed]
+    return "\n".join(
+        [
+            "# What is supported",
+            "",
+            "This page is written by `make conformance`, which downloads the packages below, compiles every kernel in them",
+            "and checks the IR it gets: it verifies, and holds no vector types, no generic pointers, and no calls but LLVM's and",
+            "metalloid's intrinsics. Run it again after a change; it fails when fewer kernels pass than before.",
+            "",
+            "| source | kernels | pass |",
+            "|---|---|---|",
+            *rows,
+            "",
+            "MLX's templates are instantiated as MLX does it: `conformance/instantiations.py`. Inline kernels are found by reading the",
+            "Python files, with every text that a flag can select; dtypes the file does not tell are guessed (`metalloid.forms.symbols`).",
+            "",
+            "## Not supported yet",
+            "",
+            "Each of these is refused in one sentence that names the construct and the line: textures, ray tracing, function tables,",
+            "`metal::tensor` and the Metal Performance Primitives built on it.",
+            "",
+            "## Kernels that do not pass",
+            "",
+            *(failed or ["None."]),
+            "",
+            "## Inline kernels whose text only a running program has",
+            "",
+            *([f"- {entry}" for entry in unresolved] or ["None."]),
+            "",
+        ]
+    )
+
+
+def _line(reason: str) -> str:
+    return " ".join(reason.replace(str(ROOT), "").split())[:200]
+
+
+def write_page(outcomes: Sequence[Outcome], unresolved: Sequence[str]) -> None:
+    (ROOT / "docs" / "support.md").write_text(page(outcomes, unresolved), encoding="utf-8")

@@ -1,0 +1,182 @@
+"""What is known of a call of an inline kernel, and the guesses for the rest.
+
+A static reading rarely knows an array's dtype. The guesses, in order: what the file says (`astype`, `dtype=`, a compared
+dtype); what the kernel's text does with the input (`>>`, a pointer it is assigned to); its name (`indices`, `lengths`,
+`packed`, `eps`); else float32, and float16 on a second attempt. Inputs used as plain values are 0-d.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from metalloid.forms.evaluate import Evaluator
+from metalloid.forms.mlx_source import ArrayLike, Dtype, KernelText, TemplateValue
+from metalloid.forms.symbols import MISSING, Symbol, guess_dtype, guess_number, looks_scalar
+
+REALS = ("float32", "float16")
+LARGE = 64  # an extent that puts an input in the device address space
+
+Arguments = tuple[list[ArrayLike], list[str], list[tuple[str, TemplateValue]]]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the file says of one input or output; empty where it says nothing."""
+
+    dtype: str = ""
+    scalar: bool = False
+    follows: str = ""  # the symbol whose dtype it has
+
+
+@dataclass(frozen=True)
+class Open:
+    """A template argument that is the dtype of something unknown."""
+
+    follows: str
+
+
+@dataclass(frozen=True)
+class Call:
+    inputs: tuple[tuple[str, Known], ...] = ()
+    outputs: tuple[tuple[str, Known], ...] = ()
+    template: tuple[tuple[str, TemplateValue | Open], ...] = ()
+
+    def guesses(
+        self, input_names: tuple[str, ...], output_names: tuple[str, ...], source: str
+    ) -> Iterator[Arguments]:
+        """Arguments to try: reals as float32, then as float16, then with ambiguous inputs the other way round."""
+        for real in REALS:
+            for flip in (False, True):
+                yield self._guess(input_names, output_names, source, real, flip)
+
+    def _guess(
+        self, input_names: tuple[str, ...], output_names: tuple[str, ...], source: str, real: str, flip: bool
+    ) -> Arguments:
+        inputs, outputs = dict(self.inputs), dict(self.outputs)
+        arrays = [_array(name, inputs.get(name, Known()), source, real, flip) for name in input_names]
+        dtypes = []
+        for name in output_names:
+            known = outputs.get(name, Known())
+            dtypes.append(known.dtype or (real if known.follows else guess_dtype(name, source, real)))
+        template: list[tuple[str, TemplateValue]] = []
+        for name, value in self.template:
+            template.append((name, Dtype(real) if isinstance(value, Open) else value))
+        return arrays, dtypes, template
+
+
+def _array(name: str, known: Known, source: str, real: str, flip: bool) -> ArrayLike:
+    dtype = known.dtype or (
+        guess_dtype(name, source, real) if not known.scalar else _scalar_dtype(name, source)
+    )
+    pointer = re.search(rf"\b{name}\s*\[", source) is not None
+    scalar = known.scalar or looks_scalar(name, source)
+    if flip and not known.scalar and not pointer:
+        scalar = not scalar
+    if scalar and not pointer:
+        return ArrayLike(_scalar_dtype(name, source) if not known.dtype else dtype)
+    axes = [int(n) for n in re.findall(rf"\b{name}_(?:shape|strides)\s*\[\s*(\d+)\s*\]", source)]
+    small = re.search(rf"constant\s+(?:const\s+)?\w+\s*\*\s*\w+\s*=\s*{name}\b", source) is not None
+    return ArrayLike(dtype, (4,) if small else (LARGE,) * (max(axes, default=0) + 1))
+
+
+def _scalar_dtype(name: str, source: str) -> str:
+    return guess_dtype(name, source, "float32")
+
+
+def call_of(
+    arguments: dict[str, object], input_names: tuple[str, ...], output_names: tuple[str, ...], run: Evaluator
+) -> Call:
+    """What one evaluated call of a kernel says."""
+    inputs = _listed(arguments.get("inputs"))
+    outputs = _listed(arguments.get("output_dtypes"))
+    template: list[tuple[str, TemplateValue | Open]] = []
+    for entry in _listed(arguments.get("template")):
+        if isinstance(entry, (tuple, list)) and len(entry) == 2 and isinstance(entry[0], str):
+            template.append((str(entry[0]), _template_value(str(entry[0]), entry[1], run)))
+    return Call(
+        tuple(zip(input_names, map(_known, inputs), strict=False)),
+        tuple(zip(output_names, map(_known_dtype, outputs), strict=False)),
+        tuple(template),
+    )
+
+
+def _listed(value: object) -> list[object]:
+    return list(value) if isinstance(value, (list, tuple)) else []
+
+
+def _known(value: object) -> Known:
+    if isinstance(value, bool):
+        return Known("bool", scalar=True)
+    if isinstance(value, int):
+        return Known("int32", scalar=True)
+    if isinstance(value, float):
+        return Known("float32", scalar=True)
+    if isinstance(value, Symbol):
+        dtype = _known_dtype(value.dtype if value.dtype is not None else value.attribute("dtype"))
+        if value.hint in ("int", "float") and not dtype.dtype:
+            return Known("int32" if value.hint == "int" else "float32", scalar=True)
+        return Known(dtype.dtype, value.scalar, dtype.follows)
+    return Known()
+
+
+def _known_dtype(value: object) -> Known:
+    if isinstance(value, Symbol) and value.bound is not MISSING:
+        value = value.bound
+    if isinstance(value, Dtype):
+        return Known("bool" if value.name == "bool_" else value.name)
+    return Known(follows=value.text if isinstance(value, Symbol) else "")
+
+
+def _template_value(name: str, value: object, run: Evaluator) -> TemplateValue | Open:
+    if isinstance(value, Symbol):
+        if value.bound is not MISSING:
+            value = value.bound
+        elif "dtype" in value.text or value.hint in ("dtype", "Dtype", "mx.Dtype"):
+            return Open(value.text)
+        elif not value.numeric and value.hint != "bool":
+            return Open(value.text) if _type_like(name) else int(guess_number(name))
+        else:
+            value = run.concrete(value)
+    if isinstance(value, (bool, Dtype)):
+        return value
+    if isinstance(value, (int, float)):
+        return int(value)
+    return Open(name) if _type_like(name) else int(guess_number(name))
+
+
+def _type_like(name: str) -> bool:
+    return re.fullmatch(r"T\d*|\w*T|\w*[tT]ype|\w+_t", name) is not None
+
+
+_WORD = re.compile(r"\b[A-Z]\w*\b")
+
+
+def templates_in(text: KernelText) -> tuple[tuple[str, TemplateValue | Open], ...]:
+    """Template arguments of a kernel that nobody calls: capitalised names that its text does not declare."""
+    plain = re.sub(r"//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"", "", text.source, flags=re.DOTALL)
+    names: dict[str, TemplateValue | Open] = {}
+    for name in _WORD.findall(plain):
+        declared = rf"(?:\w[\w:<>]*[\s*&]+|#define\s+|struct\s+|using\s+|typename\s+){name}\s*(?:=|;|,|\[|\(|\{{|\)|\s)"
+        if name in names or name in text.input_names or name in text.output_names or name in _KNOWN_WORDS:
+            continue
+        if re.search(
+            rf"#define\s+{name}\b|(?:constexpr|const)\s+(?:constant\s+)?\w+\s+{name}\b", text.header
+        ):
+            continue
+        if re.search(rf"\b(?:struct|class|enum|using|typename)\s+{name}\b", text.header + plain):
+            continue
+        as_type = re.search(
+            rf"\b{name}\s*\*|<\s*{name}\s*>|\b{name}\s*\(|^\s*{name}\s+\w+\s*[=;\[]|\(\s*{name}\s*\)",
+            plain,
+            re.M,
+        )
+        if _type_like(name) and as_type:
+            names[name] = Open(name)
+        elif not re.search(declared, plain):
+            names[name] = int(guess_number(name))
+    return tuple(names.items())
+
+
+_KNOWN_WORDS = frozenset(["INFINITY", "NAN", "Limits", "METAL_FUNC", "MLX_MTL_PRAGMA_UNROLL", "HUGE_VALF"])

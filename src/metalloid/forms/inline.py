@@ -1,0 +1,285 @@
+"""Find the kernels inside a Python file, without importing it.
+
+`mx.fast.metal_kernel(...)` and `torch.mps.compile_shader(...)` get their text from strings that the file builds. The
+file is evaluated statically, along every path that unknown flags open; each distinct text is one kernel. What a call
+in the same file says about dtypes and template arguments is used; the rest is a documented guess (`symbols`), and
+`attempts` lists the guesses in the order worth trying. What cannot be resolved is listed with the reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from metalloid.forms.evaluate import (
+    Choices,
+    Class,
+    Defined,
+    Evaluator,
+    Function,
+    Instance,
+    PathEnd,
+    last_name,
+    mentions,
+)
+from metalloid.forms.guess import Call, call_of, templates_in
+from metalloid.forms.mlx_source import Generated, KernelText, Origin, generate
+from metalloid.forms.symbols import Symbol
+from metalloid.forms.traced import lines_of
+from metalloid.source import Source
+
+MAX_PATHS = 48  # per function
+PATIENCE = 12  # paths in a row that show nothing new
+MAX_VARIANTS = 12  # per place
+MAX_SECONDS = 20.0  # per file
+
+FACTORIES = ("metal_kernel", "compile_shader")
+
+
+@dataclass(frozen=True)
+class InlineKernel:
+    """One kernel text found in a Python file."""
+
+    form: str  # "mlx" or "torch"
+    name: str
+    line: int  # where its source is written
+    text: KernelText | Source
+    call: Call | None  # what is known of how it is called; None: no call in this file
+    site: int = 0  # the line of the factory call
+
+    def attempts(self) -> tuple[Generated | Source, ...]:
+        """The texts to compile, best guess first; the kernel is right when one of them compiles."""
+        if isinstance(self.text, Source):
+            return (self.text,)
+        call = self.call or Call(template=templates_in(self.text))
+        return tuple(
+            generate(self.text, *arguments)
+            for arguments in call.guesses(self.text.input_names, self.text.output_names, self.text.source)
+        )
+
+
+@dataclass(frozen=True)
+class Unresolved:
+    """A kernel whose text depends on running the program."""
+
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Found:
+    kernels: tuple[InlineKernel, ...]
+    unresolved: tuple[Unresolved, ...]
+
+
+def find(text: str, name: str = "kernel.py") -> Found:
+    """Every inline kernel of a Python file; SyntaxError when it is not Python."""
+    tree = ast.parse(text)
+    sites = {n.lineno for n in ast.walk(tree) if isinstance(n, ast.Call) and last_name(n.func) in FACTORIES}
+    if not sites:
+        return Found((), ())
+    finder = _Finder(text, name, tree, sites)
+    finder.search()
+    kernels = _share_calls(finder.kernels)
+    resolved = {k.site for k in kernels}
+    missing = {line: why for line, why in finder.problems.items() if line not in resolved}
+    missing |= dict.fromkeys(
+        sites - resolved - set(missing), "no path of the file that was followed reaches it"
+    )
+    return Found(tuple(kernels), tuple(Unresolved(line, why) for line, why in sorted(missing.items())))
+
+
+class _Finder:
+    def __init__(self, text: str, name: str, tree: ast.Module, sites: set[int]) -> None:
+        self.text, self.name, self.tree, self.sites = text, name, tree, sites
+        self._called: set[int] = set()
+        self._relevant: frozenset[str] = frozenset()
+        self.kernels: dict[tuple[object, ...], InlineKernel] = {}
+        self.problems: dict[int, str] = {}
+        self._variants: Counter[int] = Counter()
+        self._deadline = time.monotonic() + MAX_SECONDS
+
+    def search(self) -> None:
+        """The module's statements, the callers of kernels, then whatever is still unseen."""
+        levels, self._relevant = _levels(self.tree)
+        self._follow(None)
+        for level in levels:
+            if all(site in self._called for site in self.sites):
+                return
+            for entry in level:
+                self._follow(entry)
+
+    def _follow(self, entry: _Entry | None) -> None:
+        choices = Choices()
+        patience = PATIENCE
+        for _ in range(MAX_PATHS):
+            if time.monotonic() > self._deadline:
+                return
+            run = Evaluator(self.tree, choices, self._relevant)
+            try:
+                if entry is not None:
+                    _enter(run, entry)
+            except (PathEnd, RecursionError):
+                pass
+            news = [self._record(made, run) for made in run.kernels]
+            patience = PATIENCE if any(news) else patience - 1
+            if patience == 0 or not choices.next():
+                return
+
+    def _record(self, made: Defined, run: Evaluator) -> bool:
+        """Keep what is new; whether anything was."""
+        try:
+            kernel = self._mlx(made, run) if made.form == "mlx" else self._torch(made, run)
+        except (ValueError, PathEnd) as problem:
+            self.problems.setdefault(made.line, str(problem))
+            return False
+        text = kernel.text
+        key: tuple[object, ...]
+        if isinstance(text, KernelText):
+            key = (made.line, text.input_names, text.output_names, str(text.source), str(text.header))
+        else:
+            key = (made.line, text.text)
+        if kernel.call is not None:
+            self._called.add(made.line)
+        known = self.kernels.get(key)
+        if known is None:
+            self._variants[made.line] += 1
+            if self._variants[made.line] > MAX_VARIANTS:
+                return False
+            self.kernels[key] = kernel
+        elif known.call is None and kernel.call is not None:
+            self.kernels[key] = kernel
+        else:
+            return False
+        return True
+
+    def _torch(self, made: Defined, run: Evaluator) -> InlineKernel:
+        source = _text_of(made.arguments.get("source"), "source")
+        origin = self._origin(source, "shader source")
+        lines = [line for line in lines_of(source) if line]
+        first = origin.lines[0] if origin.lines else 1
+        text = f'#line {first} "{origin.name}"\n{source}'
+        quoted = MappingProxyType({origin.name: origin.text})
+        return InlineKernel(
+            "torch",
+            "shader",
+            min(lines, default=made.line),
+            Source(text, self.name, quoted=quoted),
+            None,
+            made.line,
+        )
+
+    def _mlx(self, made: Defined, run: Evaluator) -> InlineKernel:
+        arguments = made.arguments
+        name = run.concrete(arguments.get("name", "kernel"))
+        source = _text_of(arguments.get("source"), "source")
+        header = _text_of(arguments.get("header", ""), "header")
+        text = KernelText(
+            name=str(name) if isinstance(name, str) else "kernel",
+            input_names=_names(arguments.get("input_names"), run, "input_names"),
+            output_names=_names(arguments.get("output_names"), run, "output_names"),
+            source=source,
+            header=header,
+            atomic_outputs=arguments.get("atomic_outputs") is True,
+            source_origin=self._origin(source, f"{name} source"),
+            header_origin=self._origin(header, f"{name} header"),
+        )
+        line = min((n for n in lines_of(source) if n), default=made.line)
+        call = call_of(made.calls[-1], text.input_names, text.output_names, run) if made.calls else None
+        return InlineKernel("mlx", text.name, line, text, call, made.line)
+
+    def _origin(self, text: str, otherwise: str) -> Origin:
+        """The Python file's lines, showing the text they became; a text of its own where no line is known."""
+        numbers = lines_of(text)
+        if not all(numbers):
+            known = next((n for n in numbers if n), 0)
+            if not known:
+                return Origin(otherwise, str(text))
+            filled = []
+            for number in numbers:
+                known = number or known
+                filled.append(known)
+            numbers = tuple(filled)
+        shown = self.text.split("\n")
+        for number, line in zip(numbers, text.split("\n"), strict=True):
+            shown[number - 1] = line
+        return Origin(self.name, "\n".join(shown), numbers)
+
+
+def _text_of(value: object, what: str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Symbol):
+        raise ValueError(f"its {what} is `{value.text}`, which only running the program tells")
+    raise ValueError(f"its {what} is not a string")
+
+
+def _names(value: object, run: Evaluator, what: str) -> tuple[str, ...]:
+    if isinstance(value, (list, tuple)):
+        return tuple(str(run.concrete(item)) for item in value)
+    raise ValueError(f"its {what} is not a list that can be read here")
+
+
+def _share_calls(kernels: dict[tuple[object, ...], InlineKernel]) -> list[InlineKernel]:
+    """A variant nobody calls is called like its neighbours from the same place."""
+    called: dict[int, Call] = {}
+    for kernel in kernels.values():
+        if kernel.call is not None:
+            called.setdefault(kernel.site, kernel.call)
+    return [replace(k, call=k.call or called.get(k.site)) for k in kernels.values()]
+
+
+# ---- which functions to enter ----
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A function of the file, and the class it belongs to."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+    owner: str = ""
+
+
+def _functions(body: list[ast.stmt], owner: str = "") -> Iterator[_Entry]:
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield _Entry(node, owner)
+        elif isinstance(node, ast.ClassDef) and not owner:
+            yield from _functions(node.body, node.name)
+        elif isinstance(node, (ast.If, ast.Try, ast.With)):
+            yield from _functions(node.body, owner)
+
+
+def _levels(tree: ast.Module) -> tuple[list[list[_Entry]], frozenset[str]]:
+    """Functions that use a kernel's maker or object, then the makers themselves, then callers of the users; and
+    the names that lead to kernels."""
+    functions = {entry: mentions([entry.node]) for entry in _functions(tree.body)}
+    makers = [entry for entry, words in functions.items() if words & set(FACTORIES)]
+    known = {entry.node.name for entry in makers}
+    for statement in ast.walk(tree):
+        if isinstance(statement, ast.Assign) and mentions([statement.value]) & (known | set(FACTORIES)):
+            known |= {last_name(t) for t in statement.targets} - {""}
+    users = [entry for entry, words in functions.items() if entry not in makers and words & known]
+    names = {entry.node.name for entry in users}
+    callers = [e for e, words in functions.items() if e not in makers and e not in users and words & names]
+    return [users, makers, callers], frozenset(known | names | set(FACTORIES))
+
+
+def _enter(run: Evaluator, entry: _Entry) -> None:
+    """Run one function of the file with nothing known about its parameters."""
+    owner: Instance | None = None
+    cls = run.globals.find(entry.owner) if entry.owner else None
+    if isinstance(cls, Class):
+        owner = Instance(cls)
+        make = cls.methods.get("__init__")
+        if isinstance(make, Function) and entry.node.name != "__init__":
+            with suppress(PathEnd):
+                run.run(Function(make.node, make.scope, owner, "__init__"), [], {})
+    result = run.run(Function(entry.node, run.globals, owner, entry.node.name), [], {})
+    if isinstance(result, Function):
+        run.run(result, [], {})
