@@ -1,0 +1,107 @@
+"""Run functions of the Metal header on this machine's CPU, over whole arrays.
+
+The header is compiled by the front end's clang with the flags of a math mode, the IR is freed of its GPU
+triple and address spaces, and LLVM turns the loop around the function into machine code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from dataclasses import dataclass, field
+
+import llvmlite.binding as llvm
+import numpy as np
+from numpy.typing import NDArray
+
+from metalloid.frontend import clang
+from metalloid.source import MathMode
+
+llvm.initialize_native_target()
+llvm.initialize_native_asmprinter()
+
+PROLOGUE = """
+#pragma clang attribute push(__attribute__((always_inline)), apply_to = function)
+#include "metalloid/integer.h"
+#include "metalloid/geometric.h"
+#include "metalloid/math.h"
+#include "metalloid/pack.h"
+#include "metalloid/relational.h"
+using namespace metal;
+#pragma clang attribute pop
+"""
+CTYPES = {"float16": "half", "float32": "float", "int8": "char", "uint8": "uchar", "int16": "short"}
+CTYPES |= {"uint16": "ushort", "int32": "int", "uint32": "uint", "int64": "long", "uint64": "ulong"}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One expression over arguments a, b, c...; `types` are Metal's names, the result first."""
+
+    name: str
+    types: tuple[str, ...]
+    expression: str
+
+    def text(self) -> str:
+        result, *arguments = self.types
+        letters = "abcdefgh"[: len(arguments)]
+        parameters = ", ".join(
+            f"const {kind}* p{letter}" for kind, letter in zip(arguments, letters, strict=True)
+        )
+        loads = " ".join(f"{kind} {x} = p{x}[i];" for kind, x in zip(arguments, letters, strict=True))
+        return (
+            f'extern "C" [[clang::sycl_external]] void {self.name}({parameters}, {result}* out, long n) {{\n'
+            f"  for (long i = 0; i < n; i++) {{ {loads} out[i] = {self.expression}; }}\n}}\n"
+        )
+
+
+def compile_text(text: str, math: MathMode) -> str:
+    """C++ with the Metal headers in scope -> optimised IR for the GPU triple."""
+    flags = [*clang.language(math, False), "-O2", "-emit-llvm", "-I", str(clang.INCLUDE), "-o", "-", "-"]
+    result = clang.run(flags, PROLOGUE + text)
+    if result.failed:
+        raise ValueError(result.messages)
+    return result.output
+
+
+def for_host(ir: str) -> str:
+    ir = re.sub(r"^target .*$", "", ir, flags=re.MULTILINE)
+    ir = re.sub(r"^attributes #.*$", "", ir, flags=re.MULTILINE)
+    ir = re.sub(r" #\d+(?=[ ,\n])", "", ir)
+    return re.sub(r" addrspace\(\d+\)", "", ir)
+
+
+@dataclass
+class Module:
+    """Compiled kernels, called with numpy arrays."""
+
+    kernels: dict[str, Kernel]
+    engine: llvm.ExecutionEngine = field(repr=False)
+    calls: frozenset[str]
+
+    def __call__(self, name: str, *arrays: NDArray[np.generic], dtype: str, width: int = 1) -> NDArray[np.generic]:
+        """`width` is the number of values of `dtype` per result (a float3 takes 4)."""
+        count = len(arrays[0])
+        out = np.zeros((count, width) if width > 1 else count, dtype)
+        inputs = [np.ascontiguousarray(a) for a in arrays]
+        pointers = [a.ctypes.data for a in (*inputs, out)]
+        signature = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers), ctypes.c_long)
+        signature(self.engine.get_function_address(name))(*pointers, count)
+        return out
+
+
+def build(kernels: list[Kernel], math: MathMode) -> Module:
+    ir = compile_text("".join(k.text() for k in kernels), math)
+    calls = frozenset(re.findall(r"call [^@\n]*@([\w.]+)\(", ir))
+    module = llvm.parse_assembly(for_host(ir))
+    module.verify()
+    target = llvm.Target.from_default_triple()
+    features = ",".join(f for f in llvm.get_host_cpu_features().flatten().split(",") if "fp16" not in f)
+    machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=2, jit=True)
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    return Module({k.name: k for k in kernels}, engine, calls)
