@@ -112,4 +112,9 @@ template <class R, class F, class... V>
 inline vec<R, 4> each(vec<R, 4>*, F f, V... v) { return vec<R, 4>(f(v.x...), f(v.y...), f(v.z...), f(v.w...)); }
 template <class R, int N, class F, class... V>
 inline vec<R, N> map(F f, V... v) { return each(static_cast<vec<R, N>*>(nullptr), f, v...); }
+// The same, where f decides the type of the components.
+template <class F, class T, int N, class... V>
+inline auto map_each(F f, vec<T, N> first, V... rest) {
+  return map<decltype(f(first.x, rest.x...)), N>(f, first, rest...);
+}
 }  // namespace __mt_math
