@@ -52,10 +52,11 @@ MATH: dict[MathMode, tuple[str, ...]] = {
 }
 _MATH_NUMBER: dict[MathMode, int] = {"safe": 0, "relaxed": 1, "fast": 2}
 
+DEBUG = ("-debug-info-kind=standalone", "-dwarf-version=4")
 OPTIMISE = (
     *("-O2", "-funroll-loops", "-emit-llvm"),
     *("-mllvm", "-disable-promote-alloca-to-vector", "-mllvm", "-disable-promote-alloca-to-lds"),
-    *("-debug-info-kind=standalone", "-dwarf-version=4"),
+    *DEBUG,
 )
 
 

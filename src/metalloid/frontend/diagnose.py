@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from metalloid.errors import Diagnostic
+from metalloid.frontend.hints import Context, Known, fold, improve
 from metalloid.frontend.rewrite import Rewritten
 from metalloid.frontend.tokens import Token, tokenize
 from metalloid.source import Source
@@ -16,27 +18,27 @@ _MESSAGE = re.compile(
     r"^(?P<file>.*?):(?P<line>\d+):(?P<column>\d+):(?:(?P<ranges>(?:\{[^}]*\})+):)? "
     r"(?P<severity>fatal error|error|warning|note): (?P<text>.*)$"
 )
-_RANGE = re.compile(r"\{(\d+):(\d+)-(\d+):(\d+)\}")
 _MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)"')
-# Names of the header that stand for something the user wrote.
-_SPELLINGS = (
-    (re.compile(r"metal::(?=\w)"), ""),
-    (re.compile(r"__attribute__\(\(opencl_global\)\)|__global\b|__attribute__\(\(sycl_global\)\)"), "device"),
-    (re.compile(r"__attribute__\(\(opencl_local\)\)|__local\b"), "threadgroup"),
-    (re.compile(r"const __attribute__\(\(opencl_global_device\)\)|const __global_device\b|__global_device\b"), "constant"),
-    (re.compile(r"_Float16"), "half"),
-    (re.compile(r"__bf16"), "bfloat"),
-    (re.compile(r"\bunsigned (int|short|char|long)\b"), r"u\1"),
-    (re.compile(r"\bvec<(\w+), (\d)>"), r"\1\2"),
-)
 
 
 @dataclass(frozen=True)
-class Texts:
-    """The user's files, for excerpts. Nothing outside the include paths is ever read."""
+class Texts(Mapping[str, str]):
+    """The user's files by name, for excerpts. Nothing outside the include paths is ever read."""
 
     source: Source
     _read: dict[str, list[str]] = field(default_factory=dict, compare=False)
+
+    def __getitem__(self, file: str) -> str:
+        lines = self.lines(file)
+        if not lines:
+            raise KeyError(file)
+        return "\n".join(lines)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((self.source.name, *self.source.quoted, *self._read)))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
 
     def lines(self, file: str) -> list[str]:
         if file == self.source.name:
@@ -84,42 +86,37 @@ class Preimage:
         return found
 
 
-def diagnose(messages: str, texts: Texts, preprocessed: Preimage | None) -> tuple[Diagnostic, ...]:
-    """All errors in clang's output, in the user's coordinates; notes are dropped."""
+def diagnose(
+    messages: str, texts: Texts, preimage: Preimage | None, parameters: tuple[Known, ...] = ()
+) -> tuple[Diagnostic, ...]:
+    """All errors in clang's output, in the user's coordinates, explained and without their echoes."""
+    context = Context(texts, parameters=parameters, form="mlx" if texts.source.quoted else "metal")
     found: list[Diagnostic] = []
-    lines = messages.splitlines()
-    for index, line in enumerate(lines):
+    for error, notes in _grouped(messages, texts):
+        if not texts.lines(error.file) and (user := next((n for n in notes if texts.lines(n.file)), None)):
+            # An error inside the header: the note says where the user asked for it.
+            error = replace(error, file=user.file, line=user.line, column=user.column)
+        placed = place(error, texts, preimage)
+        found.append(improve(placed, context, [place(n, texts, preimage) for n in notes]))
+    return tuple(fold(found)) or (Diagnostic("the compiler failed without a message", texts.source.name, 0),)
+
+
+def _grouped(messages: str, texts: Texts) -> list[tuple[Diagnostic, list[Diagnostic]]]:
+    """Each error with the notes that follow it."""
+    groups: list[tuple[Diagnostic, list[Diagnostic]]] = []
+    for line in messages.splitlines():
         match = _MESSAGE.match(line)
-        if not match:
-            if line.startswith("error:") or line.startswith("fatal error:"):
-                found.append(Diagnostic(line.split(":", 1)[1].strip(), texts.source.name, 0))
+        if match is None:
+            if line.startswith(("error:", "fatal error:")):
+                groups.append((Diagnostic(line.split(":", 1)[1].strip(), texts.source.name, 0), []))
             continue
-        if match["severity"] in ("note", "warning"):
-            continue
-        file, number, column = match["file"], int(match["line"]), int(match["column"])
-        if not texts.lines(file):
-            file, number, column = _user_note(lines[index + 1 :], texts) or (file, number, column)
-        diagnostic = Diagnostic(plain(match["text"]), file, number, column)
-        found.append(place(diagnostic, texts, preprocessed))
-    return tuple(found) or (Diagnostic("the compiler failed without a message", texts.source.name, 0),)
-
-
-def plain(message: str) -> str:
-    """A message in Metal's words."""
-    for pattern, spelling in _SPELLINGS:
-        message = pattern.sub(spelling, message)
-    return message
-
-
-def _user_note(lines: list[str], texts: Texts) -> tuple[str, int, int] | None:
-    """An error inside the header: the first note that points into the user's text."""
-    for line in lines:
-        match = _MESSAGE.match(line)
-        if not match or match["severity"] != "note":
-            return None
-        if texts.lines(match["file"]):
-            return match["file"], int(match["line"]), int(match["column"])
-    return None
+        one = Diagnostic(match["text"], match["file"], int(match["line"]), int(match["column"]))
+        if match["severity"] == "note":
+            if groups:
+                groups[-1][1].append(one)
+        elif match["severity"] != "warning":
+            groups.append((one, []))
+    return groups
 
 
 def place(diagnostic: Diagnostic, texts: Texts, preimage: Preimage | None) -> Diagnostic:

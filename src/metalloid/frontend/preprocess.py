@@ -44,7 +44,7 @@ def preprocess(source: Source) -> Preprocessed:
     files = _files_read(result.output)
     _refuse_outside(source, files)
     if result.failed:
-        raise CompileError(diagnose(result.messages, Texts(source), preprocessed=None))
+        raise CompileError(diagnose(result.messages, Texts(source), preimage=None))
     return Preprocessed(_tidy(source, result.output), files)
 
 

@@ -11,12 +11,17 @@ from metalloid.frontend import clang
 from metalloid.frontend.declarations import Entry
 from metalloid.frontend.diagnose import Preimage, Texts, diagnose, place
 from metalloid.frontend.entry import Binding, bindings, entry_text
+from metalloid.frontend.examine import accesses, left_over, log_formats, threadgroup_memory
+from metalloid.frontend.header import header_arguments
+from metalloid.frontend.hints import Known
 from metalloid.frontend.preprocess import preprocess
-from metalloid.frontend.reflect import DebugInfo
+from metalloid.frontend.reflect import DebugInfo, Described
+from metalloid.frontend.refuse import refused_kernel, refused_signature, refused_words
 from metalloid.frontend.rewrite import Rewritten, Unit, constant_text, reachable, refuse_unsupported, rewrite
 from metalloid.frontend.scan import scan
 from metalloid.frontend.slim import slim
 from metalloid.frontend.tokens import tokenize
+from metalloid.ir import Module, read
 from metalloid.source import Constant, Source
 from metalloid.types import Parameter, Signature
 
@@ -75,19 +80,46 @@ def compile_kernel(
     source: Source, name: str, constants: Mapping[str | int, Constant] | None = None
 ) -> Kernel:
     """Scalar IR and signature of the kernel called `name` (its host name, where it has one)."""
-    parsed = parse(source)
+    return compile_entry(parse(source), name, constants or {})
+
+
+def compile_entry(parsed: Parsed, name: str, constants: Mapping[str | int, Constant]) -> Kernel:
+    """The same for a source that is parsed already."""
     entry = choose(parsed, name)
-    texts = Texts(source)
+    texts = Texts(parsed.source)
     try:
         refuse_unsupported(parsed.unit, entry)
+        _refuse(parsed, entry)
         bound = bindings(parsed.unit, entry)
-        values = _constants(parsed, constants or {})
+        values = _constants(parsed, constants)
     except CompileError as error:
         raise CompileError([_placed(d, texts, parsed.unit) for d in error.diagnostics]) from None
     rewritten = rewrite(parsed.unit, entry, values)
-    ir = _compile(source, rewritten, entry_text(entry, bound), texts)
-    signature = _signature(parsed, entry, bound, ir, values)
-    return Kernel(slim(ir), signature, parsed.files)
+    ir = _compile(parsed.source, rewritten, entry, bound, texts)
+    described = DebugInfo(ir).parameters()
+    ir = slim(ir)
+    module = read(ir)
+    signature = _signature(parsed, entry, bound, described, module, values)
+    problems = [*left_over(module), *refused_signature(signature)]
+    if problems:
+        raise CompileError([replace(p, excerpt=texts.line(p.file, p.line)) for p in problems])
+    return Kernel(ir, signature, parsed.files)
+
+
+def _refuse(parsed: Parsed, entry: Entry) -> None:
+    """What clang would take and Metal does not, in the parts this kernel uses."""
+    unit = parsed.unit
+    names = reachable(unit, entry)
+    spans = [k.span for k in unit.declarations.kernels if k.name in names]
+    spans += [s for name, all_ in unit.declarations.functions.items() if name in names for s in all_]
+    problems = [*refused_kernel(entry.kernel), *refused_words(unit.tokens, spans)]
+    if problems:
+        raise CompileError(
+            [
+                Diagnostic(p.message, *unit.place(p.token), len(unit.tokens[p.token].text), rule=p.rule, hint=p.hint)
+                for p in problems
+            ]
+        )
 
 
 def choose(parsed: Parsed, name: str) -> Entry:
@@ -119,23 +151,31 @@ def _constants(parsed: Parsed, given: Mapping[str | int, Constant]) -> dict[str,
     return values
 
 
-def _compile(source: Source, rewritten: Rewritten, entry: str, texts: Texts) -> str:
-    from metalloid.frontend.header import header_arguments
-
+def _compile(
+    source: Source, rewritten: Rewritten, entry: Entry, bound: tuple[Binding, ...], texts: Texts
+) -> str:
     arguments = [
         *clang.language(source.math, rewritten.all_swizzles),
         *clang.OPTIMISE,
         *header_arguments(source.math, rewritten.all_swizzles),
         *("-o", "-", "-"),
     ]
-    result = clang.run(arguments, PROLOGUE + rewritten.text + entry)
+    result = clang.run(arguments, PROLOGUE + rewritten.text + entry_text(entry, bound))
     if result.failed:
-        raise CompileError(diagnose(result.messages, texts, Preimage(rewritten)))
+        known = tuple(Known(b.argument.name, " ".join(b.argument.words[:-1]), b.builtin) for b in bound)
+        raise CompileError(diagnose(result.messages, texts, Preimage(rewritten), known))
     return result.output
 
 
-def _signature(parsed: Parsed, entry: Entry, bound: tuple[Binding, ...], ir: str, values: Mapping[str, str]) -> Signature:
-    described = DebugInfo(ir).parameters()
+def _signature(
+    parsed: Parsed,
+    entry: Entry,
+    bound: tuple[Binding, ...],
+    described: tuple[Described, ...],
+    module: Module,
+    values: Mapping[str, str],
+) -> Signature:
+    used = accesses(module.function["__mt_entry"])
     parameters = []
     for binding, seen in zip(bound, described, strict=True):
         parameters.append(
@@ -145,6 +185,7 @@ def _signature(parsed: Parsed, entry: Entry, bound: tuple[Binding, ...], ir: str
                 index=seen.index,
                 type=seen.type,
                 space=seen.space,
+                access=used.get((binding.kind, seen.index), "none"),
                 const=seen.const or seen.space == "constant",
                 reference=seen.reference,
                 builtin=binding.builtin,
@@ -158,7 +199,8 @@ def _signature(parsed: Parsed, entry: Entry, bound: tuple[Binding, ...], ir: str
         name=entry.name,
         parameters=tuple(parameters),
         max_total_threads=int(threads, 0) if threads.isdigit() else 1024,
-        threadgroup_memory=0,
+        threadgroup_memory=threadgroup_memory(module),
+        logs=log_formats(module),
         file=file,
         line=line,
         undefined_constants=_undefined(parsed, entry, values),

@@ -1,0 +1,148 @@
+"""Look over a compiled kernel: what it does with each buffer, what memory it needs, what must not be left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from metalloid.errors import Diagnostic
+from metalloid.frontend.refuse import recursion
+from metalloid.ir.debug import location
+from metalloid.ir.layout import data_layout
+from metalloid.ir.module import Function, Instruction, Module
+from metalloid.ir.types import PointerType, VectorType
+from metalloid.ir.values import Int, Local, Value
+from metalloid.types import Access
+
+THREADGROUP = 3
+_PASS_ON = frozenset(("getelementptr", "phi", "select", "freeze", "bitcast"))
+# Which operands an instruction reads through and writes through.
+_READS = {"load": (0,), "atomicrmw": (0,), "cmpxchg": (0,)}
+_WRITES = {"store": (1,), "atomicrmw": (0,), "cmpxchg": (0,)}
+_CALL_READS = {"__mt_matrix_load": (0,), "llvm.memcpy": (1,), "llvm.memmove": (1,)}
+_CALL_WRITES = {"__mt_matrix_store": (0,), "llvm.memcpy": (0,), "llvm.memmove": (0,), "llvm.memset": (0,)}
+
+
+def threadgroup_memory(module: Module) -> int:
+    """Bytes of the kernel's own threadgroup variables, each rounded up to 16 as Metal does."""
+    layout = data_layout(module.datalayout)
+    sizes = (layout.size(g.type) for g in module.globals if g.space == THREADGROUP)
+    return sum(-(-size // 16) * 16 for size in sizes)
+
+
+def log_formats(module: Module) -> tuple[str, ...]:
+    """The format strings of os_log calls, in the order of the code."""
+    found: dict[str, None] = {}
+    for instruction in module.function["__mt_entry"].instructions():
+        if instruction.called == "__mt_log_begin":
+            found[constant_string(module, instruction.operands[0])] = None
+    return tuple(found)
+
+
+def constant_string(module: Module, pointer: Value) -> str:
+    """The NUL-terminated text a constant pointer points at."""
+    variable = module.variable.get(getattr(pointer, "name", ""))
+    initializer = variable.initializer if variable else None
+    data = getattr(initializer, "data", b"")
+    return bytes(data).split(b"\0")[0].decode("utf-8", "replace")
+
+
+def accesses(function: Function) -> Mapping[tuple[str, int], Access]:
+    """What the kernel does with the memory of each parameter: ("buffer", 2) -> "read"."""
+    roots = _provenance(function)
+    reads: set[tuple[str, int]] = set()
+    writes: set[tuple[str, int]] = set()
+
+    def of(value: Value) -> frozenset[tuple[str, int]]:
+        return roots.get(value.name, frozenset()) if isinstance(value, Local) else frozenset()
+
+    for instruction in function.instructions():
+        if instruction.opcode in _PASS_ON or instruction.opcode == "icmp":
+            continue
+        read, written = _operands_touched(instruction)
+        for index, operand in enumerate(instruction.operands):
+            touched = of(operand)
+            known = index in read or index in written
+            if index in read or not known:
+                reads |= touched
+            if index in written or not known:  # an address that is stored or cast may be used anywhere
+                writes |= touched
+    names: dict[tuple[bool, bool], Access] = {
+        (True, True): "read_write",
+        (True, False): "read",
+        (False, True): "write",
+    }
+    return {root: names[root in reads, root in writes] for root in reads | writes}
+
+
+def _operands_touched(instruction: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    if instruction.opcode != "call":
+        return _READS.get(instruction.opcode, ()), _WRITES.get(instruction.opcode, ())
+    read = next((v for k, v in _CALL_READS.items() if instruction.called.startswith(k)), ())
+    written = next((v for k, v in _CALL_WRITES.items() if instruction.called.startswith(k)), ())
+    return read, written
+
+
+def _provenance(function: Function) -> dict[str, frozenset[tuple[str, int]]]:
+    """For each pointer, the parameters it can come from."""
+    kinds = {"__mt_buffer": "buffer", "__mt_threadgroup": "threadgroup"}
+    found: dict[str, frozenset[tuple[str, int]]] = {}
+    for instruction in function.instructions():
+        if instruction.called in kinds and isinstance(instruction.operands[0], Int):
+            found[instruction.name] = frozenset([(kinds[instruction.called], instruction.operands[0].value)])
+    changed = True
+    while changed:
+        changed = False
+        for instruction in function.instructions():
+            if instruction.opcode not in _PASS_ON:
+                continue
+            joined = frozenset().union(*(found.get(name, frozenset()) for name in instruction.uses))
+            if joined != found.get(instruction.name, frozenset()):
+                found[instruction.name] = joined
+                changed = True
+    return found
+
+
+def left_over(module: Module) -> Iterator[Diagnostic]:
+    """What the later stages cannot take: calls that were not inlined, generic pointers, assembly."""
+    for function in module.functions:
+        if function.blocks and function.name != "__mt_entry":
+            yield recursion(_plain_name(function.name), *_first_place(module, function))
+            return
+    for instruction in module.function["__mt_entry"].instructions():
+        if instruction.opcode == "call" and not instruction.called.startswith(("llvm.", "__mt_")):
+            yield _problem(module, instruction, f"a call of '{_plain_name(instruction.called)}' has no definition")
+        elif _generic(instruction):
+            yield _problem(module, instruction, "the address space of this pointer cannot be told at compile time")
+        elif isinstance(instruction.type, VectorType):
+            yield _problem(module, instruction, "the compiler left a vector operation here")
+
+
+def _generic(instruction: Instruction) -> bool:
+    types = (instruction.type, *(o.type for o in instruction.operands if isinstance(o, Local)))
+    return instruction.opcode == "addrspacecast" or any(t == PointerType(0) for t in types)
+
+
+def _problem(module: Module, instruction: Instruction, message: str) -> Diagnostic:
+    place = location(module, instruction)
+    hint = "point to one address space only, device or threadgroup or thread" if "pointer" in message else ""
+    return Diagnostic(message, place.file if place else "", place.line if place else 0, hint=hint)
+
+
+def _first_place(module: Module, function: Function) -> tuple[str, int]:
+    for instruction in function.instructions():
+        if place := location(module, instruction):
+            return place.file, place.line
+    return "", 0
+
+
+def _plain_name(mangled: str) -> str:
+    """The innermost name in an Itanium-mangled one."""
+    import re
+
+    names = []
+    rest = mangled.removeprefix("_ZL").removeprefix("_ZN").removeprefix("_Z")
+    while match := re.match(r"L?(\d+)", rest):
+        length = int(match[1])
+        names.append(rest[match.end() : match.end() + length])
+        rest = rest[match.end() + length :]
+    return names[-1] if names else mangled
