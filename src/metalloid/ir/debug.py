@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from metalloid.ir.module import Instruction, Module
+from metalloid.ir.module import GlobalVariable, Instruction, Module
 
 _FIELD = re.compile(r'(\w+): (![0-9]+|"[^"]*"|-?\w+)')
 _INCLUDE = str(Path(__file__).parents[1] / "frontend" / "include")
@@ -77,3 +77,12 @@ def _file(module: Module, node: str) -> str:
     fields = _fields(module.metadata[node])
     name, directory = fields.get("filename", ""), fields.get("directory", "")
     return str(PurePosixPath(directory) / name) if directory else name
+
+
+def variable_name(module: Module, variable: GlobalVariable) -> str:
+    """What the user called a global; its own name where nothing says."""
+    for kind, node in variable.metadata:
+        if kind == "dbg" and node in module.metadata:
+            described = _fields(module.metadata[node]).get("var", node)
+            return _fields(module.metadata.get(described, "")).get("name", variable.name)
+    return variable.name

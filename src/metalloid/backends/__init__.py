@@ -1,0 +1,1 @@
+"""Where kernels run: each backend takes a module and a launch."""

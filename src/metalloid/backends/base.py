@@ -1,0 +1,99 @@
+"""What every backend is given: a launch; and what stops one: a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+from metalloid.errors import LaunchError
+from metalloid.ir.debug import Location
+
+Triple = tuple[int, int, int]
+Memory = Any  # whatever has the buffer protocol: a numpy array, a bytearray, a memoryview
+
+SIMD_WIDTH = 32
+QUAD_WIDTH = 4
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One dispatch: how many threads, in what groups, over which memory.
+
+    `addresses` gives buffers the 64-bit addresses that kernels see; the others get some.
+    `resources` are buffers that only pointers inside argument buffers lead to.
+    """
+
+    grid: Triple  # threads in all, per axis
+    threadgroup: Triple  # threads per threadgroup, per axis; the last one of an axis may be smaller
+    buffers: Mapping[int, Memory] = field(default_factory=dict)  # by index; changed in place
+    threadgroup_memory: Mapping[int, int] = field(default_factory=dict)  # bytes, by index
+    addresses: Mapping[int, int] = field(default_factory=dict)
+    resources: Sequence[tuple[int, Memory]] = ()  # (address, memory)
+    kernel: str = "kernel"  # what messages call it
+
+    def __post_init__(self) -> None:
+        if min(self.threadgroup) < 1:
+            raise LaunchError(
+                f"[launch {self.kernel}] threadgroup is {self.threadgroup}; every axis needs 1 or more."
+            )
+        if min(self.grid) < 0:
+            raise LaunchError(f"[launch {self.kernel}] grid is {self.grid}; no axis can be negative.")
+
+    @property
+    def threadgroups(self) -> Triple:
+        """How many threadgroups there are, per axis, ragged ones included."""
+        x, y, z = (-(-g // t) for g, t in zip(self.grid, self.threadgroup, strict=True))
+        return x, y, z
+
+    def size_of(self, threadgroup: Triple) -> Triple:
+        """How many threads the threadgroup at this position has, per axis."""
+        axes = zip(self.grid, self.threadgroup, threadgroup, strict=True)
+        x, y, z = (min(t, g - p * t) for g, t, p in axes)
+        return x, y, z
+
+    def positions(self) -> list[Triple]:
+        """The positions of all threadgroups, x fastest."""
+        x, y, z = self.threadgroups
+        return [(i, j, k) for k, j, i in product(range(z), range(y), range(x))]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a guarded kernel was stopped."""
+
+    rule: str  # "M101", ...
+    message: str
+    kernel: str
+    location: Location | None = None
+    thread: Triple | None = None  # in the grid
+    threadgroup: Triple | None = None
+    buffer: int | None = None  # index, where a bound buffer is meant
+    offset: int | None = None  # in bytes
+
+    def text(self) -> str:
+        """One line for people: place, rule, what happened, who did it."""
+        place = ""
+        if self.location:
+            column = f":{self.location.column}" if self.location.column else ""
+            place = f"{self.location.file}:{self.location.line}{column}: "
+        who = f" (thread {_triple(self.thread)} in the grid" if self.thread else ""
+        if who and self.threadgroup:
+            who += f", threadgroup {_triple(self.threadgroup)}"
+        rule = f"{self.rule} " if self.rule else ""
+        return f"{place}{rule}{self.message}{who + ')' if who else ''} in kernel '{self.kernel}'"
+
+
+def _triple(position: Triple) -> str:
+    return f"({', '.join(str(p) for p in position)})"
+
+
+@dataclass(frozen=True)
+class LogMessage:
+    """One log line of a kernel, not yet put into words; integers are signed."""
+
+    format: str
+    level: int  # 0 default, 1 debug, 2 info, 3 error, 4 fault
+    arguments: tuple[int | float, ...]
+    thread: Triple

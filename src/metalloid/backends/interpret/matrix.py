@@ -1,0 +1,80 @@
+"""simdgroup_matrix: 8x8 elements, two neighbours in each lane of a SIMD-group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from metalloid.backends.interpret.memory import Pointer, load, store
+from metalloid.backends.interpret.numbers import fma, signed
+from metalloid.ir.types import FLOAT
+
+Arrived = dict[int, tuple[Any, ...]]
+Results = dict[int, Any]
+
+
+def place(lane: int) -> tuple[int, int]:
+    """Row and first column of the two elements that a lane holds."""
+    return (lane >> 4 & 1) * 4 + (lane >> 1 & 3), (lane >> 3 & 1) * 4 + (lane & 1) * 2
+
+
+def _addresses(size: int, lane: int, pointer: Pointer, stride: int, transpose: int) -> list[Pointer]:
+    row, column = place(lane)
+    cells = [(row, column), (row, column + 1)]
+    if transpose:
+        cells = [(c, r) for r, c in cells]
+    return [pointer.moved(size * (r * signed(stride, 64) + c)) for r, c in cells]
+
+
+def _load_b32(arrived: Arrived) -> Results:
+    return {lane: tuple(load(p, 4) for p in _addresses(4, lane, *o)) for lane, o in arrived.items()}
+
+
+def _load_b16(arrived: Arrived) -> Results:
+    results = {}
+    for lane, operands in arrived.items():
+        low, high = (load(p, 2) for p in _addresses(2, lane, *operands))
+        results[lane] = low | high << 16
+    return results
+
+
+def _store(size: int, arrived: Arrived) -> Results:
+    for lane, (pointer, stride, transpose, *elements) in arrived.items():
+        for target, value in zip(_addresses(size, lane, pointer, stride, transpose), elements, strict=True):
+            store(target, size, value)
+    return dict.fromkeys(arrived)
+
+
+def _whole(arrived: Arrived, first: int) -> list[list[int]]:
+    """The 8x8 matrix whose elements are operands `first` and `first`+1; zero where a lane is missing."""
+    matrix = [[0] * 8 for _ in range(8)]
+    for lane, operands in arrived.items():
+        row, column = place(lane)
+        matrix[row][column : column + 2] = operands[first : first + 2]
+    return matrix
+
+
+def _multiply_accumulate(arrived: Arrived) -> Results:
+    """A * B + C in float: eight fused steps per element, in the order of k, starting from C."""
+    a, b, c = (_whole(arrived, first) for first in (0, 2, 4))
+
+    def element(row: int, column: int) -> int:
+        total = c[row][column]
+        for k in range(8):
+            total = fma(FLOAT, a[row][k], b[k][column], total)
+        return total
+
+    results = {}
+    for lane in arrived:
+        row, column = place(lane)
+        results[lane] = (element(row, column), element(row, column + 1))
+    return results
+
+
+OPERATIONS: dict[str, Callable[[Arrived], Results]] = {
+    "__mt_matrix_multiply_accumulate": _multiply_accumulate,
+    **{f"__mt_matrix_load_b32_{space}": _load_b32 for space in ("device", "threadgroup")},
+    **{f"__mt_matrix_load_b16_{space}": _load_b16 for space in ("device", "threadgroup")},
+    **{f"__mt_matrix_store_b32_{space}": lambda a: _store(4, a) for space in ("device", "threadgroup")},
+    **{f"__mt_matrix_store_b16_{space}": lambda a: _store(2, a) for space in ("device", "threadgroup")},
+}

@@ -1,0 +1,195 @@
+"""Who runs when, and who takes part in what.
+
+Threadgroups run one after the other. In one, each SIMD-group runs until all its
+lanes are at a threadgroup barrier or have ended; then the barrier is passed.
+
+Which lanes take part in a SIMD-group operation: every lane runs until it has to wait or
+ends. Of the lanes that wait at SIMD-group operations, those that are furthest behind go
+first: the smallest key, where a key lists, from the outermost loop inwards, the loop's
+place in reverse post-order and the iteration, then the block's place and the instruction's.
+Lanes with that same key do the operation together; nobody else does. So lanes that took
+the other side of a branch do not join, lanes that left a loop wait for those still in it,
+two lanes at the same call in different iterations do not meet, and all meet again after.
+
+Threads change places only where they wait. The order in which they run is the
+schedule's: a kernel that lacks a barrier gives other results under another.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn, TypeVar
+
+from metalloid.backends.base import SIMD_WIDTH, Fault, Launch, LogMessage
+from metalloid.backends.interpret import matrix, simd
+from metalloid.backends.interpret.memory import AccessError
+from metalloid.backends.interpret.program import Step, Stopped
+from metalloid.backends.interpret.thread import Request, Thread
+from metalloid.errors import KernelFault
+from metalloid.ir.debug import location
+from metalloid.ir.module import Instruction, Module
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """In which order threadgroups, SIMD-groups and lanes run."""
+
+    order: Literal["forward", "reverse", "shuffle"] = "forward"
+    seed: int = 0
+
+    def arranger(self) -> Callable[[list[T]], list[T]]:
+        """A function that puts a list into this order; each call of a shuffle gives another."""
+        if self.order == "forward":
+            return list
+        if self.order == "reverse":
+            return lambda items: items[::-1]
+        generator = random.Random(self.seed)
+        return lambda items: generator.sample(items, len(items))
+
+
+@dataclass
+class Running:
+    """A thread, its generator, and what it waits for."""
+
+    thread: Thread
+    program: Generator[Request, Any, None]
+    request: Request | None = None
+    started: bool = False
+    ended: bool = False
+
+    def advance(self, value: Any = None) -> None:
+        """Run on until it waits or ends."""
+        try:
+            self.request = self.program.send(value if self.started else None)
+        except StopIteration:
+            self.request, self.ended = None, True
+        self.started = True
+
+
+class Scheduler:
+    """Runs the threads of one threadgroup to their end."""
+
+    def __init__(
+        self,
+        module: Module,
+        launch: Launch,
+        arrange: Callable[[list[Any]], list[Any]],
+        on_log: Callable[[LogMessage], None] | None,
+    ) -> None:
+        self.module, self.launch, self.arrange, self.on_log = module, launch, arrange, on_log
+        self.operations: dict[str, Callable[[Any], dict[int, Any]]] = {}
+
+    def run(self, threads: list[Thread]) -> None:
+        everyone = [Running(t, t.run()) for t in threads]
+        groups = [everyone[n : n + SIMD_WIDTH] for n in range(0, len(everyone), SIMD_WIDTH)]
+        for r in self.arrange(everyone):
+            self._advance(r)
+        while True:
+            self._until_barriers(groups)
+            if all(r.ended for r in everyone):
+                return
+            self._check_barrier(everyone)
+            for r in self.arrange(everyone):
+                self._advance(r)
+
+    def _until_barriers(self, groups: list[list[Running]]) -> None:
+        """Do SIMD-group operations until nobody waits at one."""
+        waiting = list(groups)
+        while waiting:
+            group = self.arrange(waiting)[0]
+            lanes = [r for r in group if r.request and r.request.step.wait == "simd"]
+            if lanes:
+                self._together(lanes)
+            else:
+                waiting.remove(group)
+
+    def _together(self, lanes: list[Running]) -> None:
+        """The lanes that are furthest behind do their operation and run on."""
+        key = min(r.request.key for r in lanes if r.request)
+        taking_part = [r for r in lanes if r.request and r.request.key == key]
+        arrived = {r.thread.lane: r.request.operands for r in taking_part if r.request}
+        assert taking_part[0].request
+        step = taking_part[0].request.step
+        try:
+            results = self._operation(step)(arrived)
+        except AccessError as error:
+            self._access_fault(taking_part[0].thread, error)
+        for r in self.arrange(taking_part):
+            self._advance(r, results[r.thread.lane])
+
+    def _operation(self, step: Step) -> Callable[[Any], dict[int, Any]]:
+        name = step.instruction.called
+        if name not in self.operations:
+            if name == "__mt_simdgroup_barrier":
+                self.operations[name] = dict.fromkeys
+            elif name in matrix.OPERATIONS:
+                self.operations[name] = matrix.OPERATIONS[name]
+            else:
+                self.operations[name] = simd.operation(name)
+        return self.operations[name]
+
+    def _advance(self, running: Running, value: Any = None) -> None:
+        thread = running.thread
+        if running.ended:
+            return
+        try:
+            running.advance(value)
+        except AccessError as error:
+            self._access_fault(thread, error)
+        except Stopped as error:
+            self._fault("", str(error), thread, thread.current)
+        if self.on_log:
+            for message in thread.messages:
+                self.on_log(message)
+        thread.messages.clear()
+
+    def _check_barrier(self, everyone: list[Running]) -> None:
+        """All threads must be at the same barrier, in the same iteration of the loops around it."""
+        here = next(r for r in everyone if r.request)
+        assert here.request
+        missing = [r for r in everyone if r.request is None or r.request.key != here.request.key]
+        if not missing:
+            return
+        places = ", ".join(self._whereabouts(r, here.request) for r in missing[:4])
+        more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
+        reached = len(everyone) - len(missing)
+        message = f"barrier reached by {reached} of {len(everyone)} threads; not by {places}{more}"
+        self._fault("M204", message, here.thread, here.request.step.instruction)
+
+    def _whereabouts(self, r: Running, barrier: Request) -> str:
+        who = f"thread {r.thread.position}"
+        if r.request is None:
+            return f"{who}, which has returned"
+        if r.request.step.instruction is barrier.step.instruction:
+            return f"{who}, which is there in another iteration"
+        place = location(self.module, r.request.step.instruction)
+        return (
+            f"{who}, which is at the barrier in line {place.line}" if place else f"{who}, at another barrier"
+        )
+
+    def _access_fault(self, thread: Thread, error: AccessError) -> NoReturn:
+        self._fault(error.rule, error.describe(), thread, thread.current, error)
+
+    def _fault(
+        self,
+        rule: str,
+        message: str,
+        thread: Thread,
+        instruction: Instruction | None,
+        access: AccessError | None = None,
+    ) -> NoReturn:
+        fault = Fault(
+            rule,
+            message,
+            self.launch.kernel,
+            location(self.module, instruction) if instruction else None,
+            thread.position,
+            thread.group.position,
+            access.pointer.object.index if access else None,
+            access.pointer.offset if access else None,
+        )
+        raise KernelFault(fault.text(), fault) from None

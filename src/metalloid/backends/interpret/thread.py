@@ -1,0 +1,125 @@
+"""One thread: a generator that runs blocks and yields where it must wait for others."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from metalloid.backends.base import SIMD_WIDTH, Launch, LogMessage, Triple
+from metalloid.backends.interpret.memory import NULL, AddressSpace, Object, Pointer
+from metalloid.backends.interpret.program import Code, Step, Stopped
+from metalloid.ir.module import Instruction
+
+Key = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a waiting thread waits at, and what it brings along.
+
+    `key` says where in the run of the program it is. Threads with equal keys are at the same
+    instruction in the same iterations of all loops around it; a smaller key is further behind.
+    """
+
+    key: Key
+    step: Step
+    operands: tuple[Any, ...]
+
+
+@dataclass
+class Group:
+    """What the threads of a threadgroup have in common."""
+
+    launch: Launch
+    position: Triple
+    size: Triple
+    device: AddressSpace
+    globals: Mapping[str, Pointer]
+    local: AddressSpace = field(default_factory=lambda: AddressSpace(32))
+    arguments: dict[int, Pointer] = field(default_factory=dict)  # host-sized threadgroup memory
+
+    @property
+    def count(self) -> int:
+        x, y, z = self.size
+        return x * y * z
+
+
+class Thread:
+    """The state of one thread; `run` is its program."""
+
+    def __init__(
+        self, code: Code, group: Group, index: int, buffers: Mapping[int, Pointer], limit: int
+    ) -> None:
+        x, y, _ = group.size
+        self.code, self.group, self.index, self.buffers = code, group, index, buffers
+        self.local_position: Triple = (index % x, index // x % y, index // (x * y))
+        self.registers: dict[str, Any] = {}
+        self.private = AddressSpace(32)
+        self.current: Instruction | None = None
+        self.iterations: dict[str, int] = {}
+        self.log: list[Any] = []
+        self.messages: list[LogMessage] = []
+        self.budget = limit
+
+    @property
+    def lane(self) -> int:
+        return self.index % SIMD_WIDTH
+
+    @property
+    def position(self) -> Triple:
+        """Position in the grid."""
+        axes = zip(self.group.position, self.group.launch.threadgroup, self.local_position, strict=True)
+        x, y, z = (group * size + local for group, size, local in axes)
+        return x, y, z
+
+    def space(self, number: int) -> AddressSpace:
+        return {3: self.group.local, 5: self.private}.get(number, self.group.device)
+
+    def buffer(self, index: int) -> Pointer:
+        return self.buffers.get(index) or Pointer(Object(f"buffer {index}, which is not bound", NULL.data))
+
+    def threadgroup_memory(self, index: int) -> Pointer:
+        found = self.group.arguments.get(index)
+        return found or Pointer(Object(f"threadgroup memory {index}, which has no size", NULL.data))
+
+    def run(self) -> Generator[Request, Any, None]:
+        block, previous = self.code.entry, ""
+        registers = self.registers
+        while True:
+            self._enter(block.name, previous)
+            if block.phis:
+                values = [phi(self) for _, phi in block.phis[previous]]
+                for (name, _), value in zip(block.phis[previous], values, strict=True):
+                    registers[name] = value
+            for number, step in enumerate(block.steps):
+                self.current = step.instruction
+                if step.wait:
+                    operands = tuple(operand(self) for operand in step.operands)
+                    value = yield Request(self._key(block.name, number), step, operands)
+                else:
+                    value = step.run(self)
+                if step.instruction.name:
+                    registers[step.instruction.name] = value
+            self.current = block.terminator
+            target = block.leave(self)
+            if target is None:
+                return
+            previous, block = block.name, self.code.blocks[target]
+            self.budget -= len(block.steps) + 1
+            if self.budget < 0:
+                raise Stopped("still running at the limit of instructions per thread")
+
+    def _enter(self, block: str, previous: str) -> None:
+        """Count iterations: a loop's header entered from inside the loop begins the next one."""
+        loop = self.code.forest.loops.get(block)
+        if loop:
+            self.iterations[block] = self.iterations[block] + 1 if previous in loop.blocks else 0
+
+    def _key(self, block: str, number: int) -> Key:
+        """For each loop around the block: its place among its neighbours, and the iteration; then
+        the block's place and the instruction's."""
+        order, parts = self.code.order, []
+        for header in self.code.nests[block]:
+            parts += [order[header], self.iterations[header]]
+        return (*parts, order[block], number)
