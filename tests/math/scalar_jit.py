@@ -30,8 +30,7 @@ PROLOGUE = """
 using namespace metal;
 #pragma clang attribute pop
 """
-CTYPES = {"float16": "half", "float32": "float", "int8": "char", "uint8": "uchar", "int16": "short"}
-CTYPES |= {"uint16": "ushort", "int32": "int", "uint32": "uint", "int64": "long", "uint64": "ulong"}
+AVOID = re.compile(r"[+](.*(bf16|fp16|neconvert).*)")
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,9 @@ def build(kernels: list[Kernel], math: MathMode) -> Module:
     module = llvm.parse_assembly(for_host(ir))
     module.verify()
     target = llvm.Target.from_default_triple()
-    features = ",".join(f for f in llvm.get_host_cpu_features().flatten().split(",") if "fp16" not in f)
+    # Conversions to bfloat in hardware flush denormals, so the engine does not use them either.
+    host = llvm.get_host_cpu_features().flatten().split(",")
+    features = ",".join(AVOID.sub(r"-\1", f) for f in host)
     machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=2, jit=True)
     options = llvm.create_pipeline_tuning_options(speed_level=2)
     options.loop_vectorization = True

@@ -126,8 +126,10 @@ inline float cospi(float x) {
   float v = cos_in(reduce_pi(x));
   return v == 0 ? 0.0f : v;
 }
-inline float tanpi(float x) {
-  float v = tan_in(reduce_pi(x));
+inline float tanpi(float x) {  // +infinity at 1/2, -infinity at 3/2
+  Quadrant k = reduce_pi(x);
+  float v = tan_in(k);
+  v = k.r == 0 && (k.q & 1) ? with_sign(__MT_INF, k.q & 2 ? -1.0f : 1.0f) : v;
   return v == 0 ? with_sign(0.0f, x) : v;
 }
 }  // namespace __mt_math

@@ -1,0 +1,102 @@
+"""How far a result is from the truth, in units of its type's last place; and inputs worth trying."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Format:
+    metal: str
+    dtype: np.dtype[np.generic]
+    mantissa: int
+    lowest: int  # exponent of the smallest normal number
+
+
+FLOAT = Format("float", np.dtype(np.float32), 23, -126)
+HALF = Format("half", np.dtype(np.float16), 10, -14)
+BFLOAT = Format("bfloat", np.dtype(ml_dtypes.bfloat16), 7, -126)
+
+
+def wide(a: NDArray[np.generic]) -> Array:
+    with np.errstate(all="ignore"):  # signalling NaNs are among the inputs
+        return np.asarray(a.astype(np.float64))
+
+
+def ulp_size(reference: Array, form: Format) -> Array:
+    with np.errstate(all="ignore"):
+        exponent = np.floor(np.log2(np.abs(reference)))
+    exponent = np.where(np.isfinite(exponent), np.maximum(exponent, form.lowest), form.lowest)
+    return np.asarray(2.0 ** (exponent - form.mantissa))
+
+
+def ulp_error(got: NDArray[np.generic], reference: Array, form: Format) -> Array:
+    """0 where both are NaN or the rounded reference is what came; infinite where only one is special."""
+    value = wide(got)
+    with np.errstate(all="ignore"):
+        rounded = wide(reference.astype(form.dtype))
+        error = np.abs(value - reference) / ulp_size(reference, form)
+    error = np.where(np.isnan(error) | np.isinf(error), np.inf, error)
+    same = (np.isnan(value) & np.isnan(reference)) | (value == rounded)
+    return np.asarray(np.where(same, np.minimum(error, 0.5), error))
+
+
+SPECIAL = np.array(
+    [0, 1, 0x007FFFFF, 0x00800000, 0x00800001, 0x3F7FFFFF, 0x3F800000, 0x3F800001, 0x40000000, 0x3F000000]
+    + [0x7F7FFFFF, 0x7F800000, 0x7FC00000, 0x3FC90FDB, 0x40490FDB, 0x3F490FDB, 0x42AEAC50, 0x42B17218]
+    + [0x42CFF1B5, 0x4B000000, 0x4B800001, 0x3EAAAAAB, 0x3F3504F3, 0x3F3504F4, 0x3FB504F3, 0x3FB504F4],
+    np.uint32,
+)
+
+
+@cache
+def floats(count: int = 60_000) -> NDArray[np.float32]:
+    """Every kind of float: special ones, random bits, dense stretches, around powers of two and multiples of pi/2."""
+    rng = np.random.default_rng(7)
+    special = np.concatenate([SPECIAL, SPECIAL | 0x80000000]).astype(np.uint32).view(np.float32)
+    random = rng.integers(0, 2**32, count, dtype=np.uint32).view(np.float32)
+    powers = (np.arange(1, 255, dtype=np.uint32) << 23)[:, None] + np.array([-1, 0, 1], np.int64)
+    quarter_turns = (np.arange(1, 4000) * (np.pi / 2)).astype(np.float32)
+    return np.concatenate(
+        [special, random, powers.astype(np.uint32).ravel().view(np.float32), quarter_turns]
+        + [np.linspace(-s, s, count // 3, dtype=np.float32) for s in (1, 4, 110, 30000)]
+        + [1 + np.linspace(-0.01, 0.01, count // 6, dtype=np.float32)]
+    )
+
+
+@cache
+def float_pairs(count: int = 80_000) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    rng = np.random.default_rng(8)
+    special = np.concatenate([SPECIAL, SPECIAL | 0x80000000]).astype(np.uint32).view(np.float32)
+    special = np.concatenate([special, np.array([-3, 3, -2, 2.5, -2.5, 7, 100, -100], np.float32)])
+    a, b = (m.ravel() for m in np.meshgrid(special, special))
+    bits = rng.integers(0, 2**32, (2, count), dtype=np.uint32).view(np.float32)
+    near = rng.uniform(-8, 8, (2, count)).astype(np.float32)
+    base = np.exp2(rng.uniform(-4, 4, count)).astype(np.float32)
+    exponent = rng.uniform(-40, 40, count).astype(np.float32)
+    one = (1 + rng.uniform(-1e-3, 1e-3, count)).astype(np.float32)
+    steep = rng.uniform(-80000, 80000, count).astype(np.float32)
+    return (
+        np.concatenate([a, bits[0], near[0], base, one]),
+        np.concatenate([b, bits[1], near[1], exponent, steep]),
+    )
+
+
+@cache
+def sixteen_bits(form: Format) -> NDArray[np.generic]:
+    return np.arange(65536, dtype=np.uint16).view(form.dtype)
+
+
+@cache
+def sixteen_bit_pairs(form: Format, count: int = 60_000) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+    rng = np.random.default_rng(9)
+    bits = rng.integers(0, 65536, (2, count), dtype=np.uint16).view(form.dtype)
+    near = rng.uniform(-8, 8, (2, count)).astype(form.dtype)
+    return np.concatenate([bits[0], near[0]]), np.concatenate([bits[1], near[1]])
