@@ -35,7 +35,8 @@ class Texts(Mapping[str, str]):
         return "\n".join(lines)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((self.source.name, *self.source.quoted, *self._read)))
+        read = (file for file, lines in self._read.items() if lines)
+        return iter(dict.fromkeys((self.source.name, *self.source.quoted, *read)))
 
     def __len__(self) -> int:
         return len(list(iter(self)))

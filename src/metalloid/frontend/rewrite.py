@@ -106,10 +106,16 @@ def rewrite(unit: Unit, entry: Entry | None, constants: Mapping[str, str]) -> Re
     drops = list(found.drops) + list(found.stages)
     drops += [one.span for one in found.instantiations]
     if entry is not None and keep is not None:
-        drops += [k.span for k in found.kernels if k.name not in keep]
+        others = [k for k in found.kernels if k.name not in keep]
+        drops += [k.span for k in others if k.body is None or unsupported_use(unit, k.span) is not None]
         drops += _unsupported_helpers(unit, keep)
-    edits = [edit for span in drops for edit in _blank(unit, span)]
-    dropped = _Ranges(Edit(tokens[s.first].start, tokens[s.last - 1].end, "") for s in drops if s.last > s.first)
+        bodies = [k.body for k in others if k.body is not None]
+    else:
+        bodies = []
+    edits = [edit for body in bodies for edit in _forget_body(unit, body)]
+    edits += [edit for span in drops for edit in _blank(unit, span)]
+    gone = [*drops, *(Span(b.first - 1, b.last + 1) for b in bodies)]
+    dropped = _Ranges(Edit(tokens[s.first].start, tokens[s.last - 1].end, "") for s in gone if s.last > s.first)
     edits += (e for e in _token_edits(unit) if not dropped.covers(e.start))
     edits += (e for e in _static_edits(unit) if not dropped.covers(e.start))
     edits += _constant_edits(unit, constants)
@@ -192,11 +198,17 @@ class _Ranges:
         return index >= 0 and offset < self.ends[index]
 
 
+def _forget_body(unit: Unit, body: Span) -> list[Edit]:
+    """`{ ... }` becomes `;`: other kernels stay declared, for typedefs that mention them."""
+    opening = unit.tokens[body.first - 1]
+    return [Edit(opening.start, opening.end, ";"), *_blank(unit, Span(body.first, body.last + 1))]
+
+
 def _blank(unit: Unit, span: Span) -> list[Edit]:
     """Spaces for a span's tokens; line markers and line ends stay."""
     edits: list[Edit] = []
     for token in unit.tokens[span.first : span.last]:
-        if token.kind != "directive":
+        if token.kind != "directive" or "pragma" in token.text:
             blank = re.sub(r"[^\n]", " ", token.text)
             edits.append(Edit(token.start, token.end, blank))
     return edits

@@ -115,7 +115,7 @@ class _Scanner:
 
     def extent(self, first: int, last: int) -> tuple[int, int | None]:
         """(index after the item, index of its body's `{` or None)."""
-        here = first
+        here = self.after_template(first)
         initialised = constructor = False
         while here < last:
             text = self.text(here)

@@ -130,7 +130,9 @@ def advice(name: str, text: str, called: bool, context: Context) -> str:
         return f"add the kernel parameter `{kind} {name} [[{name}]]`"
     if context.form == "mlx" and base:
         return f"add '{base[1]}' to input_names: {name} exists for inputs that are not scalars"
-    if _METAL.fullmatch(name):
+    if _METAL.fullmatch(name) and not any(
+        "using namespace metal" in text for text in context.source.values()
+    ):
         return "add `#include <metal_stdlib>` and `using namespace metal;` at the top"
     if called:
         where = "in `header`" if context.form == "mlx" else "above the kernel"

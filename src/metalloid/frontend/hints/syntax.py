@@ -99,7 +99,7 @@ def expression(
 def previous_end(diagnostic: Diagnostic, context: Context) -> Diagnostic | None:
     """The end of the last line above with text on it, where that line lacks its ';'."""
     lines = context.lines(diagnostic.file)
-    for number in range(diagnostic.line - 1, 0, -1):
+    for number in range(min(diagnostic.line - 1, len(lines)), 0, -1):
         text = re.sub(r"//.*|/\*.*?\*/", "", lines[number - 1]).rstrip()
         if not text:
             continue

@@ -12,8 +12,11 @@
 #include "simd.h"
 #include "simdgroup_matrix.h"
 #include "log.h"
-#if __has_include("math.h")
 #include "math.h"
-#endif
+#include "integer.h"
+#include "relational.h"
+#include "geometric.h"
+#include "pack.h"
+#include "internals.h"
 #pragma clang attribute pop
 #pragma clang attribute pop

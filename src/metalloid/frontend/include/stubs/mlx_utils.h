@@ -135,12 +135,12 @@ METAL_FUNC I elem_to_loc_1(uint elem, constant const int64_t& stride) {
 }
 
 template <typename I = int64_t>
-METAL_FUNC I elem_to_loc_2(uint2 elem, constant const int64_t strides[2]) {
+METAL_FUNC I elem_to_loc_2(uint2 elem, constant const int64_t* strides) {
   return I(elem.y) * I(strides[0]) + I(elem.x) * I(strides[1]);
 }
 
 template <typename I = int64_t>
-METAL_FUNC I elem_to_loc_3(uint3 elem, constant const int64_t strides[3]) {
+METAL_FUNC I elem_to_loc_3(uint3 elem, constant const int64_t* strides) {
   return I(elem.z) * I(strides[0]) + I(elem.y) * I(strides[1]) + I(elem.x) * I(strides[2]);
 }
 
