@@ -32,6 +32,24 @@ using namespace metal;
 """
 AVOID = re.compile(r"[+](.*(bf16|fp16|neconvert).*)")
 
+# Without such an instruction LLVM calls this function. It lives in libgcc; here it is part of the module.
+ROUND_TO_BFLOAT = """
+define bfloat @__truncsfbf2(float %x) {
+  %u = bitcast float %x to i32
+  %shifted = lshr i32 %u, 16
+  %odd = and i32 %shifted, 1
+  %bias = add i32 %odd, 32767
+  %sum = add i32 %u, %bias
+  %rounded = lshr i32 %sum, 16
+  %quiet = or i32 %shifted, 64
+  %nan = fcmp uno float %x, %x
+  %bits = select i1 %nan, i32 %quiet, i32 %rounded
+  %narrow = trunc i32 %bits to i16
+  %result = bitcast i16 %narrow to bfloat
+  ret bfloat %result
+}
+"""
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -67,7 +85,7 @@ def for_host(ir: str) -> str:
     ir = re.sub(r"^target .*$", "", ir, flags=re.MULTILINE)
     ir = re.sub(r"^attributes #.*$", "", ir, flags=re.MULTILINE)
     ir = re.sub(r" #\d+(?=[ ,\n])", "", ir)
-    return re.sub(r" addrspace\(\d+\)", "", ir)
+    return re.sub(r" addrspace\(\d+\)", "", ir) + ROUND_TO_BFLOAT
 
 
 @dataclass
