@@ -80,7 +80,7 @@ def page(outcomes: Sequence[Outcome], unresolved: Sequence[str]) -> str:
             *rows,
             "",
             "MLX's templates are instantiated as MLX does it: `conformance/instantiations.py`. Inline kernels are found by reading the",
-            "Python files, with every text that a flag can select; dtypes the file does not tell are guessed (`metalloid.forms.symbols`).",
+            "Python files, with every text that a flag can select; dtypes the file does not tell are guessed (`metalloid.forms.reading.symbols`).",
             "",
             "## Not supported yet",
             "",

@@ -1,9 +1,10 @@
 """Find the kernels inside a Python file, without importing it.
 
-`mx.fast.metal_kernel(...)` and `torch.mps.compile_shader(...)` get their text from strings that the file builds. The
-file is evaluated statically, along every path that unknown flags open; each distinct text is one kernel. What a call
-in the same file says about dtypes and template arguments is used; the rest is a documented guess (`symbols`), and
-`attempts` lists the guesses in the order worth trying. What cannot be resolved is listed with the reason.
+`mx.fast.metal_kernel(...)` and `torch.mps.compile_shader(...)` get their text from strings the file builds.
+The file is evaluated statically, along every path that unknown flags open; each distinct text is one kernel.
+What a call in the same file says about dtypes and template arguments is used; the rest is a documented guess
+(`reading.symbols`, `reading.guess`), and `attempts` lists the guesses in the order worth trying. What cannot
+be resolved is listed with the reason.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from metalloid.forms.evaluate import (
+from metalloid.forms.mlx_source import Generated, KernelText, Origin, generate
+from metalloid.forms.reading.evaluate import Evaluator
+from metalloid.forms.reading.guess import Call, call_of, templates_in
+from metalloid.forms.reading.symbols import Symbol
+from metalloid.forms.reading.traced import lines_of
+from metalloid.forms.reading.values import (
     Choices,
     Class,
     Defined,
-    Evaluator,
     Function,
     Instance,
     PathEnd,
     last_name,
     mentions,
 )
-from metalloid.forms.guess import Call, call_of, templates_in
-from metalloid.forms.mlx_source import Generated, KernelText, Origin, generate
-from metalloid.forms.symbols import Symbol
-from metalloid.forms.traced import lines_of
 from metalloid.source import Source
 
 MAX_PATHS = 48  # per function
@@ -98,6 +99,7 @@ class _Finder:
     def __init__(self, text: str, name: str, tree: ast.Module, sites: set[int]) -> None:
         self.text, self.name, self.tree, self.sites = text, name, tree, sites
         self._called: set[int] = set()
+        self._seen: set[int] = set()
         self._relevant: frozenset[str] = frozenset()
         self.kernels: dict[tuple[object, ...], InlineKernel] = {}
         self.problems: dict[int, str] = {}
@@ -112,7 +114,11 @@ class _Finder:
             if all(site in self._called for site in self.sites):
                 return
             for entry in level:
-                self._follow(entry)
+                makes = {
+                    line for line in self.sites if entry.node.lineno <= line <= (entry.node.end_lineno or 0)
+                }
+                if not makes or makes - self._seen:
+                    self._follow(entry)
 
     def _follow(self, entry: _Entry | None) -> None:
         choices = Choices()
@@ -138,6 +144,7 @@ class _Finder:
         except (ValueError, PathEnd) as problem:
             self.problems.setdefault(made.line, str(problem))
             return False
+        self._seen.add(made.line)
         text = kernel.text
         key: tuple[object, ...]
         if isinstance(text, KernelText):
@@ -256,8 +263,10 @@ def _functions(body: list[ast.stmt], owner: str = "") -> Iterator[_Entry]:
 
 
 def _levels(tree: ast.Module) -> tuple[list[list[_Entry]], frozenset[str]]:
-    """Functions that use a kernel's maker or object, then the makers themselves, then callers of the users; and
-    the names that lead to kernels."""
+    """Functions that use a kernel's maker or object, then makers, then callers of the users.
+
+    With them, the names that lead to kernels.
+    """
     functions = {entry: mentions([entry.node]) for entry in _functions(tree.body)}
     makers = [entry for entry, words in functions.items() if words & set(FACTORIES)]
     known = {entry.node.name for entry in makers}

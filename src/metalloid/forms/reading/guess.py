@@ -1,8 +1,9 @@
 """What is known of a call of an inline kernel, and the guesses for the rest.
 
-A static reading rarely knows an array's dtype. The guesses, in order: what the file says (`astype`, `dtype=`, a compared
-dtype); what the kernel's text does with the input (`>>`, a pointer it is assigned to); its name (`indices`, `lengths`,
-`packed`, `eps`); else float32, and float16 on a second attempt. Inputs used as plain values are 0-d.
+A static reading rarely knows an array's dtype. The guesses, in order: what the file says (`astype`, `dtype=`,
+a compared dtype); what the kernel's text does with the input (`>>`, a pointer it is assigned to); its name
+(`indices`, `lengths`, `packed`, `eps`); else float32, and float16 on a later attempt. Inputs used as plain
+values are 0-d.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from metalloid.forms.evaluate import Evaluator
 from metalloid.forms.mlx_source import ArrayLike, Dtype, KernelText, TemplateValue
-from metalloid.forms.symbols import MISSING, Symbol, guess_dtype, guess_number, looks_scalar
+from metalloid.forms.reading.evaluate import Evaluator
+from metalloid.forms.reading.symbols import MISSING, Symbol, guess_dtype, guess_number, looks_scalar
 
 REALS = ("float32", "float16")
 LARGE = 64  # an extent that puts an input in the device address space
@@ -46,7 +47,7 @@ class Call:
     def guesses(
         self, input_names: tuple[str, ...], output_names: tuple[str, ...], source: str
     ) -> Iterator[Arguments]:
-        """Arguments to try: reals as float32, then as float16, then with ambiguous inputs the other way round."""
+        """Arguments to try: reals as float32, then as float16; each also with doubtful inputs reversed."""
         for real in REALS:
             for flip in (False, True):
                 yield self._guess(input_names, output_names, source, real, flip)
@@ -158,7 +159,8 @@ def templates_in(text: KernelText) -> tuple[tuple[str, TemplateValue | Open], ..
     plain = re.sub(r"//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"", "", text.source, flags=re.DOTALL)
     names: dict[str, TemplateValue | Open] = {}
     for name in _WORD.findall(plain):
-        declared = rf"(?:\w[\w:<>]*[\s*&]+|#define\s+|struct\s+|using\s+|typename\s+){name}\s*(?:=|;|,|\[|\(|\{{|\)|\s)"
+        before = r"(?:\w[\w:<>]*[\s*&]+|#define\s+|struct\s+|using\s+|typename\s+)"
+        declared = rf"{before}{name}\s*(?:=|;|,|\[|\(|\{{|\)|\s)"
         if name in names or name in text.input_names or name in text.output_names or name in _KNOWN_WORDS:
             continue
         if re.search(

@@ -58,19 +58,19 @@ def concat(parts: Iterable[str]) -> Traced:
 
 
 def join(separator: str, parts: Sequence[str]) -> Traced:
-    pieces: list[str] = []
-    for index, part in enumerate(parts):
-        if index:
-            pieces.append(str(separator))
-        pieces.append(part)
-    return concat(pieces)
+    """The separator takes no part in naming lines: it is written once and used everywhere."""
+    return _interleave(str(separator), parts)
+
+
+def _interleave(separator: str, parts: Sequence[str]) -> Traced:
+    pieces = [piece for part in parts for piece in (separator, part)]
+    return concat(pieces[1:])
 
 
 def replace(text: str, old: str, new: str) -> Traced:
     if not old:
         return Traced(str(text).replace(old, new))
-    pieces = _split(text, old)
-    return join(new, pieces)
+    return _interleave(new, _split(text, old))
 
 
 def _split(text: str, old: str) -> list[Traced]:

@@ -1,8 +1,8 @@
 """Values that are not known without running a program, and what to take for them.
 
-Reading a Python file statically leaves parameters, shapes and dtypes open. A `Symbol` stands for one of them. Where a
-definite value is needed to go on (a number inside an f-string, a template argument) the documented guess below is
-used: the value does not matter to whether the kernel's text is right, but it must be a plausible one.
+Reading a Python file statically leaves parameters, shapes and dtypes open. A `Symbol` stands for one of them.
+Where a definite value is needed to go on (a number inside an f-string, a template argument) the documented
+guess below is used: whether the kernel's text is right does not depend on it, but it must be plausible.
 """
 
 from __future__ import annotations
@@ -136,19 +136,15 @@ def looks_scalar(name: str, source: str) -> bool:
 
 _MSL_DTYPES: Final = {
     **{f"{sign}int{bits}_t": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
-
-        "uint": "uint32",
-        "int": "int32",
-        "uchar": "uint8",
-        "char": "int8",
-        "ushort": "uint16",
-        "short": "int16"
-    ,
-
-        "half": "float16",
-        "bfloat": "bfloat16",
-        "float": "float32",
-        "bfloat16_t": "bfloat16",
-        "float16_t": "float16"
-    ,
+    "uint": "uint32",
+    "int": "int32",
+    "uchar": "uint8",
+    "char": "int8",
+    "ushort": "uint16",
+    "short": "int16",
+    "half": "float16",
+    "bfloat": "bfloat16",
+    "float": "float32",
+    "bfloat16_t": "bfloat16",
+    "float16_t": "float16",
 }

@@ -1,0 +1,1 @@
+"""Reading Python files without running them."""

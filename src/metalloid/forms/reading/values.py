@@ -1,0 +1,111 @@
+"""What the evaluator works with, besides Python's own plain values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from metalloid.forms.reading.symbols import MISSING
+
+
+class Choices:
+    """The decisions of one run, and those of the next."""
+
+    def __init__(self) -> None:
+        self._taken: list[list[int]] = []  # [chosen, options]
+        self._at = 0
+
+    def pick(self, options: int) -> int:
+        if self._at == len(self._taken):
+            self._taken.append([0, options])
+        self._at += 1
+        return self._taken[self._at - 1][0]
+
+    def next(self) -> bool:
+        """Move to the next path; False when all were taken."""
+        self._at = 0
+        while self._taken and self._taken[-1][0] + 1 >= self._taken[-1][1]:
+            self._taken.pop()
+        if self._taken:
+            self._taken[-1][0] += 1
+        return bool(self._taken)
+
+
+@dataclass(eq=False)
+class Module:
+    """An imported name, by its path."""
+
+    path: str
+
+
+@dataclass(eq=False)
+class Scope:
+    names: dict[str, object]
+    parent: Scope | None = None
+
+    def find(self, name: str) -> object:
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.parent
+        return MISSING
+
+
+@dataclass(eq=False)
+class Function:
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    scope: Scope
+    owner: object = None  # the instance, for a bound method
+    name: str = ""
+
+
+@dataclass(eq=False)
+class Class:
+    name: str
+    methods: dict[str, object]
+
+
+@dataclass(eq=False)
+class Instance:
+    cls: Class
+    attributes: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Defined:
+    """A kernel object: the call that made it and the arguments, still as values."""
+
+    form: str  # "mlx" or "torch"
+    line: int
+    arguments: dict[str, object]
+    calls: list[dict[str, object]] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Method:
+    """A method of a plain value, not called yet."""
+
+    owner: object
+    name: str
+
+
+class PathEnd(Exception):
+    """This path raises, or leads nowhere."""
+
+
+def last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def mentions(nodes: Iterable[ast.AST]) -> set[str]:
+    """Every name and attribute that occurs."""
+    return {
+        last_name(n) for node in nodes for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute))
+    }
+
+
+class Returned(Exception):
+    def __init__(self, value: object) -> None:
+        self.value = value
