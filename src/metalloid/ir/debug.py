@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from metalloid.ir.module import GlobalVariable, Instruction, Module
 
 _FIELD = re.compile(r'(\w+): (![0-9]+|"[^"]*"|-?\w+)')
+_SYMBOL = re.compile(r"_Z(?:Z.*E)?L?(\d+)([A-Za-z_]\w*)")
 _INCLUDE = str(Path(__file__).parents[1] / "frontend" / "include")
 
 
@@ -85,4 +86,10 @@ def variable_name(module: Module, variable: GlobalVariable) -> str:
         if kind == "dbg" and node in module.metadata:
             described = _fields(module.metadata[node]).get("var", node)
             return _fields(module.metadata.get(described, "")).get("name", variable.name)
-    return variable.name
+    return _plain_name(variable.name)
+
+
+def _plain_name(symbol: str) -> str:
+    """The last name in a C++ symbol, such as `s` of `_ZZL1kPfE1s`; what is no such symbol as it is."""
+    found = _SYMBOL.fullmatch(symbol)
+    return found[2][: int(found[1])] if found and int(found[1]) <= len(found[2]) else symbol

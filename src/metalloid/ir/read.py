@@ -24,6 +24,7 @@ _ATTACHMENT = re.compile(r"!([-\w$.]+) (![0-9]+|!\{[^}]*\})")
 _LABEL = re.compile(r'([-\w$.]+|"[^"]*"):')
 _QUOTED = re.compile(r'"([^"]*)"')
 _STRUCT = re.compile(r'%("[^"]*"|[-\w$.]+) = type (.*)')
+_TYPE_NAME = re.compile(r'%("[^"]*"|[-\w$.]+)')
 _GLOBAL = re.compile(
     r'@("[^"]*"|[-\w$.]+) = (?P<prefix>.*?)\s*(?:addrspace\((?P<space>\d+)\) )?'
     r"(?P<prefix2>(?:externally_initialized )?)(?P<kind>global|constant) (?P<rest>.*)"
@@ -50,7 +51,9 @@ class _Reader:
         self.other: list[str] = []
 
     def module(self, text: str) -> Module:
-        lines = iter(text.splitlines())
+        all_lines = text.splitlines()
+        self._types([line for line in all_lines if line.startswith("%")])
+        lines = iter(all_lines)
         for line in lines:
             self._top(line, lines)
         return Module(
@@ -81,7 +84,7 @@ class _Reader:
         elif line[0] == "@":
             self.globals.append(self._global(line))
         elif line[0] == "%":
-            self._type(line)
+            pass  # read before everything else
         elif line[0] == "$":
             self.other.append(line)
         elif line.startswith(("target ", "source_filename")):
@@ -95,15 +98,27 @@ class _Reader:
         assert found
         self.words["source" if word == "source_filename" else word] = found[1]
 
-    def _type(self, line: str) -> None:
-        found = _STRUCT.fullmatch(line)
-        if not found:
-            raise DeviceError(f"[ir] this type is not supported: {line}")
-        body = ValueReader(found[2], self.structs).type()
-        if not isinstance(body, StructType):
-            raise DeviceError(f"[ir] this type is not supported: {line}")
-        name = found[1].strip('"')
-        self.structs[name] = StructType(body.elements, body.packed, name)
+    def _types(self, lines: list[str]) -> None:
+        """Struct types, each after those it holds; the text may name them in any order."""
+        bodies: dict[str, str] = {}
+        for line in lines:
+            found = _STRUCT.fullmatch(line)
+            if not found:
+                raise DeviceError(f"[ir] this type is not supported: {line}")
+            bodies[found[1].strip('"')] = found[2]
+
+        def settle(name: str) -> None:
+            if name in self.structs or name not in bodies:
+                return
+            for inner in _TYPE_NAME.findall(bodies[name]):
+                settle(inner.strip('"'))
+            body = ValueReader(bodies[name], self.structs).type()
+            if not isinstance(body, StructType):
+                raise DeviceError(f"[ir] this type is not supported: {bodies[name]}")
+            self.structs[name] = StructType(body.elements, body.packed, name)
+
+        for name in bodies:
+            settle(name)
 
     def _global(self, line: str) -> GlobalVariable:
         head, metadata = split_metadata(line)
