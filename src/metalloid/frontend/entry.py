@@ -76,7 +76,7 @@ def entry_text(entry: Entry, bound: tuple[Binding, ...]) -> str:
     return (
         f'\n# 1 "<metalloid>"\n#pragma clang attribute pop\n'
         f'extern "C" [[clang::sycl_external]] void __mt_entry() {{\n'
-        f"  static __attribute__((used)) decltype({launch}::describe(&{entry.expression})) __mt_signature;\n"
+        f"  static __attribute__((used)) decltype({launch}::describe(&{entry.expression})) __mt_signature = 0;\n"
         f"  {launch}::run(&{entry.expression});\n}}\n"
     )
 

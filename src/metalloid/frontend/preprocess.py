@@ -18,7 +18,7 @@ from metalloid.source import Source
 STUBS = clang.INCLUDE / "stubs"
 MACROS = clang.INCLUDE / "macros.h"
 _MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)"(.*)$')
-_DEFINE = re.compile(r"#define (\w+)(?: (.*))?$")
+_DEFINE = re.compile(r"#define (\w+)(?:\(([^)]*)\))?(?: (.*))?$")
 _UNDEFINE = re.compile(r"#undef (\w+)")
 _UNROLL = re.compile(r"(#pragma (?:clang loop )?\w*unroll\w*)(.*)")
 _UNSUPPORTED = re.compile(r"#pragma metalloid unsupported (\S+)")
@@ -84,7 +84,7 @@ def _include_line(source: Source, path: Path) -> int:
 
 def _tidy(source: Source, text: str) -> str:
     """Blank macro definitions; put their values into unroll pragmas, which -E leaves alone."""
-    macros: dict[str, str] = {}
+    macros: dict[str, Macro] = {}
     place = ("", 0)
     lines = text.split("\n")
     for number, line in enumerate(lines):
@@ -98,12 +98,11 @@ def _tidy(source: Source, text: str) -> str:
                 place = (marker[2], int(marker[1]) - 1)
             continue
         if define := _DEFINE.match(line):
-            macros[define[1]] = define[2] or ""
+            parameters = None if define[2] is None else tuple(p.strip() for p in define[2].split(","))
+            macros[define[1]] = Macro(parameters, define[3] or "")
             lines[number] = ""
         elif undefine := _UNDEFINE.match(line):
             macros.pop(undefine[1], None)
-            lines[number] = ""
-        elif line.startswith("#define"):  # function-like
             lines[number] = ""
         elif unroll := _UNROLL.match(line):
             lines[number] = unroll[1] + _substitute(unroll[2], macros)
@@ -115,9 +114,31 @@ def _tidy(source: Source, text: str) -> str:
     return "\n".join(lines).lstrip("\n")
 
 
-def _substitute(text: str, macros: dict[str, str]) -> str:
+@dataclass(frozen=True)
+class Macro:
+    parameters: tuple[str, ...] | None  # None for one without parentheses
+    body: str
+
+
+_CALL = re.compile(r"\b([A-Za-z_]\w*)\b(\s*\(([^()]*)\))?")
+
+
+def _substitute(text: str, macros: dict[str, Macro]) -> str:
+    """Expand macros inside a pragma. Arguments without parentheses of their own are enough there."""
+
+    def expand(match: re.Match[str]) -> str:
+        macro = macros.get(match[1])
+        if macro is None:
+            return match[0]
+        if macro.parameters is None:
+            return macro.body + (match[2] or "")
+        if match[2] is None:
+            return match[0]
+        values = dict(zip(macro.parameters, (a.strip() for a in match[3].split(",")), strict=False))
+        return re.sub(r"\b[A-Za-z_]\w*\b", lambda m: values.get(m[0], m[0]), macro.body)
+
     for _ in range(8):
-        new = re.sub(r"[A-Za-z_]\w*", lambda m: macros.get(m[0], m[0]), text)
+        new = _CALL.sub(expand, text)
         if new == text:
             break
         text = new

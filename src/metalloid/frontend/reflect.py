@@ -78,7 +78,7 @@ class DebugInfo:
         )
         if variable is None:
             return ()
-        type_ = dict(_FIELDS.findall(variable))["type"]
+        type_ = self.fields(dict(_FIELDS.findall(variable))["type"])["baseType"]
         found: list[Described] = []
         while members := self.items(self.fields(type_).get("elements", "")):
             first, type_ = (self.fields(member)["baseType"] for member in members)

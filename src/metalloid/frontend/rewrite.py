@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.declarations import Declarations, Entry, Span
@@ -74,6 +74,11 @@ class Rewritten:
                 return min(edit.start, edit.end)
             shift += len(edit.text) - (edit.end - edit.start)
         return offset - shift
+
+    def with_edits(self, more: Iterable[Edit]) -> Rewritten:
+        """The same with further edits, given as positions before the edits."""
+        text, edits = _apply(self.before, [*self.edits, *more])
+        return replace(self, text=text, edits=edits)
 
 
 @dataclass(frozen=True)
@@ -265,19 +270,12 @@ def _constant_edits(unit: Unit, constants: Mapping[str, str]) -> list[Edit]:
 
 
 def _parameter_edits(unit: Unit) -> list[Edit]:
-    """`constant T s[2]` as a parameter is a pointer; C++ refuses a space on the array."""
+    """Array parameters in an address space become pointers."""
     edits: list[Edit] = []
-    for kernel in unit.declarations.kernels:
-        for argument in kernel.arguments:
-            if "[" not in argument.words or "*" in argument.words or "&" in argument.words:
-                continue
-            name = unit.tokens[argument.name_index]
-            opening = next(
-                i for i in range(argument.name_index, argument.span.last) if unit.tokens[i].text == "["
-            )
-            pairs = pair_brackets(unit.tokens[opening : argument.span.last])
-            edits.append(Edit(name.start, name.start, "* "))
-            edits += _blank(unit, Span(opening, opening + pairs.get(0, 0) + 1))
+    for name, brackets in unit.declarations.arrays:
+        start = unit.tokens[name].start
+        edits.append(Edit(start, start, "* "))
+        edits += _blank(unit, brackets)
     return edits
 
 
@@ -291,8 +289,7 @@ def _apply(text: str, edits: list[Edit]) -> tuple[str, tuple[Edit, ...]]:
         pieces.append(text[here : edit.start])
         pieces.append(edit.text)
         here = edit.end
-        if len(edit.text) != edit.end - edit.start:
-            kept.append(edit)
+        kept.append(edit)
     pieces.append(text[here:])
     return "".join(pieces), tuple(kept)
 

@@ -33,6 +33,7 @@ class _Found:
     constants: list[FunctionConstant] = field(default_factory=list)
     functions: dict[str, list[Span]] = field(default_factory=dict)
     statics: list[int] = field(default_factory=list)
+    arrays: list[tuple[int, Span]] = field(default_factory=list)
     drops: list[Span] = field(default_factory=list)
     stages: list[Span] = field(default_factory=list)
 
@@ -47,6 +48,7 @@ def scan(tokens: Sequence[Token]) -> Declarations:
         tuple(found.constants),
         {name: tuple(spans) for name, spans in found.functions.items()},
         tuple(found.statics),
+        tuple(found.arrays),
         tuple(found.drops),
         tuple(found.stages),
     )
@@ -246,6 +248,7 @@ class _Scanner:
         if words and words[0] in STAGES or any(a in STAGES for a in attributes):
             self.found.stages.append(span)
             return
+        self.array_parameters(parameters)
         if brace is not None:
             self.function_body(brace + 1, self.pairs.get(brace, end))
         if "kernel" in words or "kernel" in attributes:
@@ -362,10 +365,19 @@ class _Scanner:
             return
         seen.add(key)
         self.found.drops.extend(Span(i, i + 1) for i in qualifiers)
+        self.array_parameters(parameters)
         if brace is not None:
             self.function_body(brace + 1, self.pairs.get(brace, end))
 
     # ---- attributes and parameters
+
+    def array_parameters(self, opening: int) -> None:
+        """`constant T s[2]` as a parameter: C++ refuses a space on the array, a pointer it is."""
+        for argument in self.arguments(opening):
+            words = argument.words
+            if "[" in words and not {"*", "&"} & set(words) and SPACES & set(words):
+                first = next(i for i in range(argument.name_index, argument.span.last) if self.text(i) == "[")
+                self.found.arrays.append((argument.name_index, Span(first, self.pairs.get(first, first) + 1)))
 
     def attributes(self, first: int, last: int) -> Mapping[str, str]:
         """All `[[name(argument)]]` between two tokens, strings evaluated."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend import clang
+from metalloid.frontend.casts import ROUNDS, widen_casts
 from metalloid.frontend.declarations import Entry
 from metalloid.frontend.diagnose import Preimage, Texts, diagnose, place
 from metalloid.frontend.entry import Binding, bindings, entry_text
@@ -160,7 +161,14 @@ def _compile(
         *header_arguments(source.math, rewritten.all_swizzles),
         *("-o", "-", "-"),
     ]
-    result = clang.run(arguments, PROLOGUE + rewritten.text + entry_text(entry, bound))
+    epilogue = entry_text(entry, bound)
+    result = clang.run(arguments, PROLOGUE + rewritten.text + epilogue)
+    for _ in range(ROUNDS):
+        widened = widen_casts(result.messages, rewritten, PROLOGUE.count("\n")) if result.failed else None
+        if widened is None:
+            break
+        rewritten = widened
+        result = clang.run(arguments, PROLOGUE + rewritten.text + epilogue)
     if result.failed:
         known = tuple(Known(b.argument.name, " ".join(b.argument.words[:-1]), b.builtin) for b in bound)
         raise CompileError(diagnose(result.messages, texts, Preimage(rewritten), known))

@@ -6,11 +6,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Literal
 
 from metalloid.errors import Diagnostic
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
+# A name after a type or a `#define`: good enough for suggestions.
+_DECLARED = re.compile(
+    r"(?:[\w>\]]\s+|[\w>\]]\s*[*&]+\s*)([A-Za-z_]\w*)\s*(?=[=;,:\[({)])|#\s*define\s+(\w+)"
+)
+_MOST_NAMES = 5_000
 
 
 @dataclass(frozen=True)
@@ -55,11 +61,14 @@ class Context:
 
     @cached_property
     def candidates(self) -> frozenset[str]:
-        """Names worth suggesting: what is declared, or, where nobody said, what the texts contain."""
-        if self.names:
-            return self.names | {p.name for p in self.parameters}
-        words = (word for text in self.source.values() for word in _NAME.findall(text))
-        return frozenset(w for w in words if not w.startswith("__")) | {p.name for p in self.parameters}
+        """Names worth suggesting: what is declared, or, where nobody said, what looks declared."""
+        known = {p.name for p in self.parameters} | self.names
+        if not self.names:
+            found = (
+                match[1] or match[2] for text in self.source.values() for match in _DECLARED.finditer(text)
+            )
+            known |= set(islice((name for name in found if not name.startswith("__")), _MOST_NAMES))
+        return frozenset(known)
 
 
 # Gives the better diagnostic, or None where it is not the mistake it looked like.

@@ -86,16 +86,13 @@ def conversion(
         return replace(
             diagnostic, rule="M605", message=message, hint="index it, as in `p[i]`, or read it, as in `*p`"
         )
+    source, target = bare_type(source), bare_type(target)
     both = source + " " + target
-    if re.search(r"\b(half|bfloat)\d?\b", both) or _VECTOR.search(both):
-        return replace(
-            diagnostic,
-            rule="M605",
-            message=f"`{source}` does not become `{target}` by itself",
-            hint=f"convert it: `{bare_type(target)}(...)`"
-            + (" (through float between half and bfloat)" if "half" in both and "bfloat" in both else ""),
-        )
-    return None
+    if not re.search(r"\b(half|bfloat)\d?\b", both) and not _VECTOR.search(both):
+        return None
+    middle = "float(...)" if "bfloat" in both and "half" in both else "..."
+    message = f"`{source}` does not become `{target}` by itself"
+    return replace(diagnostic, rule="M605", message=message, hint=f"convert it: `{target}({middle})`")
 
 
 def pointers(source: str, target: str, diagnostic: Diagnostic) -> Diagnostic | None:

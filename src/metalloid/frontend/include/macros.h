@@ -8,6 +8,9 @@
 #define __HAVE_SIMDGROUP_FUTURE__ 0
 #define __AIR64__ 1
 #define __cplusplus 201703L
+#define __cpp_variable_templates 201304L
+#define __cpp_if_constexpr 201606L
+#define __cpp_lambdas 200907L
 #define TARGET_OS_MAC 1
 #define TARGET_OS_OSX 1
 #define TARGET_OS_IPHONE 0

@@ -10,6 +10,15 @@ __attribute__((const, nothrow)) threadgroup void* __mt_threadgroup(uint index);
 namespace __mt {
 using namespace metal;
 
+// The front end wraps what is cast from half to bfloat or back; clang has no such conversion.
+template <class T>
+constexpr auto widened(const T& value) {
+  if constexpr (is_same_v<remove_cvref_t<T>, half> || is_same_v<remove_cvref_t<T>, bfloat>)
+    return float(value);
+  else
+    return remove_cvref_t<T>(value);
+}
+
 // How each parameter is fed. `get<P>()` makes a value of the parameter's own type.
 template <class P>
 struct memory;
@@ -130,7 +139,8 @@ struct launch {
     static_assert(sizeof...(A) == sizeof...(P), "the kernel's parameters were not understood");
     kernel(A::template get<P>()...);
   }
-  template <class R, class... P>
-  static signature<typename described<P, A>::type...> describe(R (*)(P...));
+  // A pointer, for types that cannot be made without arguments; sizeof, so that they are complete.
+  template <class R, class... P, class S = signature<typename described<P, A>::type...>, size_t = sizeof(S)>
+  static S* describe(R (*)(P...));
 };
 }  // namespace __mt

@@ -1,4 +1,4 @@
-// The small library parts: numeric_limits, array, tie-free pairs, min/max helpers of <metal_*>.
+// The small library parts: numeric_limits, array, uniform.
 #pragma once
 #include "types.h"
 
@@ -97,20 +97,16 @@ constexpr void swap(T& a, T& b) {
   a = b;
   b = c;
 }
-template <class A, class B>
-struct pair {
-  A first;
-  B second;
-};
-
-// Asks that all threads of a SIMD-group hold the same value; the value itself is unchanged.
+// A value that the author promises to be the same in all threads of a SIMD-group.
 template <class T>
 struct uniform {
   T __value;
+  uniform() = default;
+  constexpr uniform(T value) : __value(value) {}
   constexpr operator T() const { return __value; }
 };
 template <class T>
-constexpr T make_uniform(T value) {
-  return value;
+constexpr uniform<T> make_uniform(T value) {
+  return uniform<T>(value);
 }
 }  // namespace metal

@@ -41,7 +41,7 @@ struct packed_vec<T, 2> {
   constexpr packed_vec(T x, T y) : x(x), y(y) {}
   constexpr packed_vec(const vec<T, 2>& v) : x(v.x), y(v.y) {}
   template <class U>
-  explicit constexpr packed_vec(const vec<U, 2>& v) : x(T(v.x)), y(T(v.y)) {}
+  explicit constexpr packed_vec(const vec<U, 2>& v) : x(__to<T>(v.x)), y(__to<T>(v.y)) {}
   __MT_PACKED_BODY(2)
 };
 template <class T>
@@ -51,7 +51,7 @@ struct packed_vec<T, 3> {
   constexpr packed_vec(T x, T y, T z) : x(x), y(y), z(z) {}
   constexpr packed_vec(const vec<T, 3>& v) : x(v.x), y(v.y), z(v.z) {}
   template <class U>
-  explicit constexpr packed_vec(const vec<U, 3>& v) : x(T(v.x)), y(T(v.y)), z(T(v.z)) {}
+  explicit constexpr packed_vec(const vec<U, 3>& v) : x(__to<T>(v.x)), y(__to<T>(v.y)), z(__to<T>(v.z)) {}
   __MT_PACKED_BODY(3)
 };
 template <class T>
@@ -61,7 +61,7 @@ struct packed_vec<T, 4> {
   constexpr packed_vec(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}
   constexpr packed_vec(const vec<T, 4>& v) : x(v.x), y(v.y), z(v.z), w(v.w) {}
   template <class U>
-  explicit constexpr packed_vec(const vec<U, 4>& v) : x(T(v.x)), y(T(v.y)), z(T(v.z)), w(T(v.w)) {}
+  explicit constexpr packed_vec(const vec<U, 4>& v) : x(__to<T>(v.x)), y(__to<T>(v.y)), z(__to<T>(v.z)), w(__to<T>(v.w)) {}
   __MT_PACKED_BODY(4)
 };
 }  // namespace metal

@@ -136,6 +136,12 @@ struct __simd_wide<ulong> : type_identity<ulong> {};
   inline uint __##G##_##name(uint value) { return __mt_##G##_##name##_i32(value); }      \
   inline long __##G##_##name(long value) { return long(__mt_##G##_##name##_i64(ulong(value))); } \
   inline ulong __##G##_##name(ulong value) { return __mt_##G##_##name##_i64(value); }    \
+  inline float __##G##_##name(float value) {                                             \
+    return __builtin_bit_cast(float, __mt_##G##_##name##_i32(__builtin_bit_cast(uint, value))); \
+  }                                                                                      \
+  inline half __##G##_##name(half value) {                                               \
+    return __builtin_bit_cast(half, ushort(__mt_##G##_##name##_i32(__builtin_bit_cast(ushort, value)))); \
+  }                                                                                      \
   __MT_REDUCE_LIFT(G, name)
 #define __MT_REDUCE_LIFT(G, name)                                                        \
   template <class T, class = enable_if_t<is_arithmetic_v<T>>>                            \

@@ -71,7 +71,7 @@ inline void simdgroup_load(simdgroup_matrix<T, 8, 8>& d, constant T* src, ulong 
   simdgroup_load(d, (const device T*)src, elements_per_row, origin, transpose);
 }
 
-template <class T, int C, int R>
+template <class T, int C, int R = C>
 inline simdgroup_matrix<T, C, R> make_filled_simdgroup_matrix(T value) {
   simdgroup_matrix<T, C, R> d;
   d.__elements = vec<T, 2>(value);
@@ -97,9 +97,9 @@ inline simdgroup_matrix<T, 8, 8> operator*(const simdgroup_matrix<T, 8, 8>& a, c
   simdgroup_multiply(d, a, b);
   return d;
 }
-template <class T>
-inline simdgroup_matrix<T, 8, 8> make_diagonal_simdgroup_matrix(T value) {
-  return simdgroup_matrix<T, 8, 8>(value);
+template <class T, int C = 8, int R = C>
+inline simdgroup_matrix<T, C, R> make_diagonal_simdgroup_matrix(T value) {
+  return simdgroup_matrix<T, C, R>(value);
 }
 }  // namespace metal
 

@@ -17,9 +17,6 @@ using bool_constant = integral_constant<bool, b>;
 using true_type = bool_constant<true>;
 using false_type = bool_constant<false>;
 
-template <class...>
-using void_t = void;
-
 template <bool b, class T = void>
 struct enable_if {};
 template <class T>
@@ -138,7 +135,6 @@ __MT_TRAIT(is_reference, __is_reference(T))
 __MT_TRAIT(is_lvalue_reference, __is_lvalue_reference(T))
 __MT_TRAIT(is_rvalue_reference, __is_rvalue_reference(T))
 __MT_TRAIT(is_function, __is_function(T))
-__MT_TRAIT(is_empty, __is_empty(T))
 __MT_TRAIT(is_standard_layout, __is_standard_layout(T))
 __MT_TRAIT(is_trivial, __is_trivially_copyable(T))
 __MT_TRAIT(is_trivially_copyable, __is_trivially_copyable(T))
@@ -171,6 +167,13 @@ template <class... B>
 struct disjunction : bool_constant<(B::value || ...)> {};
 template <class B>
 struct negation : bool_constant<!B::value> {};
+// The names behind them, which published sources use too.
+template <class... B>
+struct _conjunction : conjunction<B...> {};
+template <class... B>
+struct _disjunction : disjunction<B...> {};
+template <class B>
+struct _negation : negation<B> {};
 template <class... B>
 inline constexpr constant bool conjunction_v = (B::value && ...);
 template <class... B>

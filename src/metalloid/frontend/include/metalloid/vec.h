@@ -30,6 +30,15 @@ using vec_element_t = typename vec_element<T>::type;
 template <class A, class B>
 using __if_scalar = enable_if_t<is_arithmetic_v<A> || __is_enum(A), B>;
 
+// A conversion between scalars; clang knows none between half and bfloat.
+template <class T, class U>
+constexpr T __to(U u) {
+  if constexpr ((is_same_v<T, half> && is_same_v<U, bfloat>) || (is_same_v<T, bfloat> && is_same_v<U, half>))
+    return T(float(u));
+  else
+    return T(u);
+}
+
 // Swizzles are properties, so that `v.xy` is a value of type vec<T, 2> and `v.xy = w` a store.
 // The second letter of each pair is the colour name.
 #define __MT_SWIZZLE2(a, A, b, B)                                              \
@@ -115,7 +124,7 @@ struct alignas(2 * sizeof(T)) vec<T, 2> {
   constexpr vec(T s) : x(s), y(s) {}
   constexpr vec(T x, T y) : x(x), y(y) {}
   template <class U>
-  explicit constexpr vec(const vec<U, 2>& v) : x(T(v.x)), y(T(v.y)) {}
+  explicit constexpr vec(const vec<U, 2>& v) : x(__to<T>(v.x)), y(__to<T>(v.y)) {}
   constexpr vec(const packed_vec<T, 2>& v) : x(v.x), y(v.y) {}
   __MT_VEC_BODY(2, __MT_EACH2, __MT_UNARY2)
 };
@@ -128,7 +137,7 @@ struct alignas(4 * sizeof(T)) vec<T, 3> {
   constexpr vec(const vec<T, 2>& v, T z) : x(v.x), y(v.y), z(z) {}
   constexpr vec(T x, const vec<T, 2>& v) : x(x), y(v.x), z(v.y) {}
   template <class U>
-  explicit constexpr vec(const vec<U, 3>& v) : x(T(v.x)), y(T(v.y)), z(T(v.z)) {}
+  explicit constexpr vec(const vec<U, 3>& v) : x(__to<T>(v.x)), y(__to<T>(v.y)), z(__to<T>(v.z)) {}
   constexpr vec(const packed_vec<T, 3>& v) : x(v.x), y(v.y), z(v.z) {}
   __MT_VEC_BODY(3, __MT_EACH3, __MT_UNARY3)
 };
@@ -145,7 +154,7 @@ struct alignas(4 * sizeof(T)) vec<T, 4> {
   constexpr vec(const vec<T, 3>& a, T w) : x(a.x), y(a.y), z(a.z), w(w) {}
   constexpr vec(T x, const vec<T, 3>& a) : x(x), y(a.x), z(a.y), w(a.z) {}
   template <class U>
-  explicit constexpr vec(const vec<U, 4>& v) : x(T(v.x)), y(T(v.y)), z(T(v.z)), w(T(v.w)) {}
+  explicit constexpr vec(const vec<U, 4>& v) : x(__to<T>(v.x)), y(__to<T>(v.y)), z(__to<T>(v.z)), w(__to<T>(v.w)) {}
   constexpr vec(const packed_vec<T, 4>& v) : x(v.x), y(v.y), z(v.z), w(v.w) {}
   __MT_VEC_BODY(4, __MT_EACH4, __MT_UNARY4)
 };
