@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from metalloid.backends import interpret
+from metalloid.backends.base import Launch
 from tests.oracle.launch import SCHEDULES, run
 
 rng = np.random.default_rng(5)
@@ -150,6 +152,53 @@ kernel void k(device float* o, device float* trips, ushort l [[thread_index_in_s
     ]
     np.testing.assert_array_equal(trips, expected)
     np.testing.assert_array_equal(out, np.full(32, L.sum()))
+
+
+SHARED_HEADER = """
+define void @__mt_entry() {
+entry:
+  %o = call ptr addrspace(1) @__mt_buffer(i32 0)
+  %l = call i32 @__mt_thread_index_in_simdgroup(i32 0)
+  %p = getelementptr i32, ptr addrspace(1) %o, i32 %l
+  br label %both
+both:
+  %row = phi i32 [ 0, %entry ], [ %row, %inner ], [ %next, %outer ]
+  %i = phi i32 [ 0, %entry ], [ %more, %inner ], [ 0, %outer ]
+  %total = phi i32 [ 0, %entry ], [ %total, %inner ], [ %sum, %outer ]
+  %again = icmp ult i32 %i, %l
+  br i1 %again, label %inner, label %outer
+inner:
+  %more = add i32 %i, 1
+  br label %both
+outer:
+  %all = call i32 @__mt_simd_sum_u32(i32 1)
+  %sum = add i32 %total, %all
+  %next = add i32 %row, 1
+  %done = icmp eq i32 %next, 3
+  br i1 %done, label %end, label %both
+end:
+  store i32 %sum, ptr addrspace(1) %p
+  ret void
+}
+declare ptr addrspace(1) @__mt_buffer(i32)
+declare i32 @__mt_thread_index_in_simdgroup(i32)
+declare i32 @__mt_simd_sum_u32(i32)
+"""
+
+
+@every_schedule
+def test_all_lanes_meet_after_an_inner_loop_that_shares_its_header(schedule) -> None:
+    out = np.zeros(32, np.uint32)
+    interpret.run(SHARED_HEADER, Launch((32, 1, 1), (32, 1, 1), {0: out}), schedule)
+    np.testing.assert_array_equal(out, np.full(32, 96))
+
+
+@every_schedule
+def test_either_side_of_a_short_circuit_joins(schedule) -> None:
+    expression = "(l & 1) || (v > 20 && l % 3 == 0) ? simd_sum(v) : 0"
+    got = lanes(expression, L.astype(np.float32), "float", schedule=schedule)
+    taking = np.array([bool(n & 1 or (n > 20 and n % 3 == 0)) for n in L])
+    np.testing.assert_array_equal(got, np.where(taking, L[taking].sum(), 0))
 
 
 @every_schedule

@@ -12,10 +12,9 @@ from typing import Any
 from metalloid.backends.interpret.atomics import ATOMIC_MAKERS
 from metalloid.backends.interpret.instructions import MAKERS, Maker
 from metalloid.backends.interpret.intrinsics import intrinsic, waiting
+from metalloid.backends.interpret.nesting import Nesting, nesting
 from metalloid.errors import DeviceError
-from metalloid.ir.cfg import graph
 from metalloid.ir.layout import data_layout
-from metalloid.ir.loops import LoopForest, loops
 from metalloid.ir.module import Block, Function, Instruction, Module
 
 Operand = Callable[[Any], Any]
@@ -50,18 +49,13 @@ class Code:
 
     entry: PreparedBlock
     blocks: Mapping[str, PreparedBlock]
-    order: Mapping[str, int]  # place in reverse post-order
-    nests: Mapping[str, tuple[str, ...]]  # headers of the loops around each block
-    forest: LoopForest
+    nesting: Nesting
 
 
 def prepare(module: Module, function: Function) -> Code:
     maker = Maker(module, data_layout(module.datalayout))
     blocks = {b.name: _block(maker, b) for b in function.blocks}
-    forest = loops(function)
-    order = {name: n for n, name in enumerate(graph(function).reverse_postorder)}
-    nests = {name: forest.nest(name) for name in blocks}
-    return Code(blocks[function.entry.name], blocks, order, nests, forest)
+    return Code(blocks[function.entry.name], blocks, nesting(function))
 
 
 def _block(maker: Maker, block: Block) -> PreparedBlock:

@@ -5,11 +5,11 @@ lanes are at a threadgroup barrier or have ended; then the barrier is passed.
 
 Which lanes take part in a SIMD-group operation: every lane runs until it has to wait or
 ends. Of the lanes that wait at SIMD-group operations, those that are furthest behind go
-first: the smallest key, where a key lists, from the outermost loop inwards, the loop's
-place in reverse post-order and the iteration, then the block's place and the instruction's.
-Lanes with that same key do the operation together; nobody else does. So lanes that took
-the other side of a branch do not join, lanes that left a loop wait for those still in it,
-two lanes at the same call in different iterations do not meet, and all meet again after.
+first: the smallest key (nesting.py), where a key lists the iterations of the loops around
+a place, and the place. Lanes with that same key do the operation together; nobody else
+does. So lanes that took the other side of a branch do not join, lanes that left a loop
+wait for those still in it, two lanes at the same call in different iterations do not
+meet, and all meet again after.
 
 Threads change places only where they wait. The order in which they run is the
 schedule's: a kernel that lacks a barrier gives other results under another.

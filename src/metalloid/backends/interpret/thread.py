@@ -8,10 +8,9 @@ from typing import Any
 
 from metalloid.backends.base import SIMD_WIDTH, Launch, LogMessage, Triple
 from metalloid.backends.interpret.memory import NULL, AddressSpace, Object, Pointer
+from metalloid.backends.interpret.nesting import Key, Progress
 from metalloid.backends.interpret.program import Code, Step, Stopped
 from metalloid.ir.module import Instruction
-
-Key = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class Thread:
         self.registers: dict[str, Any] = {}
         self.private = AddressSpace(32)
         self.current: Instruction | None = None
-        self.iterations: dict[str, int] = {}
+        self.progress = Progress(code.nesting)
         self.log: list[Any] = []
         self.messages: list[LogMessage] = []
         self.budget = limit
@@ -87,7 +86,7 @@ class Thread:
         block, previous = self.code.entry, ""
         registers = self.registers
         while True:
-            self._enter(block.name, previous)
+            self.progress.enter(block.name, previous)
             if block.phis:
                 values = [phi(self) for _, phi in block.phis[previous]]
                 for (name, _), value in zip(block.phis[previous], values, strict=True):
@@ -96,7 +95,7 @@ class Thread:
                 self.current = step.instruction
                 if step.wait:
                     operands = tuple(operand(self) for operand in step.operands)
-                    value = yield Request(self._key(block.name, number), step, operands)
+                    value = yield Request(self.progress.key(block.name, number), step, operands)
                 else:
                     value = step.run(self)
                 if step.instruction.name:
@@ -109,17 +108,3 @@ class Thread:
             self.budget -= len(block.steps) + 1
             if self.budget < 0:
                 raise Stopped("still running at the limit of instructions per thread")
-
-    def _enter(self, block: str, previous: str) -> None:
-        """Count iterations: a loop's header entered from inside the loop begins the next one."""
-        loop = self.code.forest.loops.get(block)
-        if loop:
-            self.iterations[block] = self.iterations[block] + 1 if previous in loop.blocks else 0
-
-    def _key(self, block: str, number: int) -> Key:
-        """For each loop around the block: its place among its neighbours, and the iteration; then
-        the block's place and the instruction's."""
-        order, parts = self.code.order, []
-        for header in self.code.nests[block]:
-            parts += [order[header], self.iterations[header]]
-        return (*parts, order[block], number)
