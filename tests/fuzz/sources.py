@@ -14,7 +14,7 @@ from .damage import damage
 from .large import large
 
 _HERE = Path(__file__).parent
-SEEDS = tuple(p.read_text() for p in sorted((_HERE / "seeds").glob("*.metal")))
+SEEDS = {p.stem: p.read_text() for p in sorted((_HERE / "seeds").glob("*.metal"))}
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ def case(number: int, secret: Path, package: Path) -> Case:
     """Source `number`. `secret` is a file it must not read; `package` is where the compiler's headers are."""
     rng = random.Random(number)
     if number % 3 == 0:
-        kinds, text = damage(rng, rng.choice(SEEDS), WORDS["word"])
+        kinds, text = damage(rng, rng.choice(tuple(SEEDS.values())), WORDS["word"])
         return Case(kinds, text)
     attacks = ATTACKS + large(rng)
     turn = number * 2 // 3
@@ -35,7 +35,7 @@ def case(number: int, secret: Path, package: Path) -> Case:
     text = fill(text, rng, secret, package)
     if turn < len(attacks) or number % 2:
         return Case(kind, text)
-    seed = rng.choice(SEEDS).split("\n")
+    seed = rng.choice(tuple(SEEDS.values())).split("\n")
     at = rng.randrange(len(seed))
     return Case(f"{kind}, inside a kernel", "\n".join([*seed[:at], text, *seed[at:]]))
 

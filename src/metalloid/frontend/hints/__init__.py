@@ -12,14 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from metalloid.errors import Diagnostic
-from metalloid.frontend.hints import names, syntax, values
+from metalloid.frontend.hints import calls, names, syntax, values
 from metalloid.frontend.hints.context import Context, Known, Table
 from metalloid.frontend.hints.nearest import nearest
 from metalloid.frontend.hints.words import metal_words
 
 __all__ = ["Context", "Known", "fold", "improve", "metal_words", "nearest"]
 
-_TABLE: Table = names.TABLE + values.TABLE + syntax.TABLE
+_TABLE: Table = names.TABLE + values.TABLE + calls.TABLE + syntax.TABLE
 _NAMED = re.compile(r"^'([^']+)'")
 # After these the rest of the file is read out of step, and what clang says of it is noise.
 _OUT_OF_STEP = re.compile(r"is never closed|is not closed before|closes nothing|was not found next to")
@@ -46,6 +46,8 @@ def improve(diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic
 def fold(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """First causes only: one per line and one per name, none after the braces went out of step."""
     diagnostics = list(diagnostics)
+    if any(d.excerpt for d in diagnostics):  # what is said of the headers follows from what the user wrote
+        diagnostics = [d for d in diagnostics if d.excerpt or not d.line]
     errors = [d for d in diagnostics if d.severity == "error"]
     kept: list[Diagnostic] = []
     lines: set[tuple[str, int]] = set()

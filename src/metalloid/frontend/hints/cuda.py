@@ -181,12 +181,16 @@ sinhf sinpif sqrtf tanf tanhf tanpif truncf ilogbf
 """
 _WITHOUT_F = frozenset(_WITHOUT_F_TEXT.split())
 
+_ALSO_C = frozenset(("fabsf", "fminf", "fmaxf", "erff", "lgammaf", "tgammaf", "lrintf", "llrintf"))
+
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"make_(u?(?:char|short|int)|float|half)([234])"), r"`\1\2(...)`"),
     (re.compile(r"make_(u?)longlong([234])"), r"`\1long\2(...)`"),
     (re.compile(r"__h(?:add|sub|mul|div|neg|fma)2?(?:_rn|_sat)?"), "plain operators on `half`, and `fma`"),
     (re.compile(r"__h(?:lt|le|gt|ge|eq|ne|max|min|abs)2?"), "plain operators on `half`, `min`, `max`, `abs`"),
     (re.compile(r"h2?(exp|exp2|log|log2|sqrt|rsqrt|sin|cos)"), r"`\1(x)` for `half` as well"),
+    (re.compile(r"M_(?:E|LOG2E|LOG10E|LN2|LN10|PI(_[24])?|[12]_PI|2_SQRTPI|SQRT2|SQRT1_2)"), r"`\g<0>_F`"),
+    (re.compile(r"DBL_(MAX|MIN|EPSILON)"), r"`FLT_\1`"),
     (re.compile(r"cuda[A-Z]\w*"), "nothing of the kind: host code stays in Python"),
     (re.compile(r"__nv_\w+|__nvvm_\w+|__cvta_\w+"), "no such intrinsic"),
 )  # fmt: skip
@@ -221,14 +225,6 @@ def metal_for(word: str) -> str:
 
 def language(word: str) -> str:
     """Where a word comes from."""
-    plain_c = word in _WITHOUT_F or word in (
-        "fabsf",
-        "fminf",
-        "fmaxf",
-        "erff",
-        "lgammaf",
-        "tgammaf",
-        "lrintf",
-        "llrintf",
+    return (
+        "C and CUDA" if word in _WITHOUT_F or word in _ALSO_C or word.startswith(("M_", "DBL_")) else "CUDA"
     )
-    return "C and CUDA" if plain_c else "CUDA"

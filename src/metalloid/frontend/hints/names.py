@@ -9,76 +9,22 @@ from dataclasses import replace
 from metalloid.errors import Diagnostic
 from metalloid.frontend.hints import cuda
 from metalloid.frontend.hints.context import Context, Table
+from metalloid.frontend.hints.formatting import left_over, placeholder_braces
 from metalloid.frontend.hints.nearest import nearest
-from metalloid.frontend.hints.syntax import left_over, placeholder_braces
+from metalloid.frontend.hints.vocabulary import (
+    KEYWORDS,
+    METAL,
+    NEW_TYPES,
+    STANDARD,
+    TYPE,
+    UNSUPPORTED,
+    USUAL,
+    metal_type,
+)
 
 _POSITION = re.compile(
     r"(thread|threads|threadgroup|threadgroups|simdgroup|simdgroups|quadgroup|grid|dispatch)_\w+"
 )
-
-# What comes with <metal_stdlib>: names nobody should be told to declare.
-_METAL = re.compile(
-    r"mem_flags|memory_order_\w+|thread_scope_\w+|(simd|quad|simdgroup|atomic|threadgroup)_\w+|metal|as_type|"
-    r"(packed_)?(u?(char|short|int|long)|float|half|bfloat)([234](x[234])?|x[234])|u?int\d+_t|"
-    r"min|max|abs|clamp|exp2?|log2?|sqrt|rsqrt|pow|sin|cos|tan|tanh|floor|ceil|fma|dot|select|saturate|isnan|isinf"
-)
-
-_UNSUPPORTED: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"texture\w*|depth(2d|cube)\w*"), "textures are"),
-    (re.compile(r"sampler|coord|filter|address|access"), "samplers and textures are"),
-    (re.compile(r"raytracing|intersector|acceleration_structure|intersection_\w+|ray"), "ray tracing is"),
-    (re.compile(r"visible_function_table|intersection_function_table"), "function tables are"),
-    (
-        re.compile(r"tensor\w*|tensor_ops|mpp|dextents|cooperative_tensor|matmul2d\w*"),
-        "Metal's tensor operations are",
-    ),
-    (
-        re.compile(r"imageblock\w*|mesh|object_data|patch_control_point|stage_in|interpolant"),
-        "the render pipeline is",
-    ),
-    (
-        re.compile(r"render_command|compute_command|command_buffer|render_pipeline_state"),
-        "indirect commands are",
-    ),
-)
-
-_FOREIGN_TYPES = {
-    "bfloat16": "bfloat",
-    "bf16": "bfloat",
-    "__bf16": "bfloat",
-    "float16": "half",
-    "fp16": "half",
-    "float32": "float",
-    "float32_t": "float",
-    "f32": "float",
-    "f16": "half",
-    "int32": "int",
-    "uint32": "uint",
-    "u32": "uint",
-    "i32": "int",
-    "int64": "long",
-    "uint64": "ulong",
-    "int8": "char",
-    "uint8": "uchar",
-    "float8": "two `float4`s; vectors have 2, 3 or 4 elements",
-    "float64": "float; there is no 64-bit float",
-    "u8": "uchar",
-    "u16": "ushort",
-    "u64": "ulong",
-    "i64": "long",
-}
-_NEW_TYPES = {
-    "bfloat": "Metal 3.1",
-    "bfloat2": "Metal 3.1",
-    "bfloat3": "Metal 3.1",
-    "bfloat4": "Metal 3.1",
-    "bfloat16_t": "Metal 3.1",
-}
-_STANDARD = {
-    "vector": "a fixed-size array, `float v[16]`",
-    "cout": '`os_log_default.log("...")`',
-    "printf": '`os_log_default.log("...")` with <metal_logging>',
-}
 
 
 def undeclared(
@@ -93,23 +39,38 @@ def undeclared(
         return found
     if found := unsupported(name, here):
         return found
-    if name in _FOREIGN_TYPES or name in _NEW_TYPES:
+    if metal_type(name) or name in NEW_TYPES:
         return foreign_type(name, here)
-    if name == "std" or name in _STANDARD:
+    if name == "std" or name in STANDARD:
         return standard(name, here, context)
-    known = context.candidates
-    suggestion = "" if meant.startswith("_") else meant
-    suggestion = (
-        nearest(name, known)
-        if not suggestion or nearest(name, known | {suggestion}) != suggestion
-        else suggestion
-    )
+    is_type = "type" in match[0] or "template" in match[0]
+    suggestion = suggest(name, meant, context)
     return replace(
         here,
         rule="M602",
-        message=f"'{name}' is not declared" if "type" not in match[0] else f"'{name}' is not a known type",
+        message=f"'{name}' is not a known type" if is_type else f"'{name}' is not declared",
         hint=(f"did you mean '{suggestion}'? Otherwise " if suggestion else "")
-        + advice(name, match[0], is_called(here, context), context),
+        + advice(name, is_type, here, context),
+    )
+
+
+def suggest(name: str, meant: str, context: Context) -> str:
+    """The name that was probably meant: one of the user's, one of Metal's, or clang's own guess."""
+    own = nearest(name, context.candidates - KEYWORDS)
+    return own or nearest(name, METAL) or ("" if meant.startswith("_") or meant in KEYWORDS else meant)
+
+
+def member(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    """A member that a type does not have."""
+    name, owner, meant = match["name"], match["owner"].removeprefix("metal::"), match["meant"]
+    hint = f"did you mean '{meant}'?" if meant and not meant.startswith("_") else ""
+    if re.fullmatch(r"\w*[a-z]([234])", owner):
+        size = int(owner[-1])
+        hint = f"its members are {', '.join('xyzw'[:size])}, also spelled {', '.join('rgba'[:size])}"
+    return replace(
+        diagnostic, rule="M602", length=len(name), message=f"`{owner}` has no member '{name}'", hint=hint
     )
 
 
@@ -118,33 +79,43 @@ def is_called(diagnostic: Diagnostic, context: Context) -> bool:
     return bool(re.match(r"\w+\s*(<[^;]*>)?\s*\(", line[max(0, diagnostic.column - 1) :]))
 
 
-def advice(name: str, text: str, called: bool, context: Context) -> str:
+def advice(name: str, is_type: bool, diagnostic: Diagnostic, context: Context) -> str:
     """Where a name like this one can come from."""
+    line = context.line(diagnostic.file, diagnostic.line)
+    mlx = context.form == "mlx"
     base = re.fullmatch(r"(\w+)_(shape|strides|ndim)", name)
     if _POSITION.fullmatch(name):
         kind = "uint" if re.search(r"_index_|simdgroups_|quadgroups_|_width", name) else "uint3"
-        if context.form == "mlx":
+        if mlx:
             return (
                 f"use {name} in `source`; functions in `header` do not see it and must take it as an argument"
             )
         return f"add the kernel parameter `{kind} {name} [[{name}]]`"
-    if context.form == "mlx" and base:
+    if mlx and base:
         return f"add '{base[1]}' to input_names: {name} exists for inputs that are not scalars"
-    if _METAL.fullmatch(name) and not any(
-        "using namespace metal" in text for text in context.source.values()
-    ):
+    if (name in METAL or TYPE.fullmatch(name)) and not uses_metal(context):
         return "add `#include <metal_stdlib>` and `using namespace metal;` at the top"
-    if called:
-        where = "in `header`" if context.form == "mlx" else "above the kernel"
+    if is_called(diagnostic, context):
+        where = "in `header`" if mlx else "above the kernel"
         return f"define the function '{name}' {where}, or include the file that does"
-    if "type" in text or "template" in text:
+    if is_type and mlx:
+        return f"pass it in template=[('{name}', dtype)], or declare it in `header`"
+    if is_type:
         return "declare it, include the header that does, or add `using namespace metal;`"
-    if context.form == "mlx":
+    if mlx:
         return f"add '{name}' to input_names and its value to inputs, or make it a constant: template=[...]"
+    if re.search(rf"\w\s+\w+\s*\[\s*{re.escape(name)}\s*\]", line):
+        return f"the size of an array is a constant: `constant constexpr uint {name} = ...;` at file scope"
+    if name in USUAL:
+        return f"add the kernel parameter `{USUAL[name]}`, or declare the variable"
     return (
         f"add '{name}' as a kernel parameter (`constant T& {name} [[buffer(n)]]`), as a constant "
         f"(`constant T {name} = ...;` at file scope), or declare the variable"
     )
+
+
+def uses_metal(context: Context) -> bool:
+    return context.form == "mlx" or any("using namespace metal" in text for text in context.source.values())
 
 
 def cuda_word(name: str, diagnostic: Diagnostic, context: Context) -> Diagnostic | None:
@@ -188,7 +159,7 @@ def placeholder(name: str, diagnostic: Diagnostic, context: Context) -> Diagnost
 
 
 def unsupported(name: str, diagnostic: Diagnostic) -> Diagnostic | None:
-    for pattern, what in _UNSUPPORTED:
+    for pattern, what in UNSUPPORTED:
         if pattern.fullmatch(name):
             message = f"'{name}': {what} not supported yet"
             return replace(
@@ -201,14 +172,13 @@ def unsupported(name: str, diagnostic: Diagnostic) -> Diagnostic | None:
 
 
 def foreign_type(name: str, diagnostic: Diagnostic) -> Diagnostic:
-    if name in _NEW_TYPES:
-        hint = f"'{name}' needs {_NEW_TYPES[name]}; use half or float, or compile for a newer version"
+    if name in NEW_TYPES:
+        hint = f"'{name}' needs {NEW_TYPES[name]}; use half or float, or compile for a newer version"
         return replace(
             diagnostic, rule="M605", message=f"'{name}' is not available in this version of Metal", hint=hint
         )
-    metal = _FOREIGN_TYPES[name]
-    shown = metal if " " in metal else f"`{metal}`"
-    return replace(diagnostic, rule="M605", message=f"Metal has no type '{name}'", hint=f"write {shown}")
+    message = f"Metal has no type '{name}'"
+    return replace(diagnostic, rule="M605", message=message, hint=f"write {metal_type(name)}")
 
 
 def standard(name: str, diagnostic: Diagnostic, context: Context) -> Diagnostic:
@@ -216,7 +186,7 @@ def standard(name: str, diagnostic: Diagnostic, context: Context) -> Diagnostic:
         r"std\s*::\s*(\w+)", context.line(diagnostic.file, diagnostic.line)[diagnostic.column - 1 :]
     )
     member = after[1] if after else name
-    instead = _STANDARD.get(
+    instead = STANDARD.get(
         member, f"`metal::{member}`, or nothing in front of it after `using namespace metal;`"
     )
     return replace(
@@ -233,5 +203,6 @@ TABLE: Table = (
     (re.compile(r"unknown type name '(?P<name>[^']+)'" + _MEANT), undeclared),
     (re.compile(r"no template named '(?P<name>[^']+)'(?: in namespace '[^']*')?" + _MEANT), undeclared),
     (re.compile(r"no (?:type|member) named '(?P<name>[^']+)' in namespace '[^']*'" + _MEANT), undeclared),
+    (re.compile(r"no member named '(?P<name>[^']+)' in '(?P<owner>[^']+)'" + _MEANT), member),
     (re.compile(r"explicit instantiation of undefined function template '(?P<name>[^']+)'"), undeclared),
 )

@@ -10,7 +10,7 @@ _LONGEST = 100
 def nearest(word: str, names: Iterable[str]) -> str:
     """The closest of `names`, or nothing where none is close enough to be worth a suggestion."""
     limit = min(3, max(1, len(word) // 3)) if len(word) > 2 else 0
-    best: tuple[int, int, str] | None = None
+    best: tuple[int, bool, bool, str] | None = None
     letters = set(word)
     for name in names:
         if name == word or abs(len(name) - len(word)) > max(limit, 1) or len(name) > _LONGEST:
@@ -22,10 +22,11 @@ def nearest(word: str, names: Iterable[str]) -> str:
             distance = limit + 1 if unlike else edits(word, name, limit)
             if distance > limit:
                 continue
-        rank = (distance, int(name[:1] != word[:1]), name)
+        extended = word.startswith(name) or name.startswith(word)
+        rank = (distance, not extended, name[:1] != word[:1], name)
         if best is None or rank < best:
             best = rank
-    return best[2] if best else ""
+    return best[3] if best else ""
 
 
 def edits(a: str, b: str, limit: int = 1 << 30) -> int:

@@ -1,4 +1,4 @@
-"""M601, missing and stray punctuation; M606, braces eaten by Python formatting; M617, includes."""
+"""M601, missing and stray punctuation; M617, includes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from metalloid.errors import Diagnostic
 from metalloid.frontend.hints.context import Context, Table
+from metalloid.frontend.hints.formatting import doubled_braces, placeholder_braces
 
 _CLOSED = re.compile(r"[;{}:,(\[]\s*$|^\s*#|^\s*$")
-_DOUBLED = re.compile(r"\{\{|\}\}")
 
 _PLACES = {
     "at end of declaration": "at the end of this declaration",
@@ -26,24 +26,6 @@ _PLACES = {
     "after break statement": "after this break",
     "after continue statement": "after this continue",
 }
-
-
-def doubled_braces(diagnostic: Diagnostic, context: Context) -> Diagnostic | None:
-    """`{{` where one brace is meant: the text was written for an f-string that it never went through."""
-    line = context.line(diagnostic.file, diagnostic.line)
-    found = _DOUBLED.search(line)
-    if found is None or (
-        re.search(r"=\s*\{\{|\}\}\s*[;,)]", line) and "struct" not in line and "enum" not in line
-    ):
-        return None
-    return replace(
-        diagnostic,
-        rule="M606",
-        column=found.start() + 1,
-        length=2,
-        message=f"'{found.group()}' reached the compiler: braces doubled for Python's formatting",
-        hint="put `f` in front of the Python string, or write single braces where the text is not formatted",
-    )
 
 
 def semicolon(
@@ -85,6 +67,10 @@ def expression(
     if rest.startswith('"') and rest.count('"') % 2:
         return replace(
             diagnostic, rule="M601", message="this string has no closing quote", hint="end it with '\"'"
+        )
+    if rest.startswith("'") and rest.count("'") % 2:
+        return replace(
+            diagnostic, rule="M601", message="this character has no closing quote", hint="end it with '"
         )
     what = f"'{rest.split()[0][:20]}'" if rest.split() else "the end of the line"
     after = f" after '{before.split()[-1][-20:]}'" if before.split() else ""
@@ -156,16 +142,19 @@ def closer(
             message=f"missing '{missing}'",
             hint=f"add '{missing}' where the caret points",
         )
+    line, column = opened.line, opened.column
+    if missing == "}":
+        line, column = unclosed(context.source.get(opened.file, "")) or (line, column)
     return replace(
         diagnostic,
         rule="M601",
         file=opened.file,
-        line=opened.line,
-        column=opened.column,
+        line=line,
+        column=column,
         length=1,
         message=f"this '{'{(['['})]'.index(missing)]}' is never closed",
-        hint=f"add the missing '{missing}'; clang noticed on line {diagnostic.line}",
-        excerpt=context.line(opened.file, opened.line),
+        hint=f"add the missing '{missing}'",
+        excerpt=context.line(opened.file, line),
     )
 
 
@@ -173,27 +162,37 @@ def nested_function(
     match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
 ) -> Diagnostic | None:
     """A function inside a function: the one above lacks a '}'."""
-    text = context.source.get(diagnostic.file, "").split("\n")[: diagnostic.line - 1]
-    opened: list[tuple[int, int]] = []
-    for number, line in enumerate(text, 1):
-        for column, character in enumerate(re.sub(r"//.*", "", line), 1):
-            if character == "{":
-                opened.append((number, column))
-            elif character == "}" and opened:
-                opened.pop()
-    if not opened:
+    lines = context.lines(diagnostic.file)[: diagnostic.line - 1]
+    found = unclosed("\n".join(lines))
+    if found is None:
         return None
-    line_number, column = opened[-1]
     return replace(
         diagnostic,
         rule="M601",
-        line=line_number,
-        column=column,
+        line=found[0],
+        column=found[1],
         length=1,
         message=f"this '{{' is not closed before the next function begins on line {diagnostic.line}",
         hint="add the missing '}'",
-        excerpt=text[line_number - 1],
+        excerpt=lines[found[0] - 1],
     )
+
+
+def unclosed(text: str) -> tuple[int, int] | None:
+    """Line and column of a '{' without its '}': the one whose end the indentation shows to be missing."""
+    opened: list[tuple[int, int, int]] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        code = re.sub(r'//.*|"(?:[^"\\]|\\.)*"', lambda m: " " * len(m[0]), line)
+        indent = len(code) - len(code.lstrip())
+        for column, character in enumerate(code, 1):
+            if character == "{":
+                opened.append((number, column, indent))
+            elif character == "}" and opened:
+                first_on_line = column - 1 == indent
+                if first_on_line and opened[-1][2] > indent and any(o[2] == indent for o in opened):
+                    return opened[-1][:2]
+                opened.pop()
+    return opened[-1][:2] if opened else None
 
 
 def stray(
@@ -222,30 +221,6 @@ def outside(
         rule="M601",
         message=f"a declaration cannot continue with {what}",
         hint="look for a missing ';' or '}' above, a stray character, or a statement outside of any function",
-    )
-
-
-def placeholder_braces(diagnostic: Diagnostic, context: Context) -> Diagnostic | None:
-    """`{name}` where no block can be: a field of an f-string or of `.format` that nobody filled in."""
-    line = context.line(diagnostic.file, diagnostic.line)
-    here = diagnostic.column - 1
-    for found in re.finditer(r"\$?\{\{?([A-Za-z_]\w*(?:\[\w+\]|\.\w+)?)(?:![rsa])?(?::[^{}]*)?\}\}?", line):
-        if found.start() <= here <= found.end():
-            return left_over(diagnostic, found.group(), found.group(1), found.start() + 1, context)
-    return None
-
-
-def left_over(diagnostic: Diagnostic, text: str, name: str, column: int, context: Context) -> Diagnostic:
-    instead = (
-        f"; or pass '{name}' in template=[...]" if context.form == "mlx" else "; or pass it in defines={...}"
-    )
-    return replace(
-        diagnostic,
-        rule="M606",
-        column=column,
-        length=len(text),
-        message=f"'{text}' reached the compiler: a placeholder of Python's formatting that was not filled in",
-        hint=f"put `f` in front of the Python string or call .format({name}=...){instead}",
     )
 
 

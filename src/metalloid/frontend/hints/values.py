@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from metalloid.errors import Diagnostic
 from metalloid.frontend.hints.context import Context, Table
-from metalloid.frontend.hints.syntax import commas_in_for
+from metalloid.frontend.hints.words import bare_type
 
 _SCALAR = re.compile(r"(?:u?(?:char|short|int|long)|float|half|bfloat|bool|unsigned|size_t|u?int\d+_t)")
 _QUALIFIED = r"(?:const |device |constant |thread |threadgroup )*"
@@ -105,6 +105,11 @@ def pointers(source: str, target: str, diagnostic: Diagnostic) -> Diagnostic | N
             message=f"a pointer to {from_space} memory cannot become `{target}` ({to_space} memory)",
             hint=f"declare the pointer `{from_space}`, or copy the data",
         )
+    if bare_type(source) != bare_type(target):
+        message = f"`{source}` and `{target}` point to different types"
+        return replace(
+            diagnostic, rule="M605", message=message, hint=f"cast it where that is meant: `({target})...`"
+        )
     if "const" in source and "const" not in target:
         return replace(
             diagnostic,
@@ -132,75 +137,13 @@ def read_only(
     return replace(diagnostic, rule="M618", message=f"'{name}' is read-only and cannot be written", hint=hint)
 
 
-def no_match(
+def array_size(
     match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
 ) -> Diagnostic | None:
-    """A call that fits no overload: the note says why."""
-    name = match["name"]
-    here = replace(diagnostic, length=len(name) if context.word_at(diagnostic) == name else diagnostic.length)
-    for note in notes:
-        conflict = re.search(
-            r"deduced conflicting types for parameter '\w+' \('(.*?)' vs\. '(.*?)'\)", note.message
-        )
-        if conflict:
-            first, second = conflict.groups()
-            return replace(
-                here,
-                rule="M605",
-                message=f"'{name}' is called with `{first}` and `{second}`: both must have the same type",
-                hint=f"convert one of them: `{bare_type(first)}(...)`",
-            )
-    counts = {
-        m[1] for n in notes if (m := re.search(r"requires (?:at least |at most )?(\d+) argument", n.message))
-    }
-    given = next(
-        (m[1] for n in notes if (m := re.search(r"but (\d+) (?:was|were) provided", n.message))), None
-    )
-    if counts and given and len(counts) == 1:
-        return replace(here, message=f"'{name}' takes {counts.pop()} argument(s); {given} given")
-    for note in notes:
-        if reason := re.search(
-            r"no known conversion from '(.*?)' to '(.*?)' for (\w+) argument", note.message
-        ):
-            message = (
-                f"'{name}' does not take `{reason[1]}` as its {reason[3]} argument; expected `{reason[2]}`"
-            )
-            return replace(
-                here, rule="M605", message=message, hint=f"convert it: `{bare_type(reason[2])}(...)`"
-            )
-    if diagnostic.message.startswith("call to") and "ambiguous" in diagnostic.message:
-        return replace(
-            here,
-            rule="M605",
-            message=f"'{name}' fits several overloads: its arguments have different types",
-            hint="give all arguments one type, as in `max(x, half(1.0))`, `min(n, uint(4))`",
-        )
-    return None
-
-
-def redefinition(
-    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
-) -> Diagnostic | None:
-    line = context.line(diagnostic.file, diagnostic.line)
-    if re.search(r"\bfor\s*\([^;)]*,[^;)]*,[^;)]*\)", line):
-        return commas_in_for(diagnostic)
-    first = next((note for note in notes if "previous" in note.message), None)
-    where = f" on line {first.line}" if first else " above"
-    what = "the kernel's parameter of that name" if context.parameter(match["name"]) else f"the one{where}"
-    message = f"'{match['name']}' is declared a second time; it is declared already{where}"
-    return replace(diagnostic, message=message, hint=f"rename it, or use {what}")
-
-
-def operands(
-    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
-) -> Diagnostic | None:
-    left, right = match[1], match[2]
-    message = f"no operator here takes `{left}` and `{right}`"
-    if "*" in left or "*" in right:
-        which = left if "*" in left else right
-        return replace(diagnostic, message=message, hint=f"`{which}` is a pointer: index it, as in `p[i]`")
     return replace(
-        diagnostic, rule="M605", message=message, hint=f"convert one side: `{bare_type(left)}(...)`"
+        diagnostic,
+        message="the size of an array must be known when the kernel is compiled",
+        hint="use a constant, or `threadgroup T* p [[threadgroup(0)]]`, which the host sizes",
     )
 
 
@@ -235,13 +178,6 @@ def whole_value(diagnostic: Diagnostic, context: Context) -> str:
     return found[1] if found else ""
 
 
-def bare_type(type_: str) -> str:
-    return (
-        re.sub(r"\b(?:const|device|constant|threadgroup|thread|volatile)\b ?|[&*]|\s+$", "", type_).strip()
-        or "T"
-    )
-
-
 _S, _T = r"'(?P<source>[^']+)'", r"'(?P<target>[^']+)'"
 TABLE: Table = (
     (re.compile(r"member reference base type '([^']+)' is not a structure or union"), member_of_scalar),
@@ -252,11 +188,6 @@ TABLE: Table = (
     (re.compile(rf"cannot initialize [^']*{_T} with an? [lrx]+value of type {_S}"), conversion),
     (re.compile(r"cannot assign to [^']*'(?P<name>\w+)'.*(?:const|constant)"), read_only),
     (re.compile(r"read-only variable is not assignable|cannot assign to return value because"), read_only),
-    (re.compile(r"no matching (?:member )?function for call to '(?P<name>[^']+)'"), no_match),
-    (re.compile(r"call to (?:member function )?'(?P<name>[^']+)' is ambiguous"), no_match),
-    (re.compile(r"no viable overloaded '(?P<name>[^']+)'"), no_match),
-    (re.compile(r"no matching constructor for initialization of '(?P<name>[^']+)'"), no_match),
-    (re.compile(r"redefinition of '(?P<name>[^']+)'"), redefinition),
-    (re.compile(r"invalid operands to binary expression \('([^']+)' and '([^']+)'\)"), operands),
+    (re.compile(r"variable length array"), array_size),
     (re.compile(r"array subscript is not an integer|no viable overloaded operator\[\]"), vector_index),
 )  # fmt: skip

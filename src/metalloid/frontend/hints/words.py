@@ -34,3 +34,11 @@ def metal_words(message: str) -> str:
     for pattern, word in _WORDS:
         message = pattern.sub(word, message)
     return message
+
+
+def bare_type(type_: str) -> str:
+    """A type without address space, const and pointers."""
+    return (
+        re.sub(r"\b(?:const|device|constant|threadgroup|thread|volatile)\b ?|[&*]|\s+$", "", type_).strip()
+        or "T"
+    )

@@ -1,0 +1,125 @@
+"""Calls and operators whose arguments do not fit (M605), and names declared twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from metalloid.errors import Diagnostic
+from metalloid.frontend.hints.context import Context, Table
+from metalloid.frontend.hints.syntax import commas_in_for
+from metalloid.frontend.hints.words import bare_type
+
+
+def no_match(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    """A call that fits no overload: the note says why."""
+    name = match["name"]
+    here = replace(diagnostic, length=len(name) if context.word_at(diagnostic) == name else diagnostic.length)
+    if name.startswith("atomic_"):
+        return replace(
+            here,
+            rule="M605",
+            message=f"'{name}' takes a pointer to an atomic, values of its type, and memory_order_relaxed",
+            hint="declare the memory `device atomic_uint*` (or atomic_int, atomic_float)",
+        )
+    for note in notes:
+        conflict = re.search(
+            r"deduced conflicting types for parameter '\w+' \('(.*?)' vs\. '(.*?)'\)", note.message
+        )
+        if conflict:
+            first, second = conflict.groups()
+            return replace(
+                here,
+                rule="M605",
+                message=f"'{name}' is called with `{first}` and `{second}`: both must have the same type",
+                hint=f"convert one of them: `{bare_type(first)}(...)`",
+            )
+    counts = {
+        m[1] for n in notes if (m := re.search(r"requires (?:at least |at most )?(\d+) argument", n.message))
+    }
+    given = next(
+        (m[1] for n in notes if (m := re.search(r"but (\d+) (?:was|were) provided", n.message))), None
+    )
+    if counts and given and len(counts) == 1:
+        return replace(here, message=f"'{name}' takes {counts.pop()} argument(s); {given} given")
+    for note in notes:
+        if reason := re.search(
+            r"no known conversion from '(.*?)' to '(.*?)' for (\w+) argument", note.message
+        ):
+            message = (
+                f"'{name}' does not take `{reason[1]}` as its {reason[3]} argument; expected `{reason[2]}`"
+            )
+            return replace(
+                here, rule="M605", message=message, hint=f"convert it: `{bare_type(reason[2])}(...)`"
+            )
+    if diagnostic.message.startswith("call to constructor"):
+        message = f"a `{name}` cannot be made from these arguments"
+        return replace(
+            here, rule="M605", message=message, hint="give one value, or exactly as many as it has elements"
+        )
+    if diagnostic.message.startswith("call to") and "ambiguous" in diagnostic.message:
+        return replace(
+            here,
+            rule="M605",
+            message=f"'{name}' fits several overloads: its arguments have different types",
+            hint="give all arguments one type, as in `max(x, half(1.0))`, `min(n, uint(4))`",
+        )
+    return None
+
+
+def redefinition(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    line = context.line(diagnostic.file, diagnostic.line)
+    if re.search(r"\bfor\s*\([^;)]*,[^;)]*,[^;)]*\)", line):
+        return commas_in_for(diagnostic)
+    first = next((note for note in notes if "previous" in note.message), None)
+    where = f" on line {first.line}" if first else " above"
+    what = "the kernel's parameter of that name" if context.parameter(match["name"]) else f"the one{where}"
+    message = f"'{match['name']}' is declared a second time; it is declared already{where}"
+    return replace(diagnostic, message=message, hint=f"rename it, or use {what}")
+
+
+def operands(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    left, right = match[1], match[2]
+    message = f"no operator here takes `{left}` and `{right}`"
+    if "*" in left or "*" in right:
+        which = left if "*" in left else right
+        return replace(diagnostic, message=message, hint=f"`{which}` is a pointer: index it, as in `p[i]`")
+    return replace(
+        diagnostic, rule="M605", message=message, hint=f"convert one side: `{bare_type(left)}(...)`"
+    )
+
+
+def power(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    if "**" not in context.line(diagnostic.file, diagnostic.line)[max(0, diagnostic.column - 3) :]:
+        return None
+    return replace(
+        diagnostic, rule="M601", message="Metal has no operator '**'", hint="write `pow(x, y)`, or `x * x`"
+    )
+
+
+def assertion(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    """The text of a static_assert says it better than its condition."""
+    return replace(diagnostic, message=match["text"]) if match["text"] else None
+
+
+TABLE: Table = (
+    (re.compile(r"static assertion failed[^:]*(?:'.*')?: (?P<text>.*)"), assertion),
+    (re.compile(r"no matching (?:member )?function for call to '(?P<name>[^']+)'"), no_match),
+    (re.compile(r"call to (?:member function |constructor of )?'(?P<name>[^']+)' is ambiguous"), no_match),
+    (re.compile(r"no viable overloaded '(?P<name>[^']+)'"), no_match),
+    (re.compile(r"no matching constructor for initialization of '(?P<name>[^']+)'"), no_match),
+    (re.compile(r"redefinition of '(?P<name>[^']+)'"), redefinition),
+    (re.compile(r"invalid operands to binary expression \('([^']+)' and '([^']+)'\)"), operands),
+    (re.compile(r"indirection requires pointer operand"), power),
+)
