@@ -86,13 +86,19 @@ _ROOT = (0.5**0.5 - 1, 2**0.5 - 1)
 _EPS = 1e-10
 
 TABLE = {
-    "exp": Target(lambda r: (mpmath.exp(r) - 1 - r) / r**2, -_LN2 / 2 - 1e-3, _LN2 / 2 + 1e-3, 4, lambda r: r**2),
+    "exp": Target(
+        lambda r: (mpmath.exp(r) - 1 - r) / r**2, -_LN2 / 2 - 1e-3, _LN2 / 2 + 1e-3, 4, lambda r: r**2
+    ),
     "exp2": Target(lambda r: (2**r - 1) / r, -0.5, 0.5, 5, lambda r: abs(r)),
     "log": Target(
         lambda f: (mpmath.log1p(f) - f + f**2 / 2) / f**3, *_ROOT, 7, lambda f: abs(f**3 / mpmath.log1p(f))
     ),
-    "log2": Target(lambda f: mpmath.log1p(f) / f / mpmath.log(2), *_ROOT, 9, lambda f: abs(f / mpmath.log1p(f))),
-    "log10": Target(lambda f: mpmath.log1p(f) / f / mpmath.log(10), *_ROOT, 9, lambda f: abs(f / mpmath.log1p(f))),
+    "log2": Target(
+        lambda f: mpmath.log1p(f) / f / mpmath.log(2), *_ROOT, 9, lambda f: abs(f / mpmath.log1p(f))
+    ),
+    "log10": Target(
+        lambda f: mpmath.log1p(f) / f / mpmath.log(10), *_ROOT, 9, lambda f: abs(f / mpmath.log1p(f))
+    ),
     "log_tail": Target(
         lambda f: (mpmath.log1p(f) - f + f**2 / 2 - f**3 / 3) / f**4,
         *_ROOT,

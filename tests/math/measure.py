@@ -64,7 +64,9 @@ def limit(case: Case, form: Format, mode: MathMode, x: Array, expected: Array) -
     return np.where(unlimited, np.inf, case.half if form is HALF else 1.0)
 
 
-def in_scope(mode: MathMode, form: Format, arguments: tuple[NDArray[np.generic], ...], expected: Array) -> NDArray[np.bool_]:
+def in_scope(
+    mode: MathMode, form: Format, arguments: tuple[NDArray[np.generic], ...], expected: Array
+) -> NDArray[np.bool_]:
     """Fast math promises nothing about NaN and infinity."""
     if mode != "fast":
         return np.ones(len(expected), bool)
@@ -86,7 +88,7 @@ def measure(case: Case, form: Format, mode: MathMode) -> Measurement:
         allowed = limit(case, form, mode, wide(arguments[0]), expected)
     scope = in_scope(mode, form, arguments, expected) & np.isfinite(allowed)
     error = np.where(scope, error, 0.0)
-    share = error / np.where(scope, allowed, 1.0)
+    share = error / np.where(scope, np.maximum(allowed, 1e-6), 1.0)
     i = int(np.argmax(share))
     where = tuple(float(a[i]) for a in arguments)
     return Measurement(float(error.max()), float(share[i]), where, float(got[i]), float(expected[i]))

@@ -96,7 +96,9 @@ class Module:
     engine: llvm.ExecutionEngine = field(repr=False)
     calls: frozenset[str]
 
-    def __call__(self, name: str, *arrays: NDArray[np.generic], dtype: str, width: int = 1) -> NDArray[np.generic]:
+    def __call__(
+        self, name: str, *arrays: NDArray[np.generic], dtype: str, width: int = 1
+    ) -> NDArray[np.generic]:
         """`width` is the number of values of `dtype` per result (a float3 takes 4)."""
         count = len(arrays[0])
         out = np.zeros((count, width) if width > 1 else count, dtype)
@@ -118,7 +120,9 @@ def build(kernels: list[Kernel], math: MathMode) -> Module:
     features = ",".join(AVOID.sub(r"-\1", f) for f in host)
     machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=2, jit=True)
     options = llvm.create_pipeline_tuning_options(speed_level=2)
-    options.loop_vectorization = True
+    options.loop_vectorization = True  # what the kernels' vectoriser must be able to do with these functions
+    options.loop_interleaving = False
+    options.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
     engine = llvm.create_mcjit_compiler(module, machine)

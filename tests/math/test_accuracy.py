@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import mpmath
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from metalloid.source import MathMode
 from tests.math.cases import CASES, Case, reference
 from tests.math.measure import MODES, measure, module
+from tests.math.scalar_jit import Kernel, build, compile_text
 from tests.math.ulp import BFLOAT, FLOAT, HALF, Format, float_pairs, floats
 
 EXACT = 1 + 1e-6  # what the float64 reference itself may be off
@@ -25,7 +28,21 @@ def test_error_is_within_the_limit(case: Case, form: Format, mode: MathMode) -> 
 @pytest.mark.parametrize("mode", MODES)
 def test_only_intrinsics_that_are_instructions_remain(mode: MathMode) -> None:
     allowed = {"sqrt", "fma", "fabs", "floor", "ceil", "trunc", "rint", "copysign", "minnum", "maxnum"}
-    allowed |= {"ctlz", "smin", "smax", "umin", "umax", "is", "abs", "usub", "uadd", "sadd", "ssub", "fshl", "ucmp"}
+    allowed |= {
+        "ctlz",
+        "smin",
+        "smax",
+        "umin",
+        "umax",
+        "is",
+        "abs",
+        "usub",
+        "uadd",
+        "sadd",
+        "ssub",
+        "fshl",
+        "ucmp",
+    }
     for name in module(mode).calls:
         assert name.startswith("llvm."), name
         assert name.split(".")[1] in allowed, name
@@ -54,3 +71,23 @@ def test_the_reference_holds_for_powers() -> None:
     exact = np.array([truth("power", float(a), float(b)) for a, b in zip(x, y, strict=True)])
     keep = (exact > 1e-300) & (exact < 1e300)
     np.testing.assert_allclose(reference(case, x[keep], y[keep]), exact[keep], rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["relaxed", "fast"])
+def test_fast_math_does_not_reach_into_the_header(mode: MathMode) -> None:
+    """Compensated sums must stay as written: clang needs -fexperimental-strict-floating-point for that."""
+    ir = compile_text("[[clang::sycl_external]] float use(float x) { return precise::sin(x); }", mode)
+    assert "fma" in ir
+    assert not re.search(r"= f(add|sub|mul|div) (fast|reassoc|nnan|nsz|arcp)", ir)
+
+
+@pytest.mark.parametrize("mode", ["relaxed", "fast"])
+def test_precise_functions_are_the_same_in_every_mode(mode: MathMode) -> None:
+    names = [case.name for case in CASES if case.arity == 1]
+    kernels = [Kernel(name, ("float", "float"), f"precise::{name}(a)") for name in names]
+    reckless, safe = build(kernels, mode), module("safe")
+    x = floats()[np.isfinite(floats())]
+    for name in names:
+        expected = safe(f"{name}_float", x, dtype="float32")
+        keep = np.isfinite(expected)
+        np.testing.assert_array_equal(reckless(name, x, dtype="float32")[keep], expected[keep], err_msg=name)

@@ -27,13 +27,22 @@ class Kind:
         return value - (1 << self.bits) if self.signed and value >> (self.bits - 1) else value
 
     def saturate(self, value: int) -> int:
-        low, high = (-(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1) if self.signed else (0, (1 << self.bits) - 1)
+        low, high = (
+            (-(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1)
+            if self.signed
+            else (0, (1 << self.bits) - 1)
+        )
         return max(low, min(high, value))
 
 
 KINDS = [
     Kind(name, bits, signed)
-    for bits, names in ((8, ("char", "uchar")), (16, ("short", "ushort")), (32, ("int", "uint")), (64, ("long", "ulong")))
+    for bits, names in (
+        (8, ("char", "uchar")),
+        (16, ("short", "ushort")),
+        (32, ("int", "uint")),
+        (64, ("long", "ulong")),
+    )
     for name, signed in zip(names, (True, False), strict=True)
 ]
 Model = Callable[[Kind, int, int, int], int]
@@ -87,7 +96,10 @@ MODELS: dict[str, tuple[str, Model]] = {
     "extract_3_4": ("extract_bits(a, 3, 4)", lambda k, x, y, z: _extract(k, x, 3, 4)),
     "extract_all": ("extract_bits(a, 0, 8 * sizeof(a))", lambda k, x, y, z: x),
     "extract_none": ("extract_bits(a, 2, 0)", lambda k, x, y, z: 0),
-    "extract_top": ("extract_bits(a, 8 * sizeof(a) - 1, 1)", lambda k, x, y, z: _extract(k, x, k.bits - 1, 1)),
+    "extract_top": (
+        "extract_bits(a, 8 * sizeof(a) - 1, 1)",
+        lambda k, x, y, z: _extract(k, x, k.bits - 1, 1),
+    ),
     "insert_3_4": ("insert_bits(a, b, 3, 4)", lambda k, x, y, z: _insert(k, x, y, 3, 4)),
     "insert_all": ("insert_bits(a, b, 0, 8 * sizeof(a))", lambda k, x, y, z: y),
     "insert_none": ("insert_bits(a, b, 1, 0)", lambda k, x, y, z: x),
@@ -107,7 +119,19 @@ def functions() -> Module:
 
 
 def values(kind: Kind, seed: int) -> NDArray[np.generic]:
-    edges = [0, 1, 2, 3, -1, -2, 1 << (kind.bits - 1), (1 << (kind.bits - 1)) - 1, (1 << (kind.bits - 1)) + 1, 5, 100]
+    edges = [
+        0,
+        1,
+        2,
+        3,
+        -1,
+        -2,
+        1 << (kind.bits - 1),
+        (1 << (kind.bits - 1)) - 1,
+        (1 << (kind.bits - 1)) + 1,
+        5,
+        100,
+    ]
     rng = np.random.default_rng(seed)
     random = rng.integers(0, 256, 400 * kind.bits // 8, dtype=np.uint8).view(kind.dtype)
     small = rng.integers(0, 30, 200).astype(kind.dtype)
@@ -127,7 +151,8 @@ def test_integer_function(functions: Module, kind: Kind, name: str) -> None:
 
 def test_products_of_24_bits() -> None:
     module = build(
-        [Kernel("mul", ("int", "int", "int"), "mul24(a, b)"), Kernel("mad", ("uint",) * 4, "mad24(a, b, c)")], "safe"
+        [Kernel("mul", ("int", "int", "int"), "mul24(a, b)"), Kernel("mad", ("uint",) * 4, "mad24(a, b, c)")],
+        "safe",
     )
     rng = np.random.default_rng(6)
     a, b = rng.integers(-(1 << 23), 1 << 23, (2, 1000)).astype(np.int32)

@@ -88,8 +88,9 @@ TYPES = {
 }
 VARIABLES = """
 enum Number { one = 1 };
-[[clang::sycl_external]] void types(device float* d, half h, bfloat bf, float f, int i, uint u, ushort us, long l, Number e,
-    bool b, float4 f4, half4 h4, half3 h3, int4 i4, bool4 b4, float3 f3, packed_float3 pf3, constant half4& ch) {
+[[clang::sycl_external]] void types(
+    half h, bfloat bf, float f, int i, uint u, ushort us, long l, Number e, bool b,
+    float4 f4, half4 h4, half3 h3, int4 i4, bool4 b4, float3 f3, packed_float3 pf3) {
 """
 
 
@@ -111,7 +112,10 @@ def test_a_users_own_functions_win() -> None:
     """Own overloads of metal's names for own types, for bfloat inside namespace metal, and as templates."""
     compile_text(
         """
-        namespace metal { bfloat exp(bfloat x) { return x; } namespace fast { bfloat exp(bfloat x) { return x; } } }
+        namespace metal {
+        bfloat exp(bfloat x) { return x; }
+        namespace fast { bfloat exp(bfloat x) { return x; } }
+        }
         struct complex { float re, im; };
         complex exp(complex z) { return z; }
         float dot(float x, float y) { return x * y; }
@@ -128,7 +132,8 @@ def test_a_users_own_functions_win() -> None:
 def test_arguments_in_any_address_space() -> None:
     ir = compile_text(
         """
-        [[clang::sycl_external]] void use(device float4* d, constant half4* c, threadgroup float* t, device packed_float3* p) {
+        [[clang::sycl_external]] void use(
+            device float4* d, constant half4* c, threadgroup float* t, device packed_float3* p) {
           d[0] = exp(d[1]) + max(d[2], 0.0f) + float4(max(c[0], c[1]));
           d[3].x = max(t[0], t[1]) + length(p[0]) + dot(p[1], p[2]) + dot(d[4], d[5]);
           d[6] = select(d[7], d[8], d[9] < d[10]);
@@ -153,7 +158,9 @@ def test_values_of_mixed_calls() -> None:
     )
     h = np.array([1.0, -2.0, 0.1], np.float16)
     f = np.array([0.3, -1.99999, 0.1], np.float32)
-    assert module("half_float", h, f, dtype="float32").tolist() == np.maximum(h.astype(np.float32), f).tolist()
+    assert (
+        module("half_float", h, f, dtype="float32").tolist() == np.maximum(h.astype(np.float32), f).tolist()
+    )
     i, u = np.array([-1, 4], np.int32), np.array([3, 5], np.uint32)
     assert module("int_uint", i, u, dtype="uint32").tolist() == [3, 4]
     assert module("clamp_uint", np.array([0, 5, 9], np.uint32), dtype="uint32").tolist() == [2, 5, 7]

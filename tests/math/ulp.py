@@ -45,20 +45,21 @@ def ulp_error(got: NDArray[np.generic], reference: Array, form: Format) -> Array
         error = np.abs(value - reference) / ulp_size(reference, form)
     error = np.where(np.isnan(error) | np.isinf(error), np.inf, error)
     same = (np.isnan(value) & np.isnan(reference)) | (value == rounded)
-    return np.asarray(np.where(same, np.minimum(error, 0.5), error))
+    return np.asarray(np.where(same, np.where(np.isinf(error), 0.0, np.minimum(error, 0.5)), error))
 
 
-SPECIAL = np.array(
-    [0, 1, 0x007FFFFF, 0x00800000, 0x00800001, 0x3F7FFFFF, 0x3F800000, 0x3F800001, 0x40000000, 0x3F000000]
-    + [0x7F7FFFFF, 0x7F800000, 0x7FC00000, 0x3FC90FDB, 0x40490FDB, 0x3F490FDB, 0x42AEAC50, 0x42B17218]
-    + [0x42CFF1B5, 0x4B000000, 0x4B800001, 0x3EAAAAAB, 0x3F3504F3, 0x3F3504F4, 0x3FB504F3, 0x3FB504F4],
-    np.uint32,
-)
+# Edges of the format, of domains, of overflow, of reductions.
+WORDS = """
+    00000000 00000001 007fffff 00800000 00800001 3f7fffff 3f800000 3f800001 40000000 3f000000 7f7fffff
+    7f800000 7fc00000 3fc90fdb 40490fdb 3f490fdb 42aeac50 42b17218 42cff1b5 4b000000 4b800001 3eaaaaab
+    3f3504f3 3f3504f4 3fb504f3 3fb504f4
+"""
+SPECIAL = np.array([int(word, 16) for word in WORDS.split()], np.uint32)
 
 
 @cache
 def floats(count: int = 60_000) -> NDArray[np.float32]:
-    """Every kind of float: special ones, random bits, dense stretches, around powers of two and multiples of pi/2."""
+    """Special ones, random bits, dense stretches, and around powers of two and multiples of pi/2."""
     rng = np.random.default_rng(7)
     special = np.concatenate([SPECIAL, SPECIAL | 0x80000000]).astype(np.uint32).view(np.float32)
     random = rng.integers(0, 2**32, count, dtype=np.uint32).view(np.float32)
