@@ -102,11 +102,14 @@ class Module:
         """`width` is the number of values of `dtype` per result (a float3 takes 4)."""
         count = len(arrays[0])
         out = np.zeros((count, width) if width > 1 else count, dtype)
+        self.into(name, out, *arrays)
+        return out
+
+    def into(self, name: str, out: NDArray[np.generic], *arrays: NDArray[np.generic]) -> None:
         inputs = [np.ascontiguousarray(a) for a in arrays]
         pointers = [a.ctypes.data for a in (*inputs, out)]
         signature = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers), ctypes.c_long)
-        signature(self.engine.get_function_address(name))(*pointers, count)
-        return out
+        signature(self.engine.get_function_address(name))(*pointers, len(out))
 
 
 def build(kernels: list[Kernel], math: MathMode) -> Module:

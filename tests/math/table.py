@@ -36,8 +36,8 @@ Inside the functions nothing is reassociated in any mode: `precise::exp` has the
 - half and bfloat compute in float and round once. `fma`, division, `sqrt` and `rsqrt` of halves are correctly
   rounded.
 - Mixed arguments: a vector decides, and scalars spread over it. Otherwise float wins over half and bfloat,
-  and these over integers; half with bfloat is float. Integers follow C++ where the function has an integer form,
-  else they become float.
+  and these over integers; half with bfloat is float. Integers follow C++ where the function has an integer
+  form, else they become float.
 - `select` takes `b` where the mask is not zero. `rint` rounds halves to even, `round` away from zero. `fract`
   of an infinity is 0, `sign` of NaN is 0, `normalize` of a zero vector is that vector.
 
