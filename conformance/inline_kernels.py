@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from functools import cache
+
 from conformance.cases import Case
+from conformance.mlx_headers import KERNELS, include_folder
 from conformance.packages import MLX_LM, MLX_VLM, fetch
-from metalloid.forms.inline import FACTORIES, Unresolved, find
+from metalloid.forms.inline import FACTORIES, InlineKernel, Unresolved, find
 from metalloid.forms.mlx_source import Generated
+from metalloid.source import Source
 
 PACKAGES = {"mlx-lm": MLX_LM, "mlx-vlm": MLX_VLM}
+
+# Functions that read a kernel's header from the installed MLX: a running program would get this text.
+LOADERS = {"_load_mlx_steel_gemm_header": f'#include "{KERNELS}/steel/gemm/gemm.h"\n'}
 
 
 def cases() -> list[Case]:
@@ -18,6 +27,7 @@ def unresolved() -> list[tuple[str, Unresolved]]:
     return _search()[1]
 
 
+@cache
 def _search() -> tuple[list[Case], list[tuple[str, Unresolved]]]:
     found: list[Case] = []
     missing: list[tuple[str, Unresolved]] = []
@@ -27,15 +37,32 @@ def _search() -> tuple[list[Case], list[tuple[str, Unresolved]]]:
             text = path.read_text(encoding="utf-8")
             if any(f"{factory}(" in text for factory in FACTORIES):
                 name = str(path.relative_to(folder))
-                result = find(text, name)
+                result = find(_with_loaders(text), name)
                 missing += [(name, entry) for entry in result.unresolved]
-                seen: dict[str, int] = {}
-                for kernel in result.kernels:
-                    attempts = tuple(
-                        (a.source, a.kernel) if isinstance(a, Generated) else (a, "")
-                        for a in kernel.attempts()
-                    )
-                    seen[kernel.name] = seen.get(kernel.name, 0) + 1
-                    label = kernel.name if seen[kernel.name] == 1 else f"{kernel.name} ({seen[kernel.name]})"
-                    found.append(Case(suite, name, label, attempts))
+                found += _cases(suite, name, result.kernels)
     return found, missing
+
+
+def _with_loaders(text: str) -> str:
+    """The file with the result of each loader put in, on the same number of lines."""
+    for loader, header in LOADERS.items():
+        body = f"    return {header!r}\n"
+        text = re.sub(rf"(?m)^(def {loader}\(.*\n).*\n", lambda match: match[1] + body, text)
+    return text
+
+
+def _cases(suite: str, file: str, kernels: tuple[InlineKernel, ...]) -> list[Case]:
+    seen: dict[str, int] = {}
+    made = []
+    for kernel in kernels:
+        seen[kernel.name] = seen.get(kernel.name, 0) + 1
+        label = kernel.name if seen[kernel.name] == 1 else f"{kernel.name} ({seen[kernel.name]})"
+        made.append(Case(suite, file, label, tuple(map(_attempt, kernel.attempts()))))
+    return made
+
+
+def _attempt(attempt: Generated | Source) -> tuple[Source, str]:
+    if isinstance(attempt, Source):
+        return attempt, ""
+    includes = (include_folder(),) if KERNELS in attempt.source.text else ()
+    return replace(attempt.source, include=includes), attempt.kernel

@@ -1,9 +1,11 @@
 """What MLX instantiates its kernel templates with.
 
-One row per template: `header: template: argument lists`. Types, tile sizes and group sizes are those of MLX's own
-tables (the names in its compiled library spell them out); every template of the headers occurs.
+One row per template: `header: template: argument lists`. Types, tile sizes and group sizes are those of MLX's
+own tables (the names in its compiled library spell them out); every template of the headers occurs.
 `{T}`, `{I}` ... are expanded by the lists in `TYPES`.
 """
+
+# ruff: noqa: E501  (a table: one template per line)
 
 from __future__ import annotations
 
@@ -30,12 +32,76 @@ QUANTIZED = ("utils.h", "steel/gemm/gemm.h", "quantized_utils.h")
 BINARY = (
     "ss", "sv", "vs", "vv", "sv2", "vs2", "vv2", "g_nd1", "g_nd2", "g_nd3", "g",
 )  # fmt: skip
-UNARY_REAL = ["Abs", "ArcCos", "ArcCosh", "ArcSin", "ArcSinh", "ArcTan", "ArcTanh", "Ceil", "Cos", "Cosh", "Erf", "ErfInv", "Exp", "Expm1", "Floor", "Log", "Log10", "Log1p", "Log2", "Negative", "Round", "Rsqrt", "Sigmoid", "Sign", "Sin", "Sinh", "Sqrt", "Square", "Tan", "Tanh"]
-UNARY_COMPLEX = ["Abs", "Conjugate", "Cos", "Exp", "Log", "Log1p", "Negative", "Sin", "Sqrt", "Square", "Tan", "Tanh"]
-BINARY_REAL = (
-    ["Add", "ArcTan2", "Divide", "FloorDivide", "LogAddExp", "Maximum", "Minimum", "Multiply", "Power", "Remainder", "Subtract"]
-)
-BINARY_TEST = ["Equal", "Greater", "GreaterEqual", "Less", "LessEqual", "NaNEqual", "NotEqual", "LogicalAnd", "LogicalOr"]
+UNARY_REAL = [
+    "Abs",
+    "ArcCos",
+    "ArcCosh",
+    "ArcSin",
+    "ArcSinh",
+    "ArcTan",
+    "ArcTanh",
+    "Ceil",
+    "Cos",
+    "Cosh",
+    "Erf",
+    "ErfInv",
+    "Exp",
+    "Expm1",
+    "Floor",
+    "Log",
+    "Log10",
+    "Log1p",
+    "Log2",
+    "Negative",
+    "Round",
+    "Rsqrt",
+    "Sigmoid",
+    "Sign",
+    "Sin",
+    "Sinh",
+    "Sqrt",
+    "Square",
+    "Tan",
+    "Tanh",
+]
+UNARY_COMPLEX = [
+    "Abs",
+    "Conjugate",
+    "Cos",
+    "Exp",
+    "Log",
+    "Log1p",
+    "Negative",
+    "Sin",
+    "Sqrt",
+    "Square",
+    "Tan",
+    "Tanh",
+]
+BINARY_REAL = [
+    "Add",
+    "ArcTan2",
+    "Divide",
+    "FloorDivide",
+    "LogAddExp",
+    "Maximum",
+    "Minimum",
+    "Multiply",
+    "Power",
+    "Remainder",
+    "Subtract",
+]
+BINARY_TEST = [
+    "Equal",
+    "Greater",
+    "GreaterEqual",
+    "Less",
+    "LessEqual",
+    "NaNEqual",
+    "NotEqual",
+    "LogicalAnd",
+    "LogicalOr",
+]
 BINARY_BITS = ["BitwiseAnd", "BitwiseOr", "BitwiseXor", "LeftShift", "RightShift"]
 
 # (header, headers before it, {template: [argument lists]})

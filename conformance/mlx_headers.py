@@ -80,7 +80,7 @@ def _indexing(folder: Path) -> list[Case]:
 
 
 def hadamard_radix_m() -> str:
-    """The transform by a 12 x 12 Hadamard matrix (Paley's, over the squares modulo 11), written out as MLX does."""
+    """The transform by a 12 x 12 Hadamard matrix (Paley's, over the squares modulo 11), written out."""
     squares = {n * n % 11 for n in range(1, 11)}
 
     def sign(row: int, column: int) -> int:

@@ -30,8 +30,8 @@ def table(outcomes: Sequence[Outcome], console: Console) -> None:
         groups[outcome.suite, outcome.file].append(outcome)
     for (suite, file), members in groups.items():
         failed = sum(not o.passed for o in members)
-        style = "red" if failed else ""
-        view.add_row(suite, file, str(len(members)), str(len(members) - failed), str(failed), style=style)
+        numbers = map(str, (len(members), len(members) - failed, failed))
+        view.add_row(suite, file, *numbers, style="red" if failed else "")
     console.print(view)
     for suite, (passed, total) in counts(outcomes).items():
         console.print(f"{suite}: {passed} of {total}")
@@ -67,36 +67,41 @@ def page(outcomes: Sequence[Outcome], unresolved: Sequence[str]) -> str:
         f"| {TITLES[suite]} | {total} | {passed} |" for suite, (passed, total) in counts(outcomes).items()
     ]
     failed = [f"- `{o.kernel}` ({o.suite}, {o.file}): {_line(o.reason)}" for o in outcomes if not o.passed]
-    return "\n".join(
-        [
-            "# What is supported",
-            "",
-            "This page is written by `make conformance`, which downloads the packages below, compiles every kernel in them",
-            "and checks the IR it gets: it verifies, and holds no vector types, no generic pointers, and no calls but LLVM's and",
-            "metalloid's intrinsics. Run it again after a change; it fails when fewer kernels pass than before.",
-            "",
-            "| source | kernels | pass |",
-            "|---|---|---|",
-            *rows,
-            "",
-            "MLX's templates are instantiated as MLX does it: `conformance/instantiations.py`. Inline kernels are found by reading the",
-            "Python files, with every text that a flag can select; dtypes the file does not tell are guessed (`metalloid.forms.reading.symbols`).",
-            "",
-            "## Not supported yet",
-            "",
-            "Each of these is refused in one sentence that names the construct and the line: textures, ray tracing, function tables,",
-            "`metal::tensor` and the Metal Performance Primitives built on it.",
-            "",
-            "## Kernels that do not pass",
-            "",
-            *(failed or ["None."]),
-            "",
-            "## Inline kernels whose text only a running program has",
-            "",
-            *([f"- {entry}" for entry in unresolved] or ["None."]),
-            "",
-        ]
+    return PAGE.format(
+        rows="\n".join(rows),
+        failed="\n".join(failed or ["None."]),
+        unresolved="\n".join([f"- {entry}" for entry in unresolved] or ["None."]),
     )
+
+
+PAGE = """\
+# What is supported
+
+This page is written by `make conformance`, which downloads the packages below, compiles every kernel in them
+and checks the IR it gets: it verifies, and holds no vector types, no generic pointers, and no calls but
+LLVM's and metalloid's intrinsics. Run it again after a change; it fails when fewer kernels pass than before.
+
+| source | kernels | pass |
+|---|---|---|
+{rows}
+
+MLX's templates are instantiated as MLX does it: `conformance/instantiations.py`. Inline kernels are found by
+reading the Python files, with every text that a flag can select; dtypes the file does not tell are guessed
+(`metalloid.forms.reading`).
+
+## Not supported yet
+
+Each of these is refused in one sentence that names the construct and the line: textures, ray tracing,
+function tables, `metal::tensor` and the Metal Performance Primitives built on it.
+
+## Kernels that do not pass
+
+{failed}
+
+## Inline kernels whose text only a running program has
+
+{unresolved}
+"""
 
 
 def _line(reason: str) -> str:

@@ -121,6 +121,16 @@ class _Finder:
                     self._follow(entry)
 
     def _follow(self, entry: _Entry | None) -> None:
+        before, problems = set(self.kernels), dict(self.problems)
+        self.problems.clear()
+        self._paths(entry)
+        # Where one path needs a run to know the text, what the others made of it is no kernel of the file.
+        for key in set(self.kernels) - before:
+            if self.kernels[key].site in self.problems:
+                del self.kernels[key]
+        self.problems = self.problems | problems
+
+    def _paths(self, entry: _Entry | None) -> None:
         choices = Choices()
         patience = PATIENCE
         for _ in range(MAX_PATHS):
@@ -197,7 +207,7 @@ class _Finder:
             header_origin=self._origin(header, f"{name} header"),
         )
         line = min((n for n in lines_of(source) if n), default=made.line)
-        call = call_of(made.calls[-1], text.input_names, text.output_names, run) if made.calls else None
+        call = call_of(made.calls[-1], text, run) if made.calls else None
         return InlineKernel("mlx", text.name, line, text, call, made.line)
 
     def _origin(self, text: str, otherwise: str) -> Origin:

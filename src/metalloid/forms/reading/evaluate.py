@@ -104,7 +104,7 @@ class Evaluator(Expressions):
 
     def _do_If(self, node: ast.If, scope: Scope) -> None:
         leaves = isinstance(node.body[-1], (ast.Return, ast.Raise))
-        if leaves and self.running and self.relevant and not mentions(node.body) & self.relevant:
+        if leaves and self.relevant & {*self.running[-1:]} and not mentions(node.body) & self.relevant:
             self._pass_guard(node.test, scope)
             self.execute(node.orelse, scope)
             return

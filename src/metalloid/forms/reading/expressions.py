@@ -88,7 +88,7 @@ class Expressions(Calls):
             if name == "dtype" and owner.dtype is not None:
                 return owner.dtype
             return owner.attribute(name)
-        return Method(owner, name)
+        return Method(owner, name) if owner is not None else self._end("an attribute of None")
 
     def _of_Subscript(self, node: ast.Subscript, scope: Scope) -> object:
         owner, key = self.value(node.value, scope), self.value(node.slice, scope)

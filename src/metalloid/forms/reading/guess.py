@@ -47,8 +47,15 @@ class Call:
     def guesses(
         self, input_names: tuple[str, ...], output_names: tuple[str, ...], source: str
     ) -> Iterator[Arguments]:
-        """Arguments to try: reals as float32, then as float16; each also with doubtful inputs reversed."""
-        for real in REALS:
+        """Arguments to try, each also with doubtful inputs reversed.
+
+        Reals are what the template says where it says it of all its types, then float32, then float16.
+        """
+        told = [
+            value.name for _, value in self.template if isinstance(value, Dtype) and "float" in value.name
+        ]
+        unsaid = any(isinstance(value, Open) for _, value in self.template)
+        for real in dict.fromkeys((*REALS, *told) if unsaid else (*told, *REALS)):
             for flip in (False, True):
                 yield self._guess(input_names, output_names, source, real, flip)
 
@@ -86,19 +93,17 @@ def _scalar_dtype(name: str, source: str) -> str:
     return guess_dtype(name, source, "float32")
 
 
-def call_of(
-    arguments: dict[str, object], input_names: tuple[str, ...], output_names: tuple[str, ...], run: Evaluator
-) -> Call:
+def call_of(arguments: dict[str, object], text: KernelText, run: Evaluator) -> Call:
     """What one evaluated call of a kernel says."""
     inputs = _listed(arguments.get("inputs"))
     outputs = _listed(arguments.get("output_dtypes"))
     template: list[tuple[str, TemplateValue | Open]] = []
     for entry in _listed(arguments.get("template")):
         if isinstance(entry, (tuple, list)) and len(entry) == 2 and isinstance(entry[0], str):
-            template.append((str(entry[0]), _template_value(str(entry[0]), entry[1], run)))
+            template.append((str(entry[0]), _template_value(str(entry[0]), entry[1], text, run)))
     return Call(
-        tuple(zip(input_names, map(_known, inputs), strict=False)),
-        tuple(zip(output_names, map(_known_dtype, outputs), strict=False)),
+        tuple(zip(text.input_names, map(_known, inputs), strict=False)),
+        tuple(zip(text.output_names, map(_known_dtype, outputs), strict=False)),
         tuple(template),
     )
 
@@ -130,55 +135,68 @@ def _known_dtype(value: object) -> Known:
     return Known(follows=value.text if isinstance(value, Symbol) else "")
 
 
-def _template_value(name: str, value: object, run: Evaluator) -> TemplateValue | Open:
+def _template_value(name: str, value: object, text: KernelText, run: Evaluator) -> TemplateValue | Open:
     if isinstance(value, Symbol):
         if value.bound is not MISSING:
             value = value.bound
         elif "dtype" in value.text or value.hint in ("dtype", "Dtype", "mx.Dtype"):
             return Open(value.text)
-        elif not value.numeric and value.hint != "bool":
-            return Open(value.text) if _type_like(name) else int(guess_number(name))
-        else:
+        elif run.definite(value):
             value = run.concrete(value)
     if isinstance(value, (bool, Dtype)):
         return value
     if isinstance(value, (int, float)):
         return int(value)
-    return Open(name) if _type_like(name) else int(guess_number(name))
+    return Open(name) if _is_type(name, _plain(text)) else int(guess_number(name))
+
+
+_TYPE_USES = (
+    r"\b(?:\w+_cast|as_type|vec|\w*[lL]imits|atomic|matrix)<\s*{name}\b",  # static_cast<T>, vec<T, 4>
+    r"(?:^|[;{{(])\s*(?:const\s+)?{name}\s+\w+\s*[=;\[,)]",  # T x = ...
+    r"\b(?:device|constant|threadgroup|thread|const)\s+(?:const\s+)?{name}\b",  # device T*
+    r"\b{name}\s*\(",  # T(x)
+    r"\(\s*{name}\s*\)\s*[\w(]",  # (T)x
+)
+
+
+def _plain(text: KernelText) -> str:
+    return re.sub(r"//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"", "", text.source, flags=re.DOTALL)
 
 
 def _type_like(name: str) -> bool:
     return re.fullmatch(r"T\d*|\w*T|\w*[tT]ype|\w+_t", name) is not None
 
 
+def _is_type(name: str, plain: str) -> bool:
+    """Whether the text uses the name as a type."""
+    argument = rf"<\s*(?:[\w:]+\s*,\s*)*{name}\s*(?:,\s*[\w:]+\s*)*>"  # f<T>: a type or a number
+    return bool(_type_like(name) and re.search(argument, plain)) or any(
+        re.search(use.format(name=name), plain, re.MULTILINE) for use in _TYPE_USES
+    )
+
+
 _WORD = re.compile(r"\b[A-Z]\w*\b")
+_KNOWN_WORDS = ("INFINITY", "NAN", "Limits", "METAL_FUNC", "MLX_MTL_PRAGMA_UNROLL", "HUGE_VALF")
+_DECLARED = (
+    r"(?:^|[;{{}}(,])\s*(?:(?:const|constexpr|threadgroup|device|thread|static|constant)\s+)*"
+    r"(?!return\b|else\b)[A-Za-z_][\w:]*(?:<[\w:, ]*>)?[\s*&]+{name}\s*(?:=(?!=)|;|\[|\(|,|\))"
+)
+_NAMED = (
+    r"#define\s+{name}\b|(?:^|[;}}])\s*(?:struct|class|enum|union)\s+{name}\b|\busing\s+{name}\s*="
+    r"|\btypedef\s[^;]*\b{name}\s*;|\bconst(?:expr)?\s[^;=()]*\b{name}\s*="
+)
 
 
 def templates_in(text: KernelText) -> tuple[tuple[str, TemplateValue | Open], ...]:
     """Template arguments of a kernel that nobody calls: capitalised names that its text does not declare."""
-    plain = re.sub(r"//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"", "", text.source, flags=re.DOTALL)
+    plain = _plain(text)
     names: dict[str, TemplateValue | Open] = {}
-    for name in _WORD.findall(plain):
-        before = r"(?:\w[\w:<>]*[\s*&]+|#define\s+|struct\s+|using\s+|typename\s+)"
-        declared = rf"{before}{name}\s*(?:=|;|,|\[|\(|\{{|\)|\s)"
-        if name in names or name in text.input_names or name in text.output_names or name in _KNOWN_WORDS:
+    known = {*text.input_names, *text.output_names, *_KNOWN_WORDS}
+    for name in dict.fromkeys(_WORD.findall(plain)):
+        if name in known or re.search(_NAMED.format(name=name), f"{text.header}\n{plain}", re.MULTILINE):
             continue
-        if re.search(
-            rf"#define\s+{name}\b|(?:constexpr|const)\s+(?:constant\s+)?\w+\s+{name}\b", text.header
-        ):
-            continue
-        if re.search(rf"\b(?:struct|class|enum|using|typename)\s+{name}\b", text.header + plain):
-            continue
-        as_type = re.search(
-            rf"\b{name}\s*\*|<\s*{name}\s*>|\b{name}\s*\(|^\s*{name}\s+\w+\s*[=;\[]|\(\s*{name}\s*\)",
-            plain,
-            re.M,
-        )
-        if _type_like(name) and as_type:
+        if _is_type(name, plain):
             names[name] = Open(name)
-        elif not re.search(declared, plain):
+        elif not re.search(_DECLARED.format(name=name), plain, re.MULTILINE):
             names[name] = int(guess_number(name))
     return tuple(names.items())
-
-
-_KNOWN_WORDS = frozenset(["INFINITY", "NAN", "Limits", "METAL_FUNC", "MLX_MTL_PRAGMA_UNROLL", "HUGE_VALF"])

@@ -104,12 +104,16 @@ def guess_dtype(name: str, source: str, real: str = "float32") -> str:
         rf"(?:device|constant)\s+(?:const\s+)?(\w+)\s*\*\s*(?:const\s+)?\w+\s*=\s*(?:\(.*?\*\)\s*)?{name}\b(?!\s*\[)",
         source,
     )
-    cast = re.search(rf"\(\s*(?:const\s+)?device\s+(?:const\s+)?\w+\s*\*\s*\)\s*\(?{name}\b", source)
+    cast = re.search(
+        rf"(?:\(\s*(?:const\s+)?device\s+(?:const\s+)?\w+\s*\*\s*\)|_cast<[^<>]*\*\s*>)\s*\(?\s*{name}\b",
+        source,
+    )
     if cast:
         return "uint32"
     if declared and declared.group(1) in _MSL_DTYPES:
         return _MSL_DTYPES[declared.group(1)]
-    element = rf"\b{name}\s*\[[^\[\]]*(?:\[[^\]]*\])?[^\[\]]*\]"
+    aliases = re.findall(rf"\bauto\s*\*?\s*(\w+)\s*=\s*{name}\b(?!\s*\[)", source)
+    element = rf"\b(?:{'|'.join([name, *aliases])})\s*\[[^\[\]]*(?:\[[^\]]*\])?[^\[\]]*\]"
     if re.search(rf"{element}\s*\)?\s*(>>|<<|&(?!&)|\|(?!\|))", source) or re.search(
         rf"(>>|<<)\s*{element}", source
     ):
@@ -129,7 +133,11 @@ def looks_scalar(name: str, source: str) -> bool:
     """Whether the text uses the input as one value rather than as a pointer."""
     if re.search(rf"\b{name}\s*\[|\b{name}\s*\+(?!=)\s*[\w(]+\s*[*;/)]|&\s*{name}\s*\[", source):
         return False
-    if re.search(rf"\b{name}_(shape|strides|ndim)\b|\*\s*\w+\s*=\s*{name}\b|\*\s*\)\s*\(?{name}\b", source):
+    if re.search(
+        rf"\b{name}_(shape|strides|ndim)\b|\*\s*\w+\s*=\s*{name}\b|\*\s*[)>]\s*\(?\s*{name}\b", source
+    ):
+        return False
+    if any(re.search(rf"\*\s*{t}\b", source) for t in re.findall(rf"\b(\w+)\s*=\s*{name}\s*;", source)):
         return False
     return bool(_SCALAR_NAME.search(name)) or bool(re.search(rf"\b{name}\b", source))
 
