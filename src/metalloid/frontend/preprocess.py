@@ -13,6 +13,7 @@ from pathlib import Path
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend import clang
 from metalloid.frontend.diagnose import Texts, diagnose
+from metalloid.frontend.rewrite import place_of
 from metalloid.source import Source
 
 STUBS = clang.INCLUDE / "stubs"
@@ -21,6 +22,8 @@ _MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)"(.*)$')
 _DEFINE = re.compile(r"#define (\w+)(?:\(([^)]*)\))?(?: (.*))?$")
 _UNDEFINE = re.compile(r"#undef (\w+)")
 _UNROLL = re.compile(r"(#pragma (?:clang loop )?\w*unroll\w*)(.*)")
+# A directive that survives: #embed, or one whose `#` came out of a macro and would work in the next stage.
+_LATE = re.compile(r"^(?:[ \t\f\v]+#|[ \t\f\v]*%:|#(?!(?:define|undef|pragma|ident|sccs)\b| \d))", re.MULTILINE)
 _UNSUPPORTED = re.compile(r"#pragma metalloid unsupported (\S+)")
 
 
@@ -45,6 +48,7 @@ def preprocess(source: Source) -> Preprocessed:
     _refuse_outside(source, files)
     if result.failed:
         raise CompileError(diagnose(result.messages, Texts(source), preimage=None))
+    _refuse_late(source, result.output)
     return Preprocessed(_tidy(source, result.output), files)
 
 
@@ -60,8 +64,8 @@ def _files_read(text: str) -> tuple[Path, ...]:
             match = _MARKER.match(line)
             if match and " 1" in match[3] and not match[2].startswith("<"):
                 names[match[2].replace('\\"', '"').replace("\\\\", "\\")] = None
-    ours = str(clang.INCLUDE)
-    return tuple(Path(name) for name in names if not name.startswith(ours))
+    ours = clang.INCLUDE.resolve()
+    return tuple(path for path in map(Path, names) if not path.resolve().is_relative_to(ours))
 
 
 def _refuse_outside(source: Source, files: tuple[Path, ...]) -> None:
@@ -72,7 +76,17 @@ def _refuse_outside(source: Source, files: tuple[Path, ...]) -> None:
         if not any(full.is_relative_to(root) for root in roots):
             message = f"'{path.name}' is outside the include paths and was not read"
             hint = "put the file beside the source, or pass its folder in include=[...]"
-            raise CompileError([Diagnostic(message, source.name, _include_line(source, path), hint=hint)])
+            line = _include_line(source, path)
+            raise CompileError([Diagnostic(message, source.name, line, rule="M617", hint=hint)])
+
+
+def _refuse_late(source: Source, text: str) -> None:
+    found = _LATE.search(text)
+    if found:
+        file, line, _ = place_of(text, found.start())
+        message = "this directive cannot be used: #embed and directives made by macros are not part of Metal"
+        excerpt = Texts(source).line(file, line)
+        raise CompileError([Diagnostic(message, file, line, rule="M617", excerpt=excerpt)])
 
 
 def _include_line(source: Source, path: Path) -> int:

@@ -223,7 +223,9 @@ def _token_edits(unit: Unit) -> list[Edit]:
     """Half literals, the `kernel` keyword and attributes, wherever they stand."""
     edits: list[Edit] = []
     pairs: dict[int, int] | None = None
+    blanked = 0
     tokens = unit.tokens
+    marks = [index for index, token in enumerate(tokens) if token.text in ATTRIBUTES]
     for index, token in enumerate(tokens):
         if token.kind == "number":
             if literal := _HALF_LITERAL.match(token.text):
@@ -236,8 +238,10 @@ def _token_edits(unit: Unit) -> list[Edit]:
         elif token.text == "[[":
             pairs = pair_brackets(tokens) if pairs is None else pairs
             close = pairs.get(index, index)
-            if any(t.text in ATTRIBUTES for t in tokens[index + 1 : close]):
+            at = bisect_right(marks, index)
+            if index >= blanked and at < len(marks) and marks[at] < close:
                 edits += _blank(unit, Span(index, close + 1))
+                blanked = close + 1
     return edits
 
 

@@ -8,21 +8,22 @@ from pathlib import Path
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend import clang
-from metalloid.frontend.casts import ROUNDS, widen_casts
 from metalloid.frontend.declarations import Entry
 from metalloid.frontend.diagnose import Preimage, Texts, diagnose, place
 from metalloid.frontend.entry import Binding, bindings, entry_text
 from metalloid.frontend.examine import accesses, left_over, log_formats, threadgroup_memory
 from metalloid.frontend.header import header_arguments
 from metalloid.frontend.hints import Known
+from metalloid.frontend.patch import ROUNDS, copy_conditionals, mend
 from metalloid.frontend.preprocess import preprocess
 from metalloid.frontend.reflect import DebugInfo, Described
 from metalloid.frontend.refuse import refused_kernel, refused_signature, refused_words
 from metalloid.frontend.rewrite import Rewritten, Unit, constant_text, reachable, refuse_unsupported, rewrite
 from metalloid.frontend.scan import scan
 from metalloid.frontend.slim import slim
+from metalloid.frontend.spaces import resolve_spaces
 from metalloid.frontend.tokens import tokenize
-from metalloid.ir import Module, read
+from metalloid.ir import Module, read, write
 from metalloid.source import Constant, Source
 from metalloid.types import Parameter, Signature
 
@@ -53,6 +54,10 @@ class Parsed:
     def entries(self) -> tuple[Entry, ...]:
         return self.unit.declarations.entries()
 
+    @property
+    def words(self) -> frozenset[str]:
+        return frozenset(token.text for token in self.unit.tokens if token.kind == "name")
+
 
 def parse(source: Source) -> Parsed:
     if "\0" in source.text:
@@ -60,12 +65,19 @@ def parse(source: Source) -> Parsed:
         raise CompileError([Diagnostic("the source contains a NUL character", source.name, line)])
     text = preprocess(source)
     tokens = tokenize(text.text)
-    return Parsed(source, Unit(text.text, tokens, scan(tokens)), text.files)
+    try:
+        declarations = scan(tokens)
+    except RecursionError:
+        raise CompileError([Diagnostic("this source is nested too deeply", source.name, 0)]) from None
+    return Parsed(source, Unit(text.text, tokens, declarations), text.files)
 
 
 def find_kernels(source: Source) -> tuple[Entry, ...]:
     """Every kernel that can be asked for by name, host names included."""
-    return parse(source).entries
+    parsed = parse(source)
+    if not parsed.entries and "kernel" in parsed.words:
+        _refuse_broken(parsed)
+    return parsed.entries
 
 
 def rewritten_text(source: Source, name: str, constants: Mapping[str | int, Constant] | None = None) -> str:
@@ -96,15 +108,28 @@ def compile_entry(parsed: Parsed, name: str, constants: Mapping[str | int, Const
     except CompileError as error:
         raise CompileError([_placed(d, texts, parsed.unit) for d in error.diagnostics]) from None
     rewritten = rewrite(parsed.unit, entry, values)
-    ir = _compile(parsed.source, rewritten, entry, bound, texts)
-    described = DebugInfo(ir).parameters()
-    ir = slim(ir)
-    module = read(ir)
+    ir, module, described = _compiled(parsed, rewritten, entry, bound, texts)
+    generic = next((p for p in left_over(module) if "address space" in p.message), None)
+    if generic and (copied := copy_conditionals(rewritten, (generic.file, generic.line))):
+        ir, module, described = _compiled(parsed, copied, entry, bound, texts)
     signature = _signature(parsed, entry, bound, described, module, values)
     problems = [*left_over(module), *refused_signature(signature)]
     if problems:
         raise CompileError([replace(p, excerpt=texts.line(p.file, p.line)) for p in problems])
     return Kernel(ir, signature, parsed.files)
+
+
+def _compiled(
+    parsed: Parsed, rewritten: Rewritten, entry: Entry, bound: tuple[Binding, ...], texts: Texts
+) -> tuple[str, Module, tuple[Described, ...]]:
+    """IR as text and as a model, and the parameters it was compiled with."""
+    raw = _compile(parsed.source, rewritten, entry, bound, texts)
+    ir = slim(raw)
+    module = read(ir)
+    resolved = resolve_spaces(module)
+    if resolved is not module:
+        ir = write(resolved)
+    return ir, resolved, DebugInfo(raw).parameters()
 
 
 def _refuse(parsed: Parsed, entry: Entry) -> None:
@@ -127,6 +152,8 @@ def choose(parsed: Parsed, name: str) -> Entry:
     for entry in parsed.entries:
         if entry.name == name:
             return entry
+    if name in parsed.words or not parsed.entries:
+        _refuse_broken(parsed)
     names = [e.name for e in parsed.entries]
     if not names:
         hint = "a kernel is written `kernel void name(...)`"
@@ -136,6 +163,20 @@ def choose(parsed: Parsed, name: str) -> Entry:
     near = difflib.get_close_matches(name, names, 3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(names[:8])}"
     raise CompileError([Diagnostic(f"there is no kernel '{name}' in this source", parsed.source.name, 0, hint=hint)])
+
+
+def _refuse_broken(parsed: Parsed) -> None:
+    """A kernel that is written but cannot be found may hide behind a syntax error: show that one."""
+    rewritten = rewrite(parsed.unit, None, {})
+    arguments = [
+        *clang.language(parsed.source.math, rewritten.all_swizzles),
+        *header_arguments(parsed.source.math, rewritten.all_swizzles),
+        *("-fsyntax-only", "-"),
+    ]
+    epilogue = '\n# 1 "<metalloid>"\n#pragma clang attribute pop\n'
+    result = clang.run(arguments, PROLOGUE + rewritten.text + epilogue)
+    if result.failed:
+        raise CompileError(diagnose(result.messages, Texts(parsed.source), Preimage(rewritten)))
 
 
 def _constants(parsed: Parsed, given: Mapping[str | int, Constant]) -> dict[str, str]:
@@ -164,10 +205,10 @@ def _compile(
     epilogue = entry_text(entry, bound)
     result = clang.run(arguments, PROLOGUE + rewritten.text + epilogue)
     for _ in range(ROUNDS):
-        widened = widen_casts(result.messages, rewritten, PROLOGUE.count("\n")) if result.failed else None
-        if widened is None:
+        mended = mend(result.messages, rewritten, PROLOGUE.count("\n")) if result.failed else None
+        if mended is None:
             break
-        rewritten = widened
+        rewritten = mended
         result = clang.run(arguments, PROLOGUE + rewritten.text + epilogue)
     if result.failed:
         known = tuple(Known(b.argument.name, " ".join(b.argument.words[:-1]), b.builtin) for b in bound)
