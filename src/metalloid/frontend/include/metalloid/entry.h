@@ -19,6 +19,12 @@ constexpr auto widened(const T& value) {
     return remove_cvref_t<T>(value);
 }
 
+// ... and the two sides of `c ? a : b` that lie in different address spaces.
+template <class T>
+constexpr remove_cvref_t<T> copied(const T& value) {
+  return value;
+}
+
 // How each parameter is fed. `get<P>()` makes a value of the parameter's own type.
 template <class P>
 struct memory;

@@ -1,0 +1,84 @@
+"""Mend what Metal allows and clang refuses, from the places clang names.
+
+- A cast between half and bfloat goes through float.
+- `c ? device_value : value` copies both sides, since they lie in different address spaces.
+
+The error names the operands, so they can be wrapped and the source compiled again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from metalloid.frontend.rewrite import Edit, Rewritten
+from metalloid.frontend.tokens import OPENERS, Token, pair_brackets, tokenize
+
+_RANGE = r"\{(\d+):(\d+)-(\d+):(\d+)\}"
+_CAST = re.compile(
+    rf"^.*?:\d+:\d+:(?:\{{[^}}]*\}})*{_RANGE}: error: "
+    r"(?:static_cast|C-style cast|functional-style cast) from (?P<types>.*) is not allowed$",
+    re.MULTILINE,
+)
+_CONDITIONAL = re.compile(rf"^.*?:\d+:\d+:{_RANGE}{_RANGE}: error: incompatible operand types", re.MULTILINE)
+ROUNDS = 8  # clang stops at 20 errors; nobody has more than a few of these
+
+Position = tuple[int, int]  # line and column, from 1, of what clang was given
+
+
+def mend(messages: str, rewritten: Rewritten, lines_before: int) -> Rewritten | None:
+    """The source with every known refusal mended; None where there is none.
+
+    Ranges count lines of what clang was given, which has `lines_before` in front of the source.
+    """
+    starts = [0, *(match.end() for match in re.finditer("\n", rewritten.text))]
+    edits: set[Edit] = set()
+    for wrapper, first, last in _operands(messages):
+        lines = (first[0] - lines_before - 1, last[0] - lines_before - 1)
+        if all(0 <= line < len(starts) for line in lines):
+            opening = rewritten.original_offset(starts[lines[0]] + first[1] - 1)
+            closing = rewritten.original_offset(starts[lines[1]] + last[1] - 1)
+            edits |= {Edit(opening, opening, f"{wrapper}("), Edit(closing, closing, ")")}
+    fresh = edits - set(rewritten.edits)
+    return rewritten.with_edits(sorted(fresh, key=lambda e: e.start)) if fresh else None
+
+
+def _operands(messages: str) -> Iterator[tuple[str, Position, Position]]:
+    """What to wrap with which function."""
+    for match in _CAST.finditer(messages):
+        if "_Float16" in match["types"] and "__bf16" in match["types"]:
+            numbers = [int(n) for n in match.groups()[:4]]
+            yield "__mt::widened", (numbers[0], numbers[1]), (numbers[2], numbers[3])
+    for match in _CONDITIONAL.finditer(messages):
+        numbers = [int(n) for n in match.groups()[:8]]
+        for i in (0, 4):
+            yield "__mt::copied", (numbers[i], numbers[i + 1]), (numbers[i + 2], numbers[i + 3])
+
+
+def copy_conditionals(rewritten: Rewritten, place: tuple[str, int]) -> Rewritten | None:
+    """Copy both sides of every `?:` on a line whose pointer could not be resolved to one space."""
+    from metalloid.frontend.diagnose import Preimage
+
+    edits: list[Edit] = []
+    for offset, line in Preimage(rewritten).buffer_lines.get(place, []):
+        tokens = tokenize(line)
+        for first, last in _conditional_sides(tokens):
+            opening = rewritten.original_offset(offset + tokens[first].start)
+            closing = rewritten.original_offset(offset + tokens[last - 1].end)
+            edits += [Edit(opening, opening, "__mt::copied("), Edit(closing, closing, ")")]
+    fresh = [e for e in edits if e not in rewritten.edits]
+    return rewritten.with_edits(fresh) if fresh else None
+
+
+def _conditional_sides(tokens: list[Token]) -> Iterator[tuple[int, int]]:
+    """Token ranges of the two sides of each `?:` that ends on the line."""
+    pairs = pair_brackets(tokens)
+    for question in (i for i, t in enumerate(tokens) if t.text == "?"):
+        here, colon = question + 1, 0
+        while here < len(tokens) and tokens[here].text not in (";", ",", ")", "]", "}"):
+            if tokens[here].text == ":" and not colon:
+                colon = here
+            here = pairs.get(here, here) + 1 if tokens[here].text in OPENERS else here + 1
+        if colon and here < len(tokens):
+            yield question + 1, colon
+            yield colon + 1, here
