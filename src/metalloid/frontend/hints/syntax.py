@@ -64,6 +64,12 @@ def expression(
         return found
     if braces := placeholder_braces(diagnostic, context) or doubled_braces(diagnostic, context):
         return braces
+    if rest.startswith("}") and re.search(r"\b(return|break|continue)\s*$", before):
+        message = f"missing ';' after this {before.split()[-1]}"
+        column = len(before.rstrip()) + 1
+        return replace(
+            diagnostic, rule="M601", message=message, column=column, hint="add ';' where the caret points"
+        )
     if rest.startswith('"') and rest.count('"') % 2:
         return replace(
             diagnostic, rule="M601", message="this string has no closing quote", hint="end it with '\"'"
