@@ -6,6 +6,7 @@ module with one function, `@__mt_entry`; docs/design/frontend.md tells the way t
 
 from __future__ import annotations
 
-from metalloid.frontend.translate import Kernel, compile_kernel, find_kernels, rewritten_text
+from metalloid.frontend.stored import compile_kernel
+from metalloid.frontend.translate import Kernel, find_kernels, rewritten_text
 
 __all__ = ["Kernel", "compile_kernel", "find_kernels", "rewritten_text"]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache as memoise
-from importlib.metadata import version
 from pathlib import Path
 
 from metalloid import cache
@@ -28,16 +27,18 @@ def header_arguments(math: MathMode, all_swizzles: bool) -> tuple[str, ...]:
         if result.failed:
             raise DeviceError(f"the Metal header does not compile:\n{result.messages}")
 
-    # clang compares time stamps of the header's files; their contents are in the key.
+    # The files are in the key; clang need not compare them again.
     return ("-fno-validate-pch", "-include-pch", str(cache.default().path(key, "pch", build)))
 
 
 @memoise
 def header_key() -> str:
-    """A hash of the header's files and the compiler's version: part of every cache key."""
-    state = hashlib.sha256(version("ziglang").encode())
-    for path in sorted(clang.INCLUDE.rglob("*")):
-        if path.is_file():
-            state.update(str(path).encode())
-            state.update(path.read_bytes())
-    return state.hexdigest()
+    """What identifies the header's files and the compiler: part of every cache key.
+
+    Sizes and times stand for contents: hashing them would cost more than a hit in the cache.
+    """
+    parts = []
+    for path in [clang.executable(), *sorted(clang.INCLUDE.rglob("*"))]:
+        status = path.stat()
+        parts.append((str(path), status.st_size, status.st_mtime_ns))
+    return hashlib.sha256(repr(parts).encode()).hexdigest()

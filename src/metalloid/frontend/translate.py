@@ -89,11 +89,9 @@ def rewritten_text(source: Source, name: str, constants: Mapping[str | int, Cons
     return PROLOGUE + rewritten.text + entry_text(entry, bound)
 
 
-def compile_kernel(
-    source: Source, name: str, constants: Mapping[str | int, Constant] | None = None
-) -> Kernel:
-    """Scalar IR and signature of the kernel called `name` (its host name, where it has one)."""
-    return compile_entry(parse(source), name, constants or {})
+def compile_source(source: Source, name: str, constants: Mapping[str | int, Constant]) -> Kernel:
+    """Scalar IR and signature of one kernel, always compiled."""
+    return compile_entry(parse(source), name, constants)
 
 
 def compile_entry(parsed: Parsed, name: str, constants: Mapping[str | int, Constant]) -> Kernel:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import llvmlite.binding as llvm
-
 from metalloid.errors import DeviceError
 from metalloid.ir.module import Module
 from metalloid.ir.write import write
@@ -19,6 +17,8 @@ def verify(module: Module | str) -> None:
     Parsing alone is not enough: LLVM reads code whose values do not dominate
     their uses, and its optimiser then hangs.
     """
+    import llvmlite.binding as llvm  # 30 ms that a cached kernel need not pay
+
     text = module if isinstance(module, str) else write(module)
     try:
         # A context of its own: in a shared one LLVM renames struct types that meet a namesake.

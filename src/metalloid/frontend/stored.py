@@ -1,0 +1,110 @@
+"""Keep compiled kernels on disk, and find them again without running the compiler.
+
+The key is everything that is known beforehand: text, settings, constants, compiler and header. An entry
+names the files that were included with their hashes, and the places earlier on the include path where
+a file of the same name would be found instead; it counts only while all of that still holds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from metalloid import cache, types
+from metalloid.frontend import clang
+from metalloid.frontend.header import header_key
+from metalloid.frontend.translate import Kernel, compile_source
+from metalloid.source import Constant, Source
+from metalloid.types import Signature
+
+_FORMAT = 1  # of an entry; raise it when Kernel or Signature change
+
+
+def compile_kernel(
+    source: Source, name: str, constants: Mapping[str | int, Constant] | None = None, *, fresh: bool = False
+) -> Kernel:
+    """Scalar IR and signature of the kernel called `name` (its host name, where it has one).
+
+    `constants` gives function constants by name or index. `fresh` neither reads nor writes the disk.
+    """
+    given = dict(constants or {})
+    if fresh:
+        return compile_source(source, name, given)
+    code = (clang.MATH[source.math], clang.OPTIMISE, header_key())
+    key = source.key(_FORMAT, name, sorted(given.items(), key=repr), code)
+    store = cache.default()
+    if (entry := store.get(key, "kernel")) is not None and (kernel := _read(entry)) is not None:
+        return kernel
+    kernel = compile_source(source, name, given)
+    if (made := _write(source, kernel)) is not None:
+        store.put(key, "kernel", made)
+    return kernel
+
+
+def _write(source: Source, kernel: Kernel) -> bytes | None:
+    """An entry; None where an included file is gone already."""
+    hashes = {str(path): _hash(path) for path in kernel.files}
+    if None in hashes.values():
+        return None
+    entry = {
+        "files": hashes,
+        "absent": [str(path) for path in _earlier_places(source, kernel.files)],
+        "ir": kernel.ir,
+        "signature": encode(kernel.signature),
+    }
+    return json.dumps(entry).encode()
+
+
+def _read(data: bytes) -> Kernel | None:
+    entry = json.loads(data)
+    if any(_hash(Path(path)) != known for path, known in entry["files"].items()):
+        return None
+    if any(Path(path).exists() for path in entry["absent"]):
+        return None
+    signature = decode(entry["signature"])
+    assert isinstance(signature, Signature)
+    return Kernel(entry["ir"], signature, tuple(Path(path) for path in entry["files"]))
+
+
+def _earlier_places(source: Source, files: tuple[Path, ...]) -> Iterator[Path]:
+    """Where a file would be found before the one that was read."""
+    roots = [root for root in (source.directory, *source.include) if root is not None]
+    for path in files:
+        for root in roots:
+            if path.is_relative_to(root):
+                yield from (earlier / path.relative_to(root) for earlier in roots[: roots.index(root)])
+                break
+
+
+def _hash(path: Path) -> str | None:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def encode(value: Any) -> Any:
+    """A signature as plain JSON values: dataclasses by name, types by their MSL spelling."""
+    if isinstance(value, types.DType):
+        return {"dtype": value.name}
+    if dataclasses.is_dataclass(value):
+        fields = {f.name: encode(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"class": type(value).__name__, **fields}
+    if isinstance(value, tuple):
+        return [encode(item) for item in value]
+    return value
+
+
+def decode(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(decode(item) for item in value)
+    if isinstance(value, dict):
+        if "dtype" in value and len(value) == 1:
+            return types.DType[value["dtype"]]
+        made = getattr(types, value["class"])
+        return made(**{name: decode(item) for name, item in value.items() if name != "class"})
+    return value
