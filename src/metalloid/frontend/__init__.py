@@ -6,7 +6,8 @@ module with one function, `@__mt_entry`; docs/design/frontend.md tells the way t
 
 from __future__ import annotations
 
+from metalloid.frontend.lint import Linted, lint_source
 from metalloid.frontend.stored import compile_kernel
 from metalloid.frontend.translate import Kernel, find_kernels, rewritten_text
 
-__all__ = ["Kernel", "compile_kernel", "find_kernels", "rewritten_text"]
+__all__ = ["Kernel", "Linted", "compile_kernel", "find_kernels", "lint_source", "rewritten_text"]

@@ -94,6 +94,20 @@ def compile_source(source: Source, name: str, constants: Mapping[str | int, Cons
     return compile_entry(parse(source), name, constants)
 
 
+def check_source(parsed: Parsed) -> tuple[Diagnostic, ...]:
+    """Errors anywhere in the source, also in functions that no kernel uses."""
+    rewritten = rewrite(parsed.unit, None, {})
+    arguments = [
+        *clang.language(parsed.source.math, rewritten.all_swizzles),
+        *header_arguments(parsed.source.math, rewritten.all_swizzles),
+        *("-fsyntax-only", "-"),
+    ]
+    result, rewritten = _run_mending(arguments, rewritten, "\n#pragma clang attribute pop\n")
+    if not result.failed:
+        return ()
+    return diagnose(result.messages, Texts(parsed.source), Preimage(rewritten))
+
+
 def compile_entry(parsed: Parsed, name: str, constants: Mapping[str | int, Constant]) -> Kernel:
     """The same for a source that is parsed already."""
     entry = choose(parsed, name)
@@ -200,7 +214,15 @@ def _compile(
         *header_arguments(source.math, rewritten.all_swizzles),
         *("-o", "-", "-"),
     ]
-    epilogue = entry_text(entry, bound)
+    result, rewritten = _run_mending(arguments, rewritten, entry_text(entry, bound))
+    if result.failed:
+        known = tuple(Known(b.argument.name, " ".join(b.argument.words[:-1]), b.builtin) for b in bound)
+        raise CompileError(diagnose(result.messages, texts, Preimage(rewritten), known))
+    return result.output
+
+
+def _run_mending(arguments: list[str], rewritten: Rewritten, epilogue: str) -> tuple[clang.Result, Rewritten]:
+    """Compile; where clang refuses what Metal allows, mend it and compile again."""
     result = clang.run(arguments, PROLOGUE + rewritten.text + epilogue)
     for _ in range(ROUNDS):
         mended = mend(result.messages, rewritten, PROLOGUE.count("\n")) if result.failed else None
@@ -208,10 +230,7 @@ def _compile(
             break
         rewritten = mended
         result = clang.run(arguments, PROLOGUE + rewritten.text + epilogue)
-    if result.failed:
-        known = tuple(Known(b.argument.name, " ".join(b.argument.words[:-1]), b.builtin) for b in bound)
-        raise CompileError(diagnose(result.messages, texts, Preimage(rewritten), known))
-    return result.output
+    return result, rewritten
 
 
 def _signature(

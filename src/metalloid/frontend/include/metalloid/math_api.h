@@ -8,52 +8,52 @@
 #define __MT_HERE(name) ::metal::__MT_SPACE::name
 #define __MT_TO(R, x) ::__mt_math::to<R>(x)
 
-#define __MT_API1(name, precise, fast, narrow)                                      \
+#define __MT_API1(name, precise, fast, narrow)                                           \
   inline float name(float x) { return ::__mt_math::__MT_CORE(precise, fast)(x); }        \
   inline half name(half x) { return half(::__mt_math::narrow(float(x))); }               \
-  template <class T, int N>                                                         \
-  inline vec<T, N> name(vec<T, N> x);                                               \
+  template <class T, int N>                                                              \
+  inline ::__mt_math::vec_real_t<T, N> name(vec<T, N> x);                                \
   template <class A, class R = ::__mt_math::real_t<A>>                                   \
-  inline R name(A x) {                                                              \
+  inline R name(A x) {                                                                   \
     if constexpr (::__mt_math::is_bfloat<R>()) return bfloat(__MT_HERE(name)(float(x))); \
-    else return __MT_HERE(name)(__MT_TO(R, x));                                     \
-  }                                                                                 \
-  template <class T, int N>                                                         \
-  inline vec<T, N> name(vec<T, N> x) {                                              \
+    else return __MT_HERE(name)(__MT_TO(R, x));                                          \
+  }                                                                                      \
+  template <class T, int N>                                                              \
+  inline ::__mt_math::vec_real_t<T, N> name(vec<T, N> x) {                               \
     return ::__mt_math::map<T, N>([](T a) -> T { return __MT_HERE(name)(a); }, x);       \
   }
 
 // common: real_t or either_t; integral: what to call with two integers of type R.
-#define __MT_API2_AS(name, precise, fast, narrow, common, integral)                             \
-  inline float name(float x, float y) { return ::__mt_math::__MT_CORE(precise, fast)(x, y); }        \
-  inline half name(half x, half y) { return half(::__mt_math::narrow(float(x), float(y))); }         \
-  template <class T, int N>                                                                     \
-  inline vec<T, N> name(vec<T, N> x, vec<T, N> y);                                              \
-  template <class A, class B, class R = ::__mt_math::common<A, B>>                                   \
-  inline R name(A x, B y) {                                                                     \
-    if constexpr (::__mt_math::is_bfloat<R>()) return bfloat(__MT_HERE(name)(float(x), float(y)));   \
-    else if constexpr (__is_integral(R)) return ::__mt_math::integral(R(x), R(y));                   \
-    else return __MT_HERE(name)(__MT_TO(R, x), __MT_TO(R, y));                                  \
-  }                                                                                             \
-  template <class T, int N>                                                                     \
-  inline vec<T, N> name(vec<T, N> x, vec<T, N> y) {                                             \
-    return ::__mt_math::map<T, N>([](T a, T b) -> T { return __MT_HERE(name)(a, b); }, x, y);        \
+#define __MT_API2_AS(name, precise, fast, narrow, common, integral)                                \
+  inline float name(float x, float y) { return ::__mt_math::__MT_CORE(precise, fast)(x, y); }      \
+  inline half name(half x, half y) { return half(::__mt_math::narrow(float(x), float(y))); }       \
+  template <class T, int N>                                                                        \
+  inline ::__mt_math::vec_##common<T, N> name(vec<T, N> x, vec<T, N> y);                           \
+  template <class A, class B, class R = ::__mt_math::common<A, B>>                                 \
+  inline R name(A x, B y) {                                                                        \
+    if constexpr (::__mt_math::is_bfloat<R>()) return bfloat(__MT_HERE(name)(float(x), float(y))); \
+    else if constexpr (__is_integral(R)) return ::__mt_math::integral(R(x), R(y));                 \
+    else return __MT_HERE(name)(__MT_TO(R, x), __MT_TO(R, y));                                     \
+  }                                                                                                \
+  template <class T, int N>                                                                        \
+  inline ::__mt_math::vec_##common<T, N> name(vec<T, N> x, vec<T, N> y) {                          \
+    return ::__mt_math::map<T, N>([](T a, T b) -> T { return __MT_HERE(name)(a, b); }, x, y);      \
   }
 
-#define __MT_API3_AS(name, precise, fast, narrow, common, integral)                                             \
-  inline float name(float x, float y, float z) { return ::__mt_math::__MT_CORE(precise, fast)(x, y, z); }            \
-  inline half name(half x, half y, half z) { return half(::__mt_math::narrow(float(x), float(y), float(z))); }       \
-  template <class T, int N>                                                                                     \
-  inline vec<T, N> name(vec<T, N> x, vec<T, N> y, vec<T, N> z);                                                 \
-  template <class A, class B, class C, class R = ::__mt_math::common<A, B, C>>                                       \
-  inline R name(A x, B y, C z) {                                                                                \
-    if constexpr (::__mt_math::is_bfloat<R>()) return bfloat(__MT_HERE(name)(float(x), float(y), float(z)));         \
-    else if constexpr (__is_integral(R)) return ::__mt_math::integral(R(x), R(y), R(z));                             \
-    else return __MT_HERE(name)(__MT_TO(R, x), __MT_TO(R, y), __MT_TO(R, z));                                   \
-  }                                                                                                             \
-  template <class T, int N>                                                                                     \
-  inline vec<T, N> name(vec<T, N> x, vec<T, N> y, vec<T, N> z) {                                                \
-    return ::__mt_math::map<T, N>([](T a, T b, T c) -> T { return __MT_HERE(name)(a, b, c); }, x, y, z);             \
+#define __MT_API3_AS(name, precise, fast, narrow, common, integral)                                            \
+  inline float name(float x, float y, float z) { return ::__mt_math::__MT_CORE(precise, fast)(x, y, z); }      \
+  inline half name(half x, half y, half z) { return half(::__mt_math::narrow(float(x), float(y), float(z))); } \
+  template <class T, int N>                                                                                    \
+  inline ::__mt_math::vec_##common<T, N> name(vec<T, N> x, vec<T, N> y, vec<T, N> z);                          \
+  template <class A, class B, class C, class R = ::__mt_math::common<A, B, C>>                                 \
+  inline R name(A x, B y, C z) {                                                                               \
+    if constexpr (::__mt_math::is_bfloat<R>()) return bfloat(__MT_HERE(name)(float(x), float(y), float(z)));   \
+    else if constexpr (__is_integral(R)) return ::__mt_math::integral(R(x), R(y), R(z));                       \
+    else return __MT_HERE(name)(__MT_TO(R, x), __MT_TO(R, y), __MT_TO(R, z));                                  \
+  }                                                                                                            \
+  template <class T, int N>                                                                                    \
+  inline ::__mt_math::vec_##common<T, N> name(vec<T, N> x, vec<T, N> y, vec<T, N> z) {                         \
+    return ::__mt_math::map<T, N>([](T a, T b, T c) -> T { return __MT_HERE(name)(a, b, c); }, x, y, z);       \
   }
 
 #define __MT_API2(name, precise, fast, narrow) __MT_API2_AS(name, precise, fast, narrow, real_t, no_integers)
@@ -123,15 +123,15 @@ inline int ilogb(A x) {
   return ::__mt_math::ilogb(float(x));
 }
 
-#define __MT_API_TWO_RESULTS(name, Second)                             \
-  template <class T, int N>                                            \
-  inline vec<T, N> name(vec<T, N> x, vec<Second, N>& second) {         \
-    vec<T, N> first;                                                   \
-    first.x = __MT_HERE(name)(x.x, second.x);                          \
-    first.y = __MT_HERE(name)(x.y, second.y);                          \
-    if constexpr (N > 2) first.z = __MT_HERE(name)(x.z, second.z);     \
-    if constexpr (N > 3) first.w = __MT_HERE(name)(x.w, second.w);     \
-    return first;                                                      \
+#define __MT_API_TWO_RESULTS(name, Second)                         \
+  template <class T, int N>                                        \
+  inline vec<T, N> name(vec<T, N> x, vec<Second, N>& second) {     \
+    vec<T, N> first;                                               \
+    first.x = __MT_HERE(name)(x.x, second.x);                      \
+    first.y = __MT_HERE(name)(x.y, second.y);                      \
+    if constexpr (N > 2) first.z = __MT_HERE(name)(x.z, second.z); \
+    if constexpr (N > 3) first.w = __MT_HERE(name)(x.w, second.w); \
+    return first;                                                  \
   }
 __MT_API_TWO_RESULTS(sincos, T)
 __MT_API_TWO_RESULTS(modf, T)

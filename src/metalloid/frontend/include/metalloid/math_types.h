@@ -19,7 +19,7 @@ constexpr bool is_single() { return __is_same(A, float) || __is_same(A, double);
 template <class A>
 constexpr bool is_real() { return is_single<A>() || is_half<A>() || is_bfloat<A>(); }
 template <class A>
-constexpr bool is_number() { return __is_integral(A) || is_real<A>() || __is_enum(A); }
+constexpr bool is_number() { return __is_integral(A) || is_real<A>() || (__is_enum(A) && !__is_scoped_enum(A)); }
 
 // The vector type an argument stands for; void for numbers and everything else.
 template <class A>
@@ -47,7 +47,7 @@ struct real_number {
 template <class... A>
 struct integer_number;
 template <class A>
-struct integer_number<A> { using type = A; };
+struct integer_number<A> { using type = conditional_t<__is_enum(A), decltype(A{} + 0), A>; };
 template <class A, class... B>
 struct integer_number<A, A, B...> : integer_number<A, B...> {};
 template <class A, class B, class... C>
@@ -65,12 +65,21 @@ struct common<3, V, A...> : integer_number<A...> {};
 
 template <class V, bool keep_integers, class... A>
 constexpr int kind_of() {
-  if (!__is_same(V, void)) return ((is_number<A>() || __is_same(V, typename vector_of<A>::type)) && ...) ? 1 : 0;
+  if (!__is_same(V, void)) {
+    const bool same = ((is_number<A>() || __is_same(V, typename vector_of<A>::type)) && ...);
+    return same && (keep_integers || is_real<metal::vec_element_t<V>>()) ? 1 : 0;
+  }
   if (!(is_number<A>() && ...)) return 0;
   return keep_integers && !(is_real<A>() || ...) ? 3 : 2;
 }
 template <bool keep_integers, class V, class... A>
 using common_t = typename common<kind_of<V, keep_integers, A...>(), V, A...>::type;
+
+// Results of functions that take real components only, or any.
+template <class T, int N>
+using vec_real_t = metal::enable_if_t<is_real<T>(), vec<T, N>>;
+template <class T, int N>
+using vec_either_t = vec<T, N>;
 
 template <class... A>
 using real_t = common_t<false, typename first_vector<A...>::type, A...>;

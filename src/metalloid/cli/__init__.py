@@ -1,0 +1,48 @@
+"""The `metalloid` command: one file per subcommand, loaded when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from metalloid.errors import MetalloidError
+
+COMMANDS = {
+    "demo": "Metal kernels on this machine, checked and measured",
+    "lint": "compile every kernel of a .metal or .py file and say what is wrong",
+    "show": "any stage of a kernel's way: metal, rewritten, ll, signature",
+    "rule": "the page of a rule: what, why, example, fix",
+}
+
+
+class _Commands(click.Group):
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"metalloid.cli.{name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="metalloid")
+def group() -> None:
+    """Run, check and measure Metal compute kernels on any machine."""
+
+
+def main() -> None:
+    """Errors of metalloid are messages, not tracebacks."""
+    try:
+        group()
+    except MetalloidError as error:
+        click.echo(str(error), err=True)
+        sys.exit(1)

@@ -1,0 +1,1 @@
+"""The kernels that `metalloid demo` runs."""

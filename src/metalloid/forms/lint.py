@@ -1,0 +1,71 @@
+"""Lint a file: every kernel of a .metal file, every inline kernel of a .py file that can be found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from metalloid.errors import CompileError, Diagnostic
+from metalloid.forms.inline import InlineKernel, find
+from metalloid.forms.mlx_source import Generated
+from metalloid.frontend import compile_kernel, find_kernels, lint_source
+from metalloid.source import Source
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was compiled, what is wrong, and what could not be looked at."""
+
+    file: str
+    kernels: tuple[str, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    unresolved: tuple[Diagnostic, ...] = ()
+
+
+def lint_python(path: Path, progress: Progress) -> Report:
+    """The inline kernels of a Python file, which is read, never run."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    try:
+        found = find(text, str(path))
+    except SyntaxError as error:
+        problem = Diagnostic(
+            f"not Python: {error.msg}", str(path), error.lineno or 0, excerpt=(error.text or "").rstrip()
+        )
+        return Report(str(path), (), (problem,))
+    diagnostics: dict[Diagnostic, None] = {}
+    for done, kernel in enumerate(found.kernels, 1):
+        diagnostics.update(dict.fromkeys(_problems(kernel)))
+        progress(done, len(found.kernels))
+    unresolved = tuple(
+        Diagnostic(f"this kernel was not compiled: {u.reason}", str(path), u.line, severity="warning")
+        for u in found.unresolved
+    )
+    return Report(str(path), tuple(k.name for k in found.kernels), tuple(diagnostics), unresolved)
+
+
+def _problems(kernel: InlineKernel) -> tuple[Diagnostic, ...]:
+    """Types are guessed: the kernel is right when one guess compiles; else the first guess is reported."""
+    first: tuple[Diagnostic, ...] = ()
+    for attempt in kernel.attempts():
+        try:
+            for source, name in _kernels(attempt):
+                compile_kernel(source, name)
+            return ()
+        except CompileError as error:
+            first = first or error.diagnostics
+    return first
+
+
+def _kernels(attempt: Generated | Source) -> list[tuple[Source, str]]:
+    if isinstance(attempt, Generated):
+        return [(attempt.source, attempt.kernel)]
+    return [(attempt, entry.name) for entry in find_kernels(attempt)]
+
+
+def lint_metal(source: Source, progress: Progress) -> Report:
+    """Every kernel of a Metal source."""
+    linted = lint_source(source, progress)
+    return Report(source.name, linted.kernels, linted.diagnostics)

@@ -1,0 +1,52 @@
+"""Compile every kernel of a source and gather what is wrong with them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from metalloid.errors import CompileError, Diagnostic
+from metalloid.frontend.translate import Parsed, check_source, compile_entry, parse
+from metalloid.source import Source
+
+
+@dataclass(frozen=True)
+class Linted:
+    """What became of a source: the kernels it has, and each mistake once."""
+
+    kernels: tuple[str, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def lint_source(source: Source, progress: Callable[[int, int], None] = lambda done, of: None) -> Linted:
+    """All kernels, and the functions no kernel uses; `progress` is told how many kernels are done."""
+    try:
+        parsed = parse(source)
+    except CompileError as error:
+        return Linted((), error.diagnostics)
+    names = list(dict.fromkeys(entry.name for entry in parsed.entries))
+    found: dict[Diagnostic, None] = {}
+
+    def add(diagnostics: tuple[Diagnostic, ...]) -> None:
+        known = {(d.file, d.line, d.rule) for d in found}
+        found.update(dict.fromkeys(d for d in diagnostics if (d.file, d.line, d.rule) not in known))
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for done, diagnostics in enumerate(pool.map(lambda name: _problems(parsed, name), names), 1):
+            add(diagnostics)
+            progress(done, len(names))
+    add(check_source(parsed))
+    if not names and not found:
+        hint = "a kernel is written `kernel void name(...)`"
+        add((Diagnostic("there is no kernel in this source", source.name, 0, severity="warning", hint=hint),))
+    return Linted(tuple(names), tuple(sorted(found, key=lambda d: (d.file, d.line, d.column))))
+
+
+def _problems(parsed: Parsed, name: str) -> tuple[Diagnostic, ...]:
+    try:
+        compile_entry(parsed, name, {})
+    except CompileError as error:
+        return error.diagnostics
+    return ()
