@@ -39,6 +39,10 @@ TYPES = {
     "clamp(i4, 0, 7)": "int4",
     "clamp(f4, f4, f4)": "float4",
     "abs(i)": "int",
+    "abs(e)": "int",
+    "max(e, e)": "int",
+    "clamp(e, e, e)": "int",
+    "max(e, 2u)": "uint",
     "abs(h)": "half",
     "abs(bf)": "bfloat",
     "abs(pf3)": "float3",
@@ -103,9 +107,12 @@ def test_types_of_mixed_calls(mode: MathMode) -> None:
     compile_text(VARIABLES + checks + "}\n", mode)
 
 
-def test_vectors_of_different_kinds_do_not_mix() -> None:
+@pytest.mark.parametrize(
+    "call", ["max(f4, i4)", "exp(i4)", "pow(i4, i4)", "popcount(f)", "dot(f, f)", "clz(f4)"]
+)
+def test_what_metal_does_not_have_is_refused(call: str) -> None:
     with pytest.raises(ValueError, match="no matching function"):
-        compile_text(VARIABLES + "max(f4, i4); }\n", "safe")
+        compile_text(VARIABLES + call + "; }\n", "safe")
 
 
 def test_a_users_own_functions_win() -> None:
