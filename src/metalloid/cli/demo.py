@@ -26,8 +26,13 @@ def command() -> None:
     for entry in find_kernels(source):
         start = time.perf_counter()
         kernel = compile_kernel(source, entry.name, fresh=True)
-        table.add_row(entry.name, _buffers(kernel), _memory(kernel), str(_instructions(kernel)),
-                      f"{(time.perf_counter() - start) * 1e3:.0f}")
+        table.add_row(
+            entry.name,
+            _buffers(kernel),
+            _memory(kernel),
+            str(_instructions(kernel)),
+            f"{(time.perf_counter() - start) * 1e3:.0f}",
+        )
     console.print(table)
 
 

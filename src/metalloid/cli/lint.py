@@ -17,7 +17,9 @@ from metalloid.forms.lint import Report, lint_metal, lint_python
 
 
 @click.command("lint")
-@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
 @click.option("--json", "as_json", is_flag=True, help="for machines")
 @source_options
 def command(

@@ -14,7 +14,9 @@ from metalloid.source import MATH_MODES, Constant, Source
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _OPTIONS: tuple[Decorator, ...] = (
-    click.option("-I", "--include", multiple=True, type=click.Path(path_type=Path), help="a folder for #include"),
+    click.option(
+        "-I", "--include", multiple=True, type=click.Path(path_type=Path), help="a folder for #include"
+    ),
     click.option("-D", "--define", multiple=True, metavar="NAME=VALUE", help="a macro"),
     click.option("--math", type=click.Choice(MATH_MODES), default="fast", show_default=True),
 )
@@ -28,7 +30,7 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def make_source(path: Path, include: tuple[Path, ...], define: tuple[str, ...], math: str) -> Source:
     try:
-        defines = dict((d.split("=", 1) if "=" in d else (d, "1")) for d in define)
+        defines = {d.partition("=")[0]: d.partition("=")[2] if "=" in d else "1" for d in define}
         return Source.from_file(path, include=include, defines=defines, math=math)
     except OSError as problem:
         raise MetalloidError(f"{path} cannot be read: {problem.strerror}") from problem
@@ -40,7 +42,9 @@ def parse_constants(texts: tuple[str, ...]) -> dict[str | int, Constant]:
     for text in texts:
         name, found, value = text.partition("=")
         if not found:
-            raise MetalloidError(f"--constant {text!r}: expected NAME=VALUE or INDEX=VALUE, such as use_bias=true or 3=7")
+            raise MetalloidError(
+                f"--constant {text!r}: expected NAME=VALUE or INDEX=VALUE, such as use_bias=true or 3=7"
+            )
         values[int(name) if name.isdigit() else name] = _constant(text, value)
     return values
 
@@ -50,7 +54,7 @@ def _constant(text: str, value: str) -> Constant:
         return value.lower() == "true"
     for kind in (lambda v: int(v, 0), float):
         try:
-            return kind(value)  # type: ignore[no-any-return, operator]
+            return kind(value)
         except ValueError:
             continue
     raise MetalloidError(f"--constant {text!r}: {value!r} is neither true, false nor a number")

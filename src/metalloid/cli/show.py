@@ -23,11 +23,16 @@ def _signature(source: Source, kernel: str, constants: Mapping[str | int, Consta
     lines.append(f"threads per threadgroup: at most {signature.max_total_threads}")
     lines.append(f"threadgroup memory:      {signature.threadgroup_memory} bytes of its own")
     for parameter in signature.buffers:
-        lines.append(f"buffer {parameter.index}: {parameter.name}, {parameter.type} ({parameter.type.size} bytes), {parameter.access}")
+        lines.append(
+            f"buffer {parameter.index}: {parameter.name}, {parameter.type} "
+            f"({parameter.type.size} bytes), {parameter.access}"
+        )
         for field in getattr(parameter.type, "fields", ()):
             lines.append(f"    +{field.offset:<4} {field.type} {field.name}")
     if signature.undefined_constants:
-        lines.append(f"needs a value for:       {', '.join(signature.undefined_constants)} (--constant NAME=VALUE)")
+        lines.append(
+            f"needs a value for:       {', '.join(signature.undefined_constants)} (--constant NAME=VALUE)"
+        )
     lines += [f"logs:                    {text!r}" for text in signature.logs]
     return "\n".join(lines)
 

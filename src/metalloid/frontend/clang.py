@@ -44,7 +44,13 @@ PREPROCESS = (
     *("-fmessage-length=0", "-fno-caret-diagnostics", "-fdiagnostics-print-source-range-info"),
 )
 
-_NO_SPECIAL = ("-fno-signed-zeros", "-mreassociate", "-freciprocal-math", "-fapprox-func", "-ffp-contract=fast")
+_NO_SPECIAL = (
+    "-fno-signed-zeros",
+    "-mreassociate",
+    "-freciprocal-math",
+    "-fapprox-func",
+    "-ffp-contract=fast",
+)
 MATH: dict[MathMode, tuple[str, ...]] = {
     "safe": (),
     "relaxed": _NO_SPECIAL,

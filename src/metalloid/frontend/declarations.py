@@ -81,7 +81,9 @@ class Declarations:
     kernels: tuple[Kernel, ...] = ()
     instantiations: tuple[Instantiation, ...] = ()
     constants: tuple[FunctionConstant, ...] = ()
-    functions: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)  # every named namespace-level item
+    functions: Mapping[str, tuple[Span, ...]] = field(
+        default_factory=dict
+    )  # every named namespace-level item
     statics: tuple[int, ...] = ()  # tokens in front of which `static` is due: threadgroup variables
     arrays: tuple[tuple[int, Span], ...] = ()  # (name, brackets) of array parameters with an address space
     drops: tuple[Span, ...] = ()  # method qualifiers and repeated methods

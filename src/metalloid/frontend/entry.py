@@ -18,12 +18,17 @@ MAX_BUFFERS = 31
 # Builtin attribute -> the name of its descriptor in entry.h.
 BUILTINS = {
     name: name
-    for name in """thread_position_in_grid thread_position_in_threadgroup threadgroup_position_in_grid threads_per_grid
-    threads_per_threadgroup dispatch_threads_per_threadgroup threadgroups_per_grid grid_origin grid_size
-    thread_index_in_threadgroup thread_index_in_simdgroup simdgroup_index_in_threadgroup simdgroups_per_threadgroup
-    dispatch_simdgroups_per_threadgroup threads_per_simdgroup thread_index_in_quadgroup
-    quadgroup_index_in_threadgroup quadgroups_per_threadgroup dispatch_quadgroups_per_threadgroup""".split()
-} | {"thread_execution_width": "threads_per_simdgroup", "dispatch_threadgroups_per_grid": "threadgroups_per_grid"}
+    for name in """thread_position_in_grid thread_position_in_threadgroup threadgroup_position_in_grid
+        threads_per_grid threads_per_threadgroup dispatch_threads_per_threadgroup
+        threadgroups_per_grid grid_origin grid_size thread_index_in_threadgroup
+        thread_index_in_simdgroup simdgroup_index_in_threadgroup simdgroups_per_threadgroup
+        dispatch_simdgroups_per_threadgroup threads_per_simdgroup thread_index_in_quadgroup
+        quadgroup_index_in_threadgroup quadgroups_per_threadgroup
+        dispatch_quadgroups_per_threadgroup""".split()
+} | {
+    "thread_execution_width": "threads_per_simdgroup",
+    "dispatch_threadgroups_per_grid": "threadgroups_per_grid",
+}
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,13 @@ def bindings(unit: Unit, entry: Entry) -> tuple[Binding, ...]:
             found.append(Binding(argument, kind, index))
     if sum(b.kind == "buffer" for b in found) > MAX_BUFFERS:
         count = sum(b.kind == "buffer" for b in found)
-        _refuse(unit, entry.kernel.name_index, f"'{entry.name}' has {count} buffers; Metal allows {MAX_BUFFERS}", "M609",
-                "gather small arguments into one struct")
+        _refuse(
+            unit,
+            entry.kernel.name_index,
+            f"'{entry.name}' has {count} buffers; Metal allows {MAX_BUFFERS}",
+            "M609",
+            "gather small arguments into one struct",
+        )
     return tuple(found)
 
 
@@ -76,7 +86,8 @@ def entry_text(entry: Entry, bound: tuple[Binding, ...]) -> str:
     return (
         f'\n# 1 "<metalloid>"\n#pragma clang attribute pop\n'
         f'extern "C" [[clang::sycl_external]] void __mt_entry() {{\n'
-        f"  static __attribute__((used)) decltype({launch}::describe(&{entry.expression})) __mt_signature = 0;\n"
+        f"  static __attribute__((used)) decltype({launch}::describe(&{entry.expression}))\n"
+        f"      __mt_signature = 0;\n"
         f"  {launch}::run(&{entry.expression});\n}}\n"
     )
 
@@ -92,13 +103,22 @@ def _written(unit: Unit, entry: Entry, kind: str) -> Iterator[int]:
         if index is None:
             continue  # an enumerator or constant: clang knows its value, reflect checks it
         if not 0 <= index < MAX_BUFFERS:
-            _refuse(unit, argument.name_index,
-                    f"[[{kind}({index})]] of '{argument.name}' is out of range: Metal has indices 0 to {MAX_BUFFERS - 1}",
-                    "M608", "use a smaller index, or gather arguments into one struct")
+            _refuse(
+                unit,
+                argument.name_index,
+                f"[[{kind}({index})]] of '{argument.name}' is out of range: "
+                f"Metal has indices 0 to {MAX_BUFFERS - 1}",
+                "M608",
+                "use a smaller index, or gather arguments into one struct",
+            )
         elif index in seen and "function_constant" not in argument.attributes:
-            _refuse(unit, argument.name_index,
-                    f"[[{kind}({index})]] is taken twice, by '{seen[index]}' and by '{argument.name}'", "M608",
-                    "give each its own index")
+            _refuse(
+                unit,
+                argument.name_index,
+                f"[[{kind}({index})]] is taken twice, by '{seen[index]}' and by '{argument.name}'",
+                "M608",
+                "give each its own index",
+            )
         else:
             seen[index] = argument.name
             yield index
@@ -117,7 +137,10 @@ def _refuse_plain(unit: Unit, entry: Entry, argument: Argument) -> None:
         message = f"{unknown} on '{argument.name}' is not something a compute kernel can ask for"
         hint = "see docs/support.md for the builtins that are supported"
     else:
-        message = f"parameter '{argument.name}' of kernel '{entry.kernel.name}' says neither where it is bound nor what it is"
+        message = (
+            f"parameter '{argument.name}' of kernel '{entry.kernel.name}' "
+            "says neither where it is bound nor what it is"
+        )
         hint = (
             f"for a position write e.g. `uint {argument.name} [[thread_position_in_grid]]`; "
             f"for a value from the host write `constant T& {argument.name} [[buffer(n)]]`"

@@ -110,9 +110,13 @@ def left_over(module: Module) -> Iterator[Diagnostic]:
             return
     for instruction in module.function["__mt_entry"].instructions():
         if instruction.opcode == "call" and not instruction.called.startswith(("llvm.", "__mt_")):
-            yield _problem(module, instruction, f"a call of '{_plain_name(instruction.called)}' has no definition")
+            yield _problem(
+                module, instruction, f"a call of '{_plain_name(instruction.called)}' has no definition"
+            )
         elif _generic(instruction):
-            yield _problem(module, instruction, "the address space of this pointer cannot be told at compile time")
+            yield _problem(
+                module, instruction, "the address space of this pointer cannot be told at compile time"
+            )
         elif isinstance(instruction.type, VectorType):
             yield _problem(module, instruction, "the compiler left a vector operation here")
 

@@ -23,7 +23,9 @@ _DEFINE = re.compile(r"#define (\w+)(?:\(([^)]*)\))?(?: (.*))?$")
 _UNDEFINE = re.compile(r"#undef (\w+)")
 _UNROLL = re.compile(r"(#pragma (?:clang loop )?\w*unroll\w*)(.*)")
 # A directive that survives: #embed, or one whose `#` came out of a macro and would work in the next stage.
-_LATE = re.compile(r"^(?:[ \t\f\v]+#|[ \t\f\v]*%:|#(?!(?:define|undef|pragma|ident|sccs)\b| \d))", re.MULTILINE)
+_LATE = re.compile(
+    r"^(?:[ \t\f\v]+#|[ \t\f\v]*%:|#(?!(?:define|undef|pragma|ident|sccs)\b| \d))", re.MULTILINE
+)
 _UNSUPPORTED = re.compile(r"#pragma metalloid unsupported (\S+)")
 
 

@@ -73,7 +73,11 @@ class DebugInfo:
 
     def parameters(self) -> tuple[Described, ...]:
         variable = next(
-            (body for body in self.nodes.values() if body.startswith("!DIGlobalVariable(") and '"__mt_signature"' in body),
+            (
+                body
+                for body in self.nodes.values()
+                if body.startswith("!DIGlobalVariable(") and '"__mt_signature"' in body
+            ),
             None,
         )
         if variable is None:
@@ -92,7 +96,12 @@ class DebugInfo:
         values = [self.fields(p) for p in self.items(info["templateParams"])]
         space, const, is_reference, present, index = (v.get("value", "i32 0").split()[-1] for v in values[:5])
         return Described(
-            _SPACES[int(space)], _true(const), _true(is_reference), _true(present), int(index), self.type(values[5]["type"])
+            _SPACES[int(space)],
+            _true(const),
+            _true(is_reference),
+            _true(present),
+            int(index),
+            self.type(values[5]["type"]),
         )
 
     # ---- types
@@ -148,13 +157,20 @@ class DebugInfo:
         members: list[Field] = []
         for item in self.items(info.get("elements", "")):
             member = self.fields(item)
-            if member["node"] == "!DIDerivedType" and member.get("tag") in ("DW_TAG_member", "DW_TAG_inheritance"):
+            if member["node"] == "!DIDerivedType" and member.get("tag") in (
+                "DW_TAG_member",
+                "DW_TAG_inheritance",
+            ):
                 if "DIFlagStaticMember" in self.nodes[item.lstrip("!")]:
                     continue
                 offset = int(member.get("offset", "0")) // 8
-                members.append(Field(_unquote(member.get("name", '""')), self.type(member["baseType"]), offset))
+                members.append(
+                    Field(_unquote(member.get("name", '""')), self.type(member["baseType"]), offset)
+                )
         alignment = int(info.get("align", "0")) // 8 or max((m.type.alignment for m in members), default=1)
-        return Struct(name or "(anonymous)", tuple(members), size, alignment, info.get("tag") == "DW_TAG_union_type")
+        return Struct(
+            name or "(anonymous)", tuple(members), size, alignment, info.get("tag") == "DW_TAG_union_type"
+        )
 
 
 def _vector(info: DebugInfo, parameters: list[dict[str, str]], packed: bool = False) -> Type | None:

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.declarations import Declarations, Entry, Span
@@ -18,32 +19,37 @@ from metalloid.source import Constant
 
 # Attributes of MSL that C++ does not know, or not in the places MSL allows.
 ATTRIBUTES = frozenset(
-    """kernel host_name buffer threadgroup texture sampler id function_constant max_total_threads_per_threadgroup
-    thread_position_in_grid thread_position_in_threadgroup thread_index_in_threadgroup thread_index_in_simdgroup
-    thread_index_in_quadgroup threadgroup_position_in_grid threads_per_grid threads_per_threadgroup
-    threads_per_simdgroup threadgroups_per_grid thread_execution_width simdgroup_index_in_threadgroup
-    simdgroups_per_threadgroup quadgroup_index_in_threadgroup quadgroups_per_threadgroup
-    dispatch_threads_per_threadgroup dispatch_simdgroups_per_threadgroup dispatch_quadgroups_per_threadgroup
-    dispatch_threadgroups_per_grid grid_origin grid_size visible stitchable user required_threads_per_threadgroup
-    attribute position color vertex_id instance_id stage_in raster_order_group""".split()
+    """kernel host_name buffer threadgroup texture sampler id function_constant
+        max_total_threads_per_threadgroup thread_position_in_grid thread_position_in_threadgroup
+        thread_index_in_threadgroup thread_index_in_simdgroup thread_index_in_quadgroup
+        threadgroup_position_in_grid threads_per_grid threads_per_threadgroup
+        threads_per_simdgroup threadgroups_per_grid thread_execution_width
+        simdgroup_index_in_threadgroup simdgroups_per_threadgroup quadgroup_index_in_threadgroup
+        quadgroups_per_threadgroup dispatch_threads_per_threadgroup
+        dispatch_simdgroups_per_threadgroup dispatch_quadgroups_per_threadgroup
+        dispatch_threadgroups_per_grid grid_origin grid_size visible stitchable user
+        required_threads_per_threadgroup attribute position color vertex_id instance_id stage_in
+        raster_order_group""".split()
 )
 
 # Types that are refused where the kernel uses them: name -> what to call it.
 UNSUPPORTED = {
     **{
         name: name
-        for name in """texture1d texture1d_array texture2d texture2d_array texture2d_ms texture2d_ms_array texture3d
-        texturecube texturecube_array texture_buffer depth2d depth2d_array depth2d_ms depth2d_ms_array depthcube
-        depthcube_array sampler acceleration_structure visible_function_table intersection_function_table intersector
-        intersection_query intersection_params tensor tensor_handle tensor_inline cooperative_tensor imageblock
-        imageblock_slice render_pipeline_state compute_pipeline_state command_buffer compute_command render_command
-        depth_stencil_state""".split()
+        for name in """texture1d texture1d_array texture2d texture2d_array texture2d_ms texture2d_ms_array
+            texture3d texturecube texturecube_array texture_buffer depth2d depth2d_array
+            depth2d_ms depth2d_ms_array depthcube depthcube_array sampler
+            acceleration_structure visible_function_table intersection_function_table
+            intersector intersection_query intersection_params tensor tensor_handle
+            tensor_inline cooperative_tensor imageblock imageblock_slice
+            render_pipeline_state compute_pipeline_state command_buffer compute_command
+            render_command depth_stencil_state""".split()
     },
     "raytracing": "ray tracing",
     "mpp": "MetalPerformancePrimitives",
 }
 _HALF_LITERAL = re.compile(r"^([0-9.]+(?:[eE][+-]?[0-9]+)?|0[xX][0-9a-fA-F.]+[pP][+-]?[0-9]+)(h|H|bf|BF)$")
-_ORDERED_SWIZZLES = frozenset("xy yz zw xz yw xyz yzw xyzw rg gb ba rb ga rgb gba rgba".split())
+_ORDERED_SWIZZLES = frozenset("""xy yz zw xz yw xyz yzw xyzw rg gb ba rb ga rgb gba rgba""".split())
 _SWIZZLE = re.compile(r"^(?:[xyzw]{2,4}|[rgba]{2,4})$")
 
 
@@ -120,17 +126,15 @@ def rewrite(unit: Unit, entry: Entry | None, constants: Mapping[str, str]) -> Re
     edits = [edit for body in bodies for edit in _forget_body(unit, body)]
     edits += [edit for span in drops for edit in _blank(unit, span)]
     gone = [*drops, *(Span(b.first - 1, b.last + 1) for b in bodies)]
-    dropped = _Ranges(Edit(tokens[s.first].start, tokens[s.last - 1].end, "") for s in gone if s.last > s.first)
+    dropped = _Ranges(
+        Edit(tokens[s.first].start, tokens[s.last - 1].end, "") for s in gone if s.last > s.first
+    )
     edits += (e for e in _token_edits(unit) if not dropped.covers(e.start))
     edits += (e for e in _static_edits(unit) if not dropped.covers(e.start))
     edits += _constant_edits(unit, constants)
     edits += (e for e in _parameter_edits(unit) if not dropped.covers(e.start))
     text, ordered = _apply(unit.text, edits)
-    letters = {
-        t.text
-        for p, t in zip(tokens, tokens[1:], strict=False)
-        if p.text in (".", "->") and _SWIZZLE.match(t.text)
-    }
+    letters = {t.text for p, t in pairwise(tokens) if p.text in (".", "->") and _SWIZZLE.match(t.text)}
     return Rewritten(text, unit.text, ordered, not letters <= _ORDERED_SWIZZLES)
 
 
@@ -141,9 +145,7 @@ def reachable(unit: Unit, entry: Entry) -> frozenset[str]:
     for kernel in found.kernels:
         spans.setdefault(kernel.name, []).append(kernel.span)
     names: set[str] = set()
-    todo = [entry.kernel.name]
-    extra = [word for word in re.findall(r"[A-Za-z_]\w*", entry.expression)]
-    todo += extra
+    todo = [entry.kernel.name, *re.findall(r"[A-Za-z_]\w*", entry.expression)]
     while todo:
         name = todo.pop()
         if name in names:
@@ -184,7 +186,13 @@ def refuse_unsupported(unit: Unit, entry: Entry) -> None:
 
 def _unsupported_helpers(unit: Unit, keep: frozenset[str]) -> list[Span]:
     helpers = unit.declarations.functions.items()
-    return [s for name, spans in helpers if name not in keep for s in spans if unsupported_use(unit, s) is not None]
+    return [
+        s
+        for name, spans in helpers
+        if name not in keep
+        for s in spans
+        if unsupported_use(unit, s) is not None
+    ]
 
 
 class _Ranges:
@@ -229,10 +237,9 @@ def _token_edits(unit: Unit) -> list[Edit]:
     for index, token in enumerate(tokens):
         if token.kind == "number":
             if literal := _HALF_LITERAL.match(token.text):
-                word = f"((half){literal[1]}f)" if literal[2] in "hH" else f"((bfloat){literal[1]}f)"
-                if not re.search(r"[.eEpP]", literal[1]):
-                    word = word.replace("f)", ".0f)", 1) if literal[2] in "hH" else word[:-2] + ".0f)"
-                edits.append(Edit(token.start, token.end, word))
+                digits = literal[1] if re.search(r"[.eEpP]", literal[1]) else f"{literal[1]}.0"
+                name = "half" if literal[2] in "hH" else "bfloat"
+                edits.append(Edit(token.start, token.end, f"(({name}){digits}f)"))
         elif token.text == "kernel" and (index + 1 >= len(tokens) or tokens[index + 1].kind == "name"):
             edits.append(Edit(token.start, token.end, " " * len(token.text)))
         elif token.text == "[[":
@@ -305,7 +312,7 @@ def constant_text(name: str, type_: str, value: Constant) -> str:
     if isinstance(value, float):
         if value != value or value in (float("inf"), float("-inf")):
             sign = "-" if value < 0 else ""
-            return f"({type_})({sign}__builtin_inff())" if value == value else f"({type_})__builtin_nanf(\"\")"
+            return f"({type_})({sign}__builtin_inff())" if value == value else f'({type_})__builtin_nanf("")'
         return f"({type_})({value.hex()}f)"
     if isinstance(value, (tuple, list)):
         return f"{type_}({', '.join(constant_text(name, 'float', v) for v in value)})"

@@ -23,7 +23,9 @@ from metalloid.frontend.tokens import OPENERS, Token, pair_brackets, skip_angles
 
 SPACES = frozenset(("device", "threadgroup", "constant", "thread", "threadgroup_imageblock", "object_data"))
 STAGES = frozenset(("vertex", "fragment", "mesh", "object", "visible", "intersection"))
-_NOT_PARAMETERS = frozenset(("alignas", "__attribute__", "decltype", "__declspec", "sizeof", "noexcept", "__asm__"))
+_NOT_PARAMETERS = frozenset(
+    ("alignas", "__attribute__", "decltype", "__declspec", "sizeof", "noexcept", "__asm__")
+)
 
 
 @dataclass
@@ -82,7 +84,9 @@ class _Scanner:
         if "namespace" in words[:2] or (words[:1] == ["extern"] and self.tokens[first + 1].kind == "string"):
             if brace is None:
                 return end
-            names = tuple(w for w in words if w not in ("namespace", "inline", "::", "extern") and w.isidentifier())
+            names = tuple(
+                w for w in words if w not in ("namespace", "inline", "::", "extern") and w.isidentifier()
+            )
             self.namespace(brace + 1, end - 1, scope + names)
             return end
         start = self.after_template(first)
@@ -149,7 +153,10 @@ class _Scanner:
     def is_type(self, first: int, brace: int) -> bool:
         start = self.after_template(first)
         keywords = {self.text(i) for i in range(start, brace)}
-        return bool(keywords & {"struct", "class", "union", "enum"}) and self.parameter_list(start, brace) is None
+        return (
+            bool(keywords & {"struct", "class", "union", "enum"})
+            and self.parameter_list(start, brace) is None
+        )
 
     def after_template(self, first: int) -> int:
         """The index after any `template <...>` heads."""
@@ -229,7 +236,9 @@ class _Scanner:
             words = [self.text(i) for i in range(first, name) if self.text(i) not in SPACES]
             kept = [w for w in words if w not in ("const", "constexpr", "static", "inline")]
             self.found.constants.append(
-                FunctionConstant(self.text(name), " ".join(kept), attributes["function_constant"], Span(first, end))
+                FunctionConstant(
+                    self.text(name), " ".join(kept), attributes["function_constant"], Span(first, end)
+                )
             )
         else:
             self.remember(self.text(name), Span(first, end))
@@ -245,7 +254,7 @@ class _Scanner:
         attributes.update(self.attributes(close, brace if brace is not None else end))
         words = [self.text(i) for i in range(start, parameters)]
         span = Span(first, end)
-        if words and words[0] in STAGES or any(a in STAGES for a in attributes):
+        if (words and words[0] in STAGES) or any(a in STAGES for a in attributes):
             self.found.stages.append(span)
             return
         self.array_parameters(parameters)
@@ -255,7 +264,8 @@ class _Scanner:
             returns = [
                 self.text(i)
                 for i in range(start, name)
-                if self.text(i) not in ("kernel", "static", "inline", "METAL_FUNC") and not self.in_attribute(i, start)
+                if self.text(i) not in ("kernel", "static", "inline", "METAL_FUNC")
+                and not self.in_attribute(i, start)
             ]
             self.found.kernels.append(
                 Kernel(
@@ -304,14 +314,21 @@ class _Scanner:
     def function_body(self, first: int, last: int) -> None:
         """Threadgroup variables are one per threadgroup: `static` to C++."""
         for here in range(first, last):
-            if self.text(here) == "threadgroup" and self.starts_statement(here) and self.declares_variable(here, last):
+            if (
+                self.text(here) == "threadgroup"
+                and self.starts_statement(here)
+                and self.declares_variable(here, last)
+            ):
                 self.found.statics.append(here)
             elif self.text(here) in ("struct", "class") and self.text(here + 2) == "{":
                 self.class_body(here + 3, self.pairs.get(here + 2, last))
 
     def starts_statement(self, here: int) -> bool:
         previous = here - 1
-        while self.text(previous) in ("const", "constexpr", "volatile", "alignas") or self.text(previous) == "]]":
+        while (
+            self.text(previous) in ("const", "constexpr", "volatile", "alignas")
+            or self.text(previous) == "]]"
+        ):
             previous = self.opener(previous) - 1 if self.text(previous) == "]]" else previous - 1
         return self.text(previous) in ("{", "}", ";", ":") or self.tokens[previous].kind == "directive"
 
@@ -356,7 +373,7 @@ class _Scanner:
         shape = " ".join(
             self.text(i)
             for i in range(first, initialisers)
-            if i not in qualifiers and self.text(i) not in ("const", "thread", "constexpr", "inline")
+            if (i not in qualifiers and self.text(i) not in ("const", "thread", "constexpr", "inline"))
             or (i <= close and self.text(i) == "const")
         )
         key = shape + (" const" if any(self.text(i) == "const" for i in range(close, initialisers)) else "")
@@ -436,7 +453,9 @@ class _Scanner:
                     name_index = here
                 words.append(text)
             here += 1
-        return Argument(self.text(name_index), Span(first, last), self.attributes(first, last), tuple(words), name_index)
+        return Argument(
+            self.text(name_index), Span(first, last), self.attributes(first, last), tuple(words), name_index
+        )
 
 
 def join_tokens(tokens: Sequence[Token]) -> str:

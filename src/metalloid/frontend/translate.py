@@ -154,7 +154,9 @@ def _refuse(parsed: Parsed, entry: Entry) -> None:
     if problems:
         raise CompileError(
             [
-                Diagnostic(p.message, *unit.place(p.token), len(unit.tokens[p.token].text), rule=p.rule, hint=p.hint)
+                Diagnostic(
+                    p.message, *unit.place(p.token), len(unit.tokens[p.token].text), rule=p.rule, hint=p.hint
+                )
                 for p in problems
             ]
         )
@@ -169,12 +171,16 @@ def choose(parsed: Parsed, name: str) -> Entry:
     names = [e.name for e in parsed.entries]
     if not names:
         hint = "a kernel is written `kernel void name(...)`"
-        raise CompileError([Diagnostic("there is no kernel in this source", parsed.source.name, 0, hint=hint)])
+        raise CompileError(
+            [Diagnostic("there is no kernel in this source", parsed.source.name, 0, hint=hint)]
+        )
     import difflib
 
     near = difflib.get_close_matches(name, names, 3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(names[:8])}"
-    raise CompileError([Diagnostic(f"there is no kernel '{name}' in this source", parsed.source.name, 0, hint=hint)])
+    raise CompileError(
+        [Diagnostic(f"there is no kernel '{name}' in this source", parsed.source.name, 0, hint=hint)]
+    )
 
 
 def _refuse_broken(parsed: Parsed) -> None:

@@ -69,26 +69,26 @@ inline float turn(T a, T b, T c, T d) {  // a*b - c*d with one error term kept
 __MT_STRICT_END
 
 namespace metal {
-#define __MT_LENGTHS(space, suffix)                                                                  \
-  namespace space {                                                                                  \
-  template <class T, int N>                                                                          \
-  inline T length(vec<T, N> x) { return T(::__mt_math::length##suffix(::__mt_math::widened(x))); }   \
-  template <class T, int N>                                                                          \
-  inline T distance(vec<T, N> x, vec<T, N> y) {                                                      \
-    return T(::__mt_math::length##suffix(::__mt_math::widened(x) - ::__mt_math::widened(y)));        \
-  }                                                                                                  \
-  template <class T, int N>                                                                          \
-  inline vec<T, N> normalize(vec<T, N> x) {                                                          \
-    return vec<T, N>(::__mt_math::normalize##suffix(::__mt_math::widened(x)));                       \
-  }                                                                                                  \
-  template <class T, int N>                                                                          \
-  inline T length(packed_vec<T, N> x) { return ::metal::space::length(vec<T, N>(x)); }               \
-  template <class T, int N>                                                                          \
-  inline vec<T, N> normalize(packed_vec<T, N> x) { return ::metal::space::normalize(vec<T, N>(x)); } \
-  template <class A, class B, class V = ::__mt_math::real_t<A, B>>                                   \
-  inline typename V::value_type distance(A x, B y) {                                                 \
-    return ::metal::space::distance(::__mt_math::to<V>(x), ::__mt_math::to<V>(y));                   \
-  }                                                                                                  \
+#define __MT_LENGTHS(space, suffix)                                                                                        \
+  namespace space {                                                                                                        \
+  template <class T, int N>                                                                                                \
+  inline ::__mt_math::real_only<T> length(vec<T, N> x) { return T(::__mt_math::length##suffix(::__mt_math::widened(x))); } \
+  template <class T, int N>                                                                                                \
+  inline ::__mt_math::real_only<T> distance(vec<T, N> x, vec<T, N> y) {                                                    \
+    return T(::__mt_math::length##suffix(::__mt_math::widened(x) - ::__mt_math::widened(y)));                              \
+  }                                                                                                                        \
+  template <class T, int N>                                                                                                \
+  inline ::__mt_math::vec_real_t<T, N> normalize(vec<T, N> x) {                                                            \
+    return vec<T, N>(::__mt_math::normalize##suffix(::__mt_math::widened(x)));                                             \
+  }                                                                                                                        \
+  template <class T, int N>                                                                                                \
+  inline ::__mt_math::real_only<T> length(packed_vec<T, N> x) { return ::metal::space::length(vec<T, N>(x)); }             \
+  template <class T, int N>                                                                                                \
+  inline ::__mt_math::vec_real_t<T, N> normalize(packed_vec<T, N> x) { return ::metal::space::normalize(vec<T, N>(x)); }   \
+  template <class A, class B, class V = ::__mt_math::real_t<A, B>>                                                         \
+  inline typename V::value_type distance(A x, B y) {                                                                       \
+    return ::metal::space::distance(::__mt_math::to<V>(x), ::__mt_math::to<V>(y));                                         \
+  }                                                                                                                        \
   }
 __MT_LENGTHS(precise, )
 __MT_LENGTHS(fast, _fast)
@@ -111,24 +111,24 @@ inline typename V::value_type distance_squared(A x, B y) {
   return typename V::value_type(::__mt_math::dot(d, d));
 }
 template <class T>
-inline vec<T, 3> cross(vec<T, 3> x, vec<T, 3> y) {
+inline ::__mt_math::vec_real_t<T, 3> cross(vec<T, 3> x, vec<T, 3> y) {
   return vec<T, 3>(T(::__mt_math::turn(x.y, y.z, x.z, y.y)), T(::__mt_math::turn(x.z, y.x, x.x, y.z)),
                    T(::__mt_math::turn(x.x, y.y, x.y, y.x)));
 }
 template <class A, class B, class V = ::__mt_math::real_t<A, B>>
-inline V cross(A x, B y) {
+inline ::metal::enable_if_t<__is_same(V, vec<typename V::value_type, 3>), V> cross(A x, B y) {
   return ::metal::cross(::__mt_math::to<V>(x), ::__mt_math::to<V>(y));
 }
 template <class T, int N>
-inline vec<T, N> faceforward(vec<T, N> n, vec<T, N> i, vec<T, N> reference) {
+inline ::__mt_math::vec_real_t<T, N> faceforward(vec<T, N> n, vec<T, N> i, vec<T, N> reference) {
   return ::__mt_math::dot(reference, i) < 0 ? n : -n;
 }
 template <class T, int N>
-inline vec<T, N> reflect(vec<T, N> i, vec<T, N> n) {
+inline ::__mt_math::vec_real_t<T, N> reflect(vec<T, N> i, vec<T, N> n) {
   return vec<T, N>(::__mt_math::reflect(i, n));
 }
 template <class T, int N, class E>
-inline vec<T, N> refract(vec<T, N> i, vec<T, N> n, E eta) {
+inline ::__mt_math::vec_real_t<T, N> refract(vec<T, N> i, vec<T, N> n, E eta) {
   return vec<T, N>(::__mt_math::refract(i, n, float(eta)));
 }
 }  // namespace metal

@@ -86,14 +86,14 @@ inline vec<T, N> abs(vec<T, N> x) {
 inline float nextafter(float x, float y) { return ::__mt_math::nextafter(x, y); }
 inline half nextafter(half x, half y) { return ::__mt_math::nextafter16(x, y); }
 template <class T, int N>
-inline vec<T, N> nextafter(vec<T, N> x, vec<T, N> y);
+inline ::__mt_math::vec_real_t<T, N> nextafter(vec<T, N> x, vec<T, N> y);
 template <class A, class B, class R = ::__mt_math::real_t<A, B>>
 inline R nextafter(A x, B y) {
   if constexpr (::__mt_math::is_bfloat<R>()) return ::__mt_math::nextafter16(__MT_TO(R, x), __MT_TO(R, y));
   else return __MT_HERE(nextafter)(__MT_TO(R, x), __MT_TO(R, y));
 }
 template <class T, int N>
-inline vec<T, N> nextafter(vec<T, N> x, vec<T, N> y) {
+inline ::__mt_math::vec_real_t<T, N> nextafter(vec<T, N> x, vec<T, N> y) {
   return ::__mt_math::map<T, N>([](T a, T b) -> T { return __MT_HERE(nextafter)(a, b); }, x, y);
 }
 

@@ -76,8 +76,10 @@ template <bool keep_integers, class V, class... A>
 using common_t = typename common<kind_of<V, keep_integers, A...>(), V, A...>::type;
 
 // Results of functions that take real components only, or any.
+template <class T>
+using real_only = metal::enable_if_t<is_real<T>(), T>;
 template <class T, int N>
-using vec_real_t = metal::enable_if_t<is_real<T>(), vec<T, N>>;
+using vec_real_t = vec<real_only<T>, N>;
 template <class T, int N>
 using vec_either_t = vec<T, N>;
 
