@@ -108,7 +108,18 @@ def test_types_of_mixed_calls(mode: MathMode) -> None:
 
 
 @pytest.mark.parametrize(
-    "call", ["max(f4, i4)", "exp(i4)", "pow(i4, i4)", "popcount(f)", "dot(f, f)", "clz(f4)"]
+    "call",
+    [
+        "max(f4, i4)",
+        "exp(i4)",
+        "pow(i4, i4)",
+        "popcount(f)",
+        "dot(f, f)",
+        "clz(f4)",
+        "length(i4)",
+        "cross(f4, f4)",
+        "nextafter(i4, i4)",
+    ],
 )
 def test_what_metal_does_not_have_is_refused(call: str) -> None:
     with pytest.raises(ValueError, match="no matching function"):
