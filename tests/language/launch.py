@@ -1,0 +1,144 @@
+"""Run small kernels on the oracle; check the type and the value of MSL expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from metalloid.backends import interpret
+from metalloid.backends.base import Launch, Triple
+from metalloid.frontend import Kernel, compile_kernel
+from metalloid.source import Constant, Source
+
+HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
+SLOT = 128  # bytes for each result of `check`
+POISON = 0xA5
+DTYPES: dict[str, Any] = {
+    "bool": np.bool_,
+    "char": np.int8,
+    "uchar": np.uint8,
+    "short": np.int16,
+    "ushort": np.uint16,
+    "int": np.int32,
+    "uint": np.uint32,
+    "long": np.int64,
+    "ulong": np.uint64,
+    "half": np.float16,
+    "bfloat": ml_dtypes.bfloat16,
+    "float": np.float32,
+}
+INTEGERS = ("char", "uchar", "short", "ushort", "int", "uint", "long", "ulong")
+REALS = ("half", "bfloat", "float")
+NUMBERS = (*INTEGERS, *REALS)
+
+Case = tuple[str, str, Any]  # the exact type of an expression, the expression, its value
+
+
+def triple(size: int | Sequence[int]) -> Triple:
+    x, y, z = (*((size,) if isinstance(size, int) else size), 1, 1, 1)[:3]
+    return x, y, z
+
+
+def poisoned(shape: int | tuple[int, ...], dtype: Any = np.int32) -> Any:
+    """An array whose bytes no kernel of these tests writes by chance."""
+    bytes_ = np.full(np.prod(shape) * np.dtype(dtype).itemsize, POISON, np.uint8)
+    return bytes_.view(dtype).reshape(shape)
+
+
+def build(
+    body: str,
+    kernel: str = "k",
+    constants: Mapping[str | int, Constant] | None = None,
+    head: str = HEAD,
+    **settings: Any,
+) -> Kernel:
+    settings.setdefault("math", "safe")
+    return compile_kernel(Source(head + body, **settings), kernel, constants)
+
+
+def run(
+    body: str,
+    *buffers: Any,
+    grid: int | Sequence[int] = 1,
+    threadgroup: int | Sequence[int] = 1,
+    kernel: str = "k",
+    on_log: Any = None,
+    schedule: interpret.Schedule = interpret.FORWARD,
+    threadgroup_memory: Mapping[int, int] | None = None,
+    resources: Sequence[tuple[int, Any]] = (),
+    addresses: Mapping[int, int] | None = None,
+    **settings: Any,
+) -> Kernel:
+    """Compile and run kernel `k`; buffers are bound by position, or by index in one mapping."""
+    built = build(body, kernel, **settings)
+    bound = buffers[0] if buffers and isinstance(buffers[0], dict) else dict(enumerate(buffers))
+    bound = {index: memory_of(buffer) for index, buffer in bound.items()}
+    launch = Launch(
+        *(triple(grid), triple(threadgroup), bound, threadgroup_memory or {}, addresses or {}),
+        resources=resources,
+        kernel=kernel,
+    )
+    interpret.run(built.ir, launch, schedule, on_log)
+    return built
+
+
+def memory_of(buffer: Any) -> Any:
+    """bfloat16 arrays do not offer their memory themselves."""
+    return buffer.view(np.uint16) if getattr(buffer, "dtype", None) == ml_dtypes.bfloat16 else buffer
+
+
+def shape_of(kind: str) -> tuple[str, int]:
+    """`float3` -> ("float", 3)"""
+    return (kind[:-1], int(kind[-1])) if kind[-1] in "234" else (kind, 1)
+
+
+def check(
+    cases: Sequence[Case],
+    *given: tuple[str, Any],
+    setup: str = "",
+    prelude: str = "",
+    **settings: Any,
+) -> None:
+    """Every expression has exactly its type and value.
+
+    `given` are declarations of kernel parameters with their memory, so that values are known only
+    when the kernel runs.
+    """
+    out = np.full(max(len(cases), 1) * SLOT, POISON, np.uint8)
+    parameters = ", ".join(["device uchar* out_", *(declaration for declaration, _ in given)])
+    stores = "\n".join(
+        f"  {{ auto v_ = ({text}); static_assert(is_same_v<decltype(v_), {kind}>,"
+        f' "{number}"); *(device {kind}*)(out_ + {number * SLOT}) = v_; }}'
+        for number, (kind, text, _) in enumerate(cases)
+    )
+    body = f"{prelude}\nkernel void k({parameters}) {{\n{setup}\n{stores}\n}}\n"
+    run(body, out, *(memory for _, memory in given), **settings)
+    wrong = []
+    for number, (kind, text, expected) in enumerate(cases):
+        element, count = shape_of(kind)
+        slot = out[number * SLOT : (number + 1) * SLOT]
+        got = slot.view(DTYPES[element])[:count]
+        if not same(got, np.array(expected, DTYPES[element]).reshape(-1)):
+            wrong.append(f"{kind} {text}: got {got}, expected {expected}")
+        size = got.itemsize * (4 if count == 3 else count)
+        if (slot[size:] != POISON).any():
+            wrong.append(f"{kind} {text}: wrote past its {size} bytes")
+    assert not wrong, "\n".join(wrong)
+
+
+def same(got: Any, expected: Any) -> bool:
+    """Equal bit by bit, where any NaN is as good as another."""
+    if got.shape != expected.shape:
+        return False
+    nan = (got != got) & (expected != expected)
+    return bool((nan | ((got == expected) & (np.signbit(got) == np.signbit(expected)))).all())
+
+
+def write_files(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
