@@ -11,7 +11,7 @@ A message says where, what was expected, what arrived, what to do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -51,7 +51,7 @@ class Diagnostic:
 class CompileError(MetalloidError):
     """The MSL text does not compile; each diagnostic is in the user's lines."""
 
-    def __init__(self, diagnostics: Sequence[Diagnostic], note: str = "") -> None:
+    def __init__(self, diagnostics: Iterable[Diagnostic], note: str = "") -> None:
         self.diagnostics = tuple(diagnostics)
         self.note = note
         parts = [d.text() for d in self.diagnostics]

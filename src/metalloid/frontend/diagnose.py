@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from metalloid.errors import Diagnostic
+from metalloid.frontend.declarations import Entry
 from metalloid.frontend.hints import Context, Known, fold, improve
 from metalloid.frontend.rewrite import Rewritten
 from metalloid.frontend.tokens import Token, tokenize
@@ -19,6 +20,9 @@ _MESSAGE = re.compile(
     r"(?P<severity>fatal error|error|warning|note): (?P<text>.*)$"
 )
 _MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)"')
+
+
+ENTRY_FILE = "<metalloid>"  # what `entry` calls the text it adds
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,16 @@ class Texts(Mapping[str, str]):
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """The kernel that was asked for, and where it is written."""
+
+    entry: Entry
+    file: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
 class Preimage:
     """The rewritten text by its presumed lines, to find a message's place in it again."""
 
@@ -88,7 +102,11 @@ class Preimage:
 
 
 def diagnose(
-    messages: str, texts: Texts, preimage: Preimage | None, parameters: tuple[Known, ...] = ()
+    messages: str,
+    texts: Texts,
+    preimage: Preimage | None,
+    parameters: tuple[Known, ...] = (),
+    wanted: Wanted | None = None,
 ) -> tuple[Diagnostic, ...]:
     """All errors in clang's output, in the user's coordinates, explained and without their echoes."""
     context = Context(texts, parameters=parameters, form="mlx" if texts.source.quoted else "metal")
@@ -97,9 +115,23 @@ def diagnose(
         if not texts.lines(error.file) and (user := next((n for n in notes if texts.lines(n.file)), None)):
             # An error inside the header: the note says where the user asked for it.
             error = replace(error, file=user.file, line=user.line, column=user.column)
+        if error.file == ENTRY_FILE and wanted is not None:
+            error = _about_the_entry(error, wanted)
         placed = place(error, texts, preimage)
         found.append(improve(placed, context, [place(n, texts, preimage) for n in notes]))
     return tuple(fold(found)) or (Diagnostic("the compiler failed without a message", texts.source.name, 0),)
+
+
+def _about_the_entry(error: Diagnostic, wanted: Wanted) -> Diagnostic:
+    """Clang's complaint about how the kernel is called, told at the kernel."""
+    name, expression = wanted.entry.kernel.name, wanted.entry.expression.replace(" ", "")
+    if error.message.startswith("no matching function"):
+        message = f"'{expression}' does not name one kernel: its template arguments do not fit '{name}'"
+    else:
+        message = f"kernel '{name}' cannot be called: {error.message}"
+    return replace(
+        error, message=message, file=wanted.file, line=wanted.line, column=wanted.column, rule="M605"
+    )
 
 
 def _grouped(messages: str, texts: Texts) -> list[tuple[Diagnostic, list[Diagnostic]]]:

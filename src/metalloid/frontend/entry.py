@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.declarations import Argument, Entry
 from metalloid.frontend.rewrite import Unit
+from metalloid.types import Kind
 
 MAX_BUFFERS = 31
 
@@ -36,7 +37,7 @@ class Binding:
     """How one parameter is fed."""
 
     argument: Argument
-    kind: str  # buffer, threadgroup or builtin
+    kind: Kind
     index: str  # C++ that is its index; "" for a builtin
     builtin: str = ""
 
@@ -60,7 +61,7 @@ def bindings(unit: Unit, entry: Entry) -> tuple[Binding, ...]:
         elif not argument.indirect:
             _refuse_plain(unit, entry, argument)
         else:
-            kind = "threadgroup" if "threadgroup" in argument.words else "buffer"
+            kind: Kind = "threadgroup" if "threadgroup" in argument.words else "buffer"
             used = local_taken if kind == "threadgroup" else taken
             index = argument.attributes.get(kind)
             if index is None:

@@ -42,3 +42,8 @@ def header_key() -> str:
         status = path.stat()
         parts.append((str(path), status.st_size, status.st_mtime_ns))
     return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def forget_header() -> None:
+    """Look at the header's files again: they changed while this process ran."""
+    header_key.cache_clear()

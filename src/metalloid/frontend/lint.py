@@ -8,7 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from metalloid.errors import CompileError, Diagnostic
-from metalloid.frontend.translate import Parsed, check_source, compile_entry, parse
+from metalloid.frontend.build import check_source
+from metalloid.frontend.parse import Parsed, parse
+from metalloid.frontend.translate import compile_entry
 from metalloid.source import Source
 
 

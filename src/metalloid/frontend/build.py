@@ -1,0 +1,68 @@
+"""Give a rewritten source to clang, and its complaints back to the user.
+
+Where clang refuses what Metal allows, the source is mended and given again.
+"""
+
+from __future__ import annotations
+
+from metalloid.errors import CompileError, Diagnostic
+from metalloid.frontend import clang
+from metalloid.frontend.diagnose import Preimage, Texts, Wanted, diagnose
+from metalloid.frontend.entry import Binding, entry_text
+from metalloid.frontend.header import forget_header, header_arguments
+from metalloid.frontend.hints import Known
+from metalloid.frontend.parse import Parsed
+from metalloid.frontend.patch import ROUNDS, mend
+from metalloid.frontend.rewrite import Rewritten, rewrite
+from metalloid.source import Source
+
+# Internal linkage lets a function vanish once it is inlined; else clang would optimise it twice.
+PROLOGUE = (
+    "#pragma clang attribute push(__attribute__((always_inline, internal_linkage)), apply_to = function)\n"
+)
+_NO_ENTRY = '\n# 1 "<metalloid>"\n#pragma clang attribute pop\n'
+
+
+def whole_text(rewritten: Rewritten, wanted: Wanted, bound: tuple[Binding, ...]) -> str:
+    """All that clang gets, but for the header."""
+    return PROLOGUE + rewritten.text + entry_text(wanted.entry, bound)
+
+
+def build(parsed: Parsed, rewritten: Rewritten, wanted: Wanted, bound: tuple[Binding, ...]) -> str:
+    """Optimised IR of one kernel, as clang writes it."""
+    action = (*clang.OPTIMISE, "-o", "-", "-")
+    result, rewritten = _run(parsed.source, rewritten, entry_text(wanted.entry, bound), action)
+    if result.failed:
+        known = tuple(Known(b.argument.name, " ".join(b.argument.words[:-1]), b.builtin) for b in bound)
+        texts = Texts(parsed.source)
+        raise CompileError(diagnose(result.messages, texts, Preimage(rewritten), known, wanted))
+    return result.output
+
+
+def check_source(parsed: Parsed) -> tuple[Diagnostic, ...]:
+    """Errors anywhere in the source, also in functions that no kernel uses."""
+    result, rewritten = _run(parsed.source, rewrite(parsed.unit, None, {}), _NO_ENTRY, ("-fsyntax-only", "-"))
+    if not result.failed:
+        return ()
+    return diagnose(result.messages, Texts(parsed.source), Preimage(rewritten))
+
+
+def _run(
+    source: Source, rewritten: Rewritten, epilogue: str, action: tuple[str, ...]
+) -> tuple[clang.Result, Rewritten]:
+    def once() -> clang.Result:
+        language = clang.language(source.math, rewritten.all_swizzles)
+        header = header_arguments(source.math, rewritten.all_swizzles)
+        return clang.run([*language, *header, *action], PROLOGUE + rewritten.text + epilogue)
+
+    result = once()
+    if result.failed and ".pch" in result.messages:  # metalloid was upgraded, or the cache cleaned, meanwhile
+        forget_header()
+        result = once()
+    for _ in range(ROUNDS):
+        mended = mend(result.messages, rewritten, PROLOGUE.count("\n")) if result.failed else None
+        if mended is None:
+            break
+        rewritten = mended
+        result = once()
+    return result, rewritten

@@ -1,0 +1,70 @@
+"""Put a kernel's signature together from what was written and what was compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from metalloid.frontend.declarations import Entry
+from metalloid.frontend.entry import Binding
+from metalloid.frontend.examine import accesses, log_formats, threadgroup_memory
+from metalloid.frontend.parse import Parsed
+from metalloid.frontend.reflect import Described
+from metalloid.frontend.rewrite import reachable
+from metalloid.ir import Module
+from metalloid.types import Access, Parameter, Signature
+
+
+def signature(
+    parsed: Parsed,
+    entry: Entry,
+    bound: tuple[Binding, ...],
+    described: tuple[Described, ...],
+    module: Module,
+    constants: Mapping[str, str],
+) -> Signature:
+    used = accesses(module.function["__mt_entry"])
+    file, line, _ = parsed.unit.place(entry.kernel.name_index)
+    threads = entry.kernel.attributes.get("max_total_threads_per_threadgroup", "1024")
+    return Signature(
+        name=entry.name,
+        parameters=tuple(
+            _parameter(parsed, binding, seen, used.get((binding.kind, seen.index), "none"))
+            for binding, seen in zip(bound, described, strict=True)
+        ),
+        max_total_threads=int(threads, 0) if threads.isdigit() else 1024,
+        threadgroup_memory=threadgroup_memory(module),
+        logs=log_formats(module),
+        file=file,
+        line=line,
+        undefined_constants=_undefined(parsed, entry, constants),
+    )
+
+
+def _parameter(parsed: Parsed, binding: Binding, seen: Described, access: Access) -> Parameter:
+    return Parameter(
+        name=binding.argument.name,
+        kind=binding.kind,
+        index=seen.index,
+        type=seen.type,
+        space=seen.space,
+        access=access,
+        const=seen.const or seen.space == "constant",
+        reference=seen.reference,
+        builtin=binding.builtin,
+        present=seen.present,
+        line=parsed.unit.place(binding.argument.name_index)[1],
+    )
+
+
+def _undefined(parsed: Parsed, entry: Entry, constants: Mapping[str, str]) -> tuple[str, ...]:
+    """Function constants the kernel uses without a value and without asking whether it has one."""
+    names = reachable(parsed.unit, entry)
+    tokens = parsed.unit.tokens
+    asked = {
+        tokens[i + 2].text for i, t in enumerate(tokens[:-2]) if t.text == "is_function_constant_defined"
+    }
+    return tuple(
+        c.name
+        for c in parsed.unit.declarations.constants
+        if c.name in names and c.name not in constants and c.name not in asked
+    )
