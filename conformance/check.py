@@ -25,7 +25,7 @@ class Outcome:
 FORBIDDEN = (
     (re.compile(r"(?<![\[\w.])<\d+ x (?:i\d+|half|bfloat|float|double|ptr)\b"), "a vector type is left"),
     (re.compile(r"\baddrspacecast\b"), "an addrspacecast is left"),
-    (re.compile(r"\b(?:load|store|atomicrmw|cmpxchg)\b[^\n]*[ (]ptr (?!addrspace)"), "a generic pointer is used"),
+    (re.compile(r"\b(?:load|store|atomicrmw|cmpxchg)\b[^\n]*[ (]ptr (?!addr)"), "a generic pointer is used"),
     (re.compile(r"(?<![%\w.])(?:call|invoke)\b[^\n@]*@(?!llvm\.|__mt_)([\w.$]+)"), "a call is left"),
 )  # fmt: skip
 

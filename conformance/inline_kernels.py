@@ -46,8 +46,10 @@ def _search() -> tuple[list[Case], list[tuple[str, Unresolved]]]:
 def _with_loaders(text: str) -> str:
     """The file with the result of each loader put in, on the same number of lines."""
     for loader, header in LOADERS.items():
-        body = f"    return {header!r}\n"
-        text = re.sub(rf"(?m)^(def {loader}\(.*\n).*\n", lambda match: match[1] + body, text)
+        start = re.search(rf"(?m)^def {loader}\(.*\n", text)
+        if start is not None:
+            rest = text[start.end() :].partition("\n")[2]
+            text = f"{text[: start.end()]}    return {header!r}\n{rest}"
     return text
 
 

@@ -221,12 +221,12 @@ ROWS: tuple[Row, ...] = (
     (
         "indexing/scatter.h",
         REDUCE,
-        {"slice_update_op_impl": ["float, int, Sum, true, true, false, 4, 0", "half, int64_t, Max, false, false, true, 1, 2"]},
+        {"slice_update_op_impl": ["float, int, Sum<float>, true, true, false, 4, 0", "half, int64_t, Max<half>, false, false, true, 1, 2"]},
     ),
     (
         "indexing/scatter_axis.h",
         (*REDUCE, "indexing/indexing.h"),
-        {"scatter_axis": ["{F}, int32_t, {X}, Sum, {B}, true", "float, uint32_t, int, None, true, false"]},
+        {"scatter_axis": ["float, int32_t, {X}, Sum<float>, {B}, true", "bfloat16_t, int64_t, int, Prod<bfloat16_t>, true, true", "float, uint32_t, int, None, true, false"]},
     ),
     ("logsumexp.h", (UTILS,), {"logsumexp": ["{F}"], "logsumexp_looped": ["{F}"]}),
     (
@@ -310,7 +310,7 @@ ROWS: tuple[Row, ...] = (
             "sdpa_vector_2pass_2": ["{F}, {64|128}"],
         },
     ),
-    ("searchsorted.h", (UTILS,), {"searchsorted": ["{A}, {B}"]}),
+    ("searchsorted.h", (UTILS, "sort.h"), {"searchsorted": ["{A}, {B}"]}),
     ("softmax.h", (UTILS,), {"softmax_single_row": ["{F}", "half, float"], "softmax_looped": ["{F}", "bfloat16_t, float"]}),
     (
         "sort.h",

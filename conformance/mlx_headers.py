@@ -67,7 +67,7 @@ def _indexing(folder: Path) -> list[Case]:
         listed = ", ".join(f"idx{i}" for i in range(count))
         gather = patterns["gather_kernels"].format("_x", dtype, index, count, declared, listed, dims, "int")
         scatter = patterns["scatter_kernels"].format(
-            "_x", dtype, index, "Sum", count, declared, listed, "true", 2, "int"
+            "_x", dtype, index, f"Sum<{dtype}>", count, declared, listed, "true", 2, "int"
         )
         for header, body in (("indexing/gather.h", gather), ("indexing/scatter.h", scatter)):
             operators = "" if "gather" in header else f'#include "{KERNELS}/reduce_utils.h"\n'

@@ -10,7 +10,6 @@ be resolved is listed with the reason.
 from __future__ import annotations
 
 import ast
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -37,7 +36,7 @@ from metalloid.source import Source
 MAX_PATHS = 48  # per function
 PATIENCE = 12  # paths in a row that show nothing new
 MAX_VARIANTS = 12  # per place
-MAX_SECONDS = 20.0  # per file
+MAX_STEPS = 1_000_000  # per file: some ten seconds
 
 FACTORIES = ("metal_kernel", "compile_shader")
 
@@ -57,11 +56,18 @@ class InlineKernel:
         """The texts to compile, best guess first; the kernel is right when one of them compiles."""
         if isinstance(self.text, Source):
             return (self.text,)
-        call = self.call or Call(template=templates_in(self.text))
-        return tuple(
+        call = self.call or Call()
+        known = {name for name, _ in call.template}
+        more = tuple(entry for entry in templates_in(self.text) if entry[0] not in known)
+        tries = [call] if self.call is not None else []
+        if more or not tries:
+            tries.append(replace(call, template=(*call.template, *more)))
+        made = (
             generate(self.text, *arguments)
+            for call in tries
             for arguments in call.guesses(self.text.input_names, self.text.output_names, self.text.source)
         )
+        return tuple({attempt.source.text: attempt for attempt in made}.values())
 
 
 @dataclass(frozen=True)
@@ -98,27 +104,25 @@ def find(text: str, name: str = "kernel.py") -> Found:
 class _Finder:
     def __init__(self, text: str, name: str, tree: ast.Module, sites: set[int]) -> None:
         self.text, self.name, self.tree, self.sites = text, name, tree, sites
-        self._called: set[int] = set()
         self._seen: set[int] = set()
         self._relevant: frozenset[str] = frozenset()
         self.kernels: dict[tuple[object, ...], InlineKernel] = {}
         self.problems: dict[int, str] = {}
         self._variants: Counter[int] = Counter()
-        self._deadline = time.monotonic() + MAX_SECONDS
+        self._steps = 0
 
     def search(self) -> None:
         """The module's statements, the callers of kernels, then whatever is still unseen."""
-        levels, self._relevant = _levels(self.tree)
+        users, makers, callers, self._relevant = _roles(self.tree)
         self._follow(None)
-        for level in levels:
-            if all(site in self._called for site in self.sites):
-                return
-            for entry in level:
-                makes = {
-                    line for line in self.sites if entry.node.lineno <= line <= (entry.node.end_lineno or 0)
-                }
-                if not makes or makes - self._seen:
-                    self._follow(entry)
+        for entry in users:
+            self._follow(entry)
+        for entry in makers:
+            if entry.has_flags or entry.lines(self.sites) - self._seen:
+                self._follow(entry)
+        for entry in callers:
+            if self.sites - self._seen:
+                self._follow(entry)
 
     def _follow(self, entry: _Entry | None) -> None:
         before, problems = set(self.kernels), dict(self.problems)
@@ -134,7 +138,7 @@ class _Finder:
         choices = Choices()
         patience = PATIENCE
         for _ in range(MAX_PATHS):
-            if time.monotonic() > self._deadline:
+            if self._steps > MAX_STEPS:
                 return
             run = Evaluator(self.tree, choices, self._relevant)
             try:
@@ -142,6 +146,7 @@ class _Finder:
                     _enter(run, entry)
             except (PathEnd, RecursionError):
                 pass
+            self._steps += run.steps
             news = [self._record(made, run) for made in run.kernels]
             patience = PATIENCE if any(news) else patience - 1
             if patience == 0 or not choices.next():
@@ -161,8 +166,6 @@ class _Finder:
             key = (made.line, text.input_names, text.output_names, str(text.source), str(text.header))
         else:
             key = (made.line, text.text)
-        if kernel.call is not None:
-            self._called.add(made.line)
         known = self.kernels.get(key)
         if known is None:
             self._variants[made.line] += 1
@@ -177,7 +180,7 @@ class _Finder:
 
     def _torch(self, made: Defined, run: Evaluator) -> InlineKernel:
         source = _text_of(made.arguments.get("source"), "source")
-        origin = self._origin(source, "shader source")
+        origin = self._origin(source, "shader source", self.text)
         lines = [line for line in lines_of(source) if line]
         first = origin.lines[0] if origin.lines else 1
         text = f'#line {first} "{origin.name}"\n{source}'
@@ -196,6 +199,8 @@ class _Finder:
         name = run.concrete(arguments.get("name", "kernel"))
         source = _text_of(arguments.get("source"), "source")
         header = _text_of(arguments.get("header", ""), "header")
+        header_origin = self._origin(header, f"{name} header", self.text)
+        shown = header_origin.text if header_origin.name == self.name else self.text
         text = KernelText(
             name=str(name) if isinstance(name, str) else "kernel",
             input_names=_names(arguments.get("input_names"), run, "input_names"),
@@ -203,14 +208,14 @@ class _Finder:
             source=source,
             header=header,
             atomic_outputs=arguments.get("atomic_outputs") is True,
-            source_origin=self._origin(source, f"{name} source"),
-            header_origin=self._origin(header, f"{name} header"),
+            source_origin=self._origin(source, f"{name} source", shown),
+            header_origin=header_origin,
         )
         line = min((n for n in lines_of(source) if n), default=made.line)
         call = call_of(made.calls[-1], text, run) if made.calls else None
         return InlineKernel("mlx", text.name, line, text, call, made.line)
 
-    def _origin(self, text: str, otherwise: str) -> Origin:
+    def _origin(self, text: str, otherwise: str, base: str) -> Origin:
         """The Python file's lines, showing the text they became; a text of its own where no line is known."""
         numbers = lines_of(text)
         if not all(numbers):
@@ -222,7 +227,7 @@ class _Finder:
                 known = number or known
                 filled.append(known)
             numbers = tuple(filled)
-        shown = self.text.split("\n")
+        shown = base.split("\n")
         for number, line in zip(numbers, text.split("\n"), strict=True):
             shown[number - 1] = line
         return Origin(self.name, "\n".join(shown), numbers)
@@ -261,6 +266,19 @@ class _Entry:
     node: ast.FunctionDef | ast.AsyncFunctionDef
     owner: str = ""
 
+    def lines(self, sites: set[int]) -> set[int]:
+        return {line for line in sites if self.node.lineno <= line <= (self.node.end_lineno or 0)}
+
+    @property
+    def has_flags(self) -> bool:
+        """Whether a parameter is a bool: both its values are kernels of this file."""
+        arguments = self.node.args
+        annotations = (a.annotation for a in (*arguments.args, *arguments.kwonlyargs))
+        defaults = (*arguments.defaults, *arguments.kw_defaults)
+        return any(isinstance(a, ast.Name) and a.id == "bool" for a in annotations) or any(
+            isinstance(d, ast.Constant) and isinstance(d.value, bool) for d in defaults
+        )
+
 
 def _functions(body: list[ast.stmt], owner: str = "") -> Iterator[_Entry]:
     for node in body:
@@ -272,11 +290,8 @@ def _functions(body: list[ast.stmt], owner: str = "") -> Iterator[_Entry]:
             yield from _functions(node.body, owner)
 
 
-def _levels(tree: ast.Module) -> tuple[list[list[_Entry]], frozenset[str]]:
-    """Functions that use a kernel's maker or object, then makers, then callers of the users.
-
-    With them, the names that lead to kernels.
-    """
+def _roles(tree: ast.Module) -> tuple[list[_Entry], list[_Entry], list[_Entry], frozenset[str]]:
+    """Users of a kernel's maker or object, makers, callers of users; and the names that lead to kernels."""
     functions = {entry: mentions([entry.node]) for entry in _functions(tree.body)}
     makers = [entry for entry, words in functions.items() if words & set(FACTORIES)]
     known = {entry.node.name for entry in makers}
@@ -286,7 +301,7 @@ def _levels(tree: ast.Module) -> tuple[list[list[_Entry]], frozenset[str]]:
     users = [entry for entry, words in functions.items() if entry not in makers and words & known]
     names = {entry.node.name for entry in users}
     callers = [e for e, words in functions.items() if e not in makers and e not in users and words & names]
-    return [users, makers, callers], frozenset(known | names | set(FACTORIES))
+    return users, makers, callers, frozenset(known | names | set(FACTORIES))
 
 
 def _enter(run: Evaluator, entry: _Entry) -> None:

@@ -11,7 +11,17 @@ from metalloid.forms.mlx_source import Dtype
 from metalloid.forms.reading import traced
 from metalloid.forms.reading.symbols import MISSING, Symbol
 from metalloid.forms.reading.unknowns import PLAIN, Unknowns
-from metalloid.forms.reading.values import Class, Defined, Function, Instance, Method, Module, Returned, Scope
+from metalloid.forms.reading.values import (
+    Class,
+    Defined,
+    Function,
+    Instance,
+    Method,
+    Module,
+    Returned,
+    Scope,
+    text_of,
+)
 
 MAX_DEPTH = 14
 
@@ -76,7 +86,7 @@ class Calls(Unknowns):
             return self._call_module(function.path, args, kwargs, node)
         if isinstance(function, Defined):
             function.calls.append({**dict(zip(("inputs",), args, strict=False)), **kwargs})
-            return Symbol(f"result of {ast.unparse(node.func)}", "out", "array")
+            return Symbol(f"result of {text_of(node.func)}", "out", "array")
         if isinstance(function, Class):
             instance = Instance(function)
             make = function.methods.get("__init__")
@@ -93,9 +103,9 @@ class Calls(Unknowns):
     def _call_unknown(
         self, function: object, args: list[Any], kwargs: dict[str, Any], node: ast.Call
     ) -> object:
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else text_of(node.func)
         owner = node.func.value if isinstance(node.func, ast.Attribute) else None
-        made = Symbol(ast.unparse(node), name)
+        made = Symbol(text_of(node), name)
         arrays = [a for a in args if isinstance(a, Symbol)]
         if name == "astype" or name == "view":
             made.hint, made.dtype = "array", args[0] if args else kwargs.get("dtype")
@@ -139,12 +149,11 @@ class Calls(Unknowns):
         if name == "getattr" and len(args) >= 2 and isinstance(args[1], str):
             return self.attribute(args[0], str(args[1]))
         if name in SPECIAL:
-            return Symbol(ast.unparse(node), name)
+            return Symbol(text_of(node), name)
+        args = [tuple(self._iterate(a)) if isinstance(a, Symbol) and self._listed(a) else a for a in args]
         unknown = [a for a in args if isinstance(a, Symbol)]
-        if name == "len" and unknown and self._listed(unknown[0]):
-            return len(self._iterate(unknown[0]))
         if name == "len" and unknown:
-            return Symbol(ast.unparse(node), unknown[0].name, "int")
+            return Symbol(text_of(node), unknown[0].name, "int")
         if name == "str" and args:
             return args[0] if isinstance(args[0], str) else str(self.concrete(args[0]))
         if name == "bool" and unknown:
@@ -152,7 +161,7 @@ class Calls(Unknowns):
         if unknown and name in _NUMBER_BUILTINS:
             args = [self.concrete(a) for a in args]
         elif unknown:
-            return Symbol(ast.unparse(node), unknown[0].name, unknown[0].hint, dtype=unknown[0].dtype)
+            return Symbol(text_of(node), unknown[0].name, unknown[0].hint, dtype=unknown[0].dtype)
         made = self._try(BUILTINS[name], *args, **kwargs)
         return made if isinstance(made, PLAIN) else list(self._iterate(made))
 
@@ -244,7 +253,7 @@ class Calls(Unknowns):
         value = self.value(default, function.scope) if default is not None else MISSING
         if value is not MISSING and (called or self.running):
             return value
-        hint = ast.unparse(parameter.annotation) if parameter.annotation is not None else ""
+        hint = text_of(parameter.annotation) if parameter.annotation is not None else ""
         if isinstance(value, bool):
             hint = "bool"
         elif isinstance(value, (int, float)) and not hint:

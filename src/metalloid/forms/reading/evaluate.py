@@ -25,6 +25,7 @@ from metalloid.forms.reading.values import (
     Returned,
     Scope,
     mentions,
+    text_of,
 )
 
 
@@ -100,26 +101,28 @@ class Evaluator(Expressions):
         if isinstance(value, (list, tuple)):
             return value
         hint = "int" if isinstance(value, Symbol) and value.hint == "shape" else ""
-        return [Symbol(ast.unparse(t), ast.unparse(t), hint) for t in targets]
+        return [Symbol(text_of(t), text_of(t), hint) for t in targets]
 
     def _do_If(self, node: ast.If, scope: Scope) -> None:
         leaves = isinstance(node.body[-1], (ast.Return, ast.Raise))
         if leaves and self.relevant & {*self.running[-1:]} and not mentions(node.body) & self.relevant:
-            self._pass_guard(node.test, scope)
-            self.execute(node.orelse, scope)
+            self.execute(node.body if self._leaves(node.test, scope) else node.orelse, scope)
             return
         with self._wishing(not leaves):
             taken = self.truth(self.value(node.test, scope))
         self.execute(node.body if taken else node.orelse, scope)
 
-    def _pass_guard(self, test: ast.expr, scope: Scope) -> None:
-        """`if x.ndim != 3: return fallback`: go on as if it had held, and keep what it tells about `x`."""
-        before, self._guarding = self._guarding, True
+    def _leaves(self, test: ast.expr, scope: Scope) -> bool:
+        """`if x.ndim != 3: return fallback`: go on as if `x` had passed, and keep what that tells about it.
+
+        Guessed numbers may fail such a test; other definite values that do are taken at their word.
+        """
+        before, self._guarding, self._decided = self._guarding, True, False
         try:
             with self._wishing(False):
-                self.truth(self.value(test, scope))
+                return self.truth(self.value(test, scope)) and self._decided
         except PathEnd:
-            pass
+            return False
         finally:
             self._guarding = before
 

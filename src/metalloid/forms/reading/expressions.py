@@ -6,6 +6,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from metalloid.forms.mlx_source import Dtype
@@ -13,7 +14,17 @@ from metalloid.forms.reading import traced
 from metalloid.forms.reading.calls import BUILTINS, SPECIAL, Calls
 from metalloid.forms.reading.symbols import DTYPES, MISSING, Symbol
 from metalloid.forms.reading.unknowns import MAX_TEXT, PLAIN
-from metalloid.forms.reading.values import Class, Defined, Function, Instance, Method, Module, Scope
+from metalloid.forms.reading.values import (
+    Class,
+    Defined,
+    Function,
+    Instance,
+    Method,
+    Module,
+    PathEnd,
+    Scope,
+    text_of,
+)
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -32,7 +43,7 @@ class Expressions(Calls):
     def value(self, node: ast.expr, scope: Scope) -> Any:
         self._count()
         method = getattr(self, f"_of_{type(node).__name__}", None)
-        return Symbol(ast.unparse(node), "") if method is None else method(node, scope)
+        return Symbol(text_of(node), "") if method is None else method(node, scope)
 
     def _of_Constant(self, node: ast.Constant, scope: Scope) -> object:
         if isinstance(node.value, str):
@@ -100,13 +111,13 @@ class Expressions(Calls):
                 if isinstance(node.slice, ast.Slice)
                 else ("int" if owner.hint == "shape" else "element")
             )
-            return Symbol(ast.unparse(node), owner.name, hint, dtype=owner.dtype)
+            return Symbol(text_of(node), owner.name, hint, dtype=owner.dtype)
         if isinstance(key, Symbol):
             if isinstance(owner, dict) and owner:
                 return self._select(owner, key)
             key = self.concrete(key)
         if isinstance(owner, (Module, Function, Class, Instance, Defined)):
-            return Symbol(ast.unparse(node), "")
+            return Symbol(text_of(node), "")
         return self._try(operator.getitem, owner, key)
 
     def _of_Slice(self, node: ast.Slice, scope: Scope) -> object:
@@ -128,7 +139,7 @@ class Expressions(Calls):
             number = len(unknowns) == 1 and isinstance(known, (int, float)) and not array
             if array or not (definite or number):
                 dtype = next((u.dtype for u in unknowns if u.dtype is not None), None)
-                return Symbol(ast.unparse(node), "", "array", dtype=dtype)
+                return Symbol(text_of(node), "", "array", dtype=dtype)
             left, right = self.concrete(left), self.concrete(right)
         if isinstance(left, str) and isinstance(op, ast.Add) and isinstance(right, str):
             return self._bounded(traced.concat([left, right]))
@@ -140,7 +151,7 @@ class Expressions(Calls):
             lines = traced.lines_of(left)
             return traced.Traced(formatted, lines if formatted.count("\n") == len(lines) - 1 else ())
         if not isinstance(left, PLAIN) or not isinstance(right, PLAIN):
-            return Symbol(ast.unparse(node), "")
+            return Symbol(text_of(node), "")
         if isinstance(op, (ast.Mult, ast.Pow, ast.LShift)) and self._too_large(op, left, right):
             self._end("a value that grows too large")
         return self._try(_BINARY.get(type(op), operator.matmul), left, right)
@@ -158,17 +169,27 @@ class Expressions(Calls):
                 return not self.truth(self.value(node.operand, scope))
         value = self.value(node.operand, scope)
         if isinstance(value, Symbol):
-            return Symbol(ast.unparse(node), value.name, value.hint, dtype=value.dtype)
+            return Symbol(text_of(node), value.name, value.hint, dtype=value.dtype)
         return self._try(_UNARY[type(node.op)], value)
 
     def _of_BoolOp(self, node: ast.BoolOp, scope: Scope) -> object:
         stop = isinstance(node.op, ast.Or)
+        if self._guarding:
+            return self._all_operands(node, scope, stop)
         value: object = None
         for operand in node.values:
             value = self.value(operand, scope)
             if self.truth(value) == stop:
                 return value if not isinstance(value, Symbol) or value.hint else stop
         return value
+
+    def _all_operands(self, node: ast.BoolOp, scope: Scope, stop: bool) -> bool:
+        """In a guard every operand is looked at: a guessed number must not hide what the next one tells."""
+        outcomes = []
+        for operand in node.values:
+            with suppress(PathEnd):
+                outcomes.append(self.truth(self.value(operand, scope)))
+        return any(outcomes) if stop else all(outcomes)
 
     def _of_Compare(self, node: ast.Compare, scope: Scope) -> object:
         left = self.value(node.left, scope)

@@ -14,7 +14,14 @@ from dataclasses import dataclass
 
 from metalloid.forms.mlx_source import ArrayLike, Dtype, KernelText, TemplateValue
 from metalloid.forms.reading.evaluate import Evaluator
-from metalloid.forms.reading.symbols import MISSING, Symbol, guess_dtype, guess_number, looks_scalar
+from metalloid.forms.reading.symbols import (
+    MISSING,
+    Symbol,
+    guess_dtype,
+    guess_number,
+    is_pointer,
+    looks_scalar,
+)
 
 REALS = ("float32", "float16")
 LARGE = 64  # an extent that puts an input in the device address space
@@ -78,7 +85,7 @@ def _array(name: str, known: Known, source: str, real: str, flip: bool) -> Array
     dtype = known.dtype or (
         guess_dtype(name, source, real) if not known.scalar else _scalar_dtype(name, source)
     )
-    pointer = re.search(rf"\b{name}\s*\[", source) is not None
+    pointer = is_pointer(name, source)
     scalar = known.scalar or looks_scalar(name, source)
     if flip and not known.scalar and not pointer:
         scalar = not scalar

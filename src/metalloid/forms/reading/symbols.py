@@ -42,9 +42,6 @@ _INDEX_NAME = re.compile(
     re.IGNORECASE,
 )
 _PACKED_NAME = re.compile(r"(packed|signs|_?packed_weights|bitmask|angles_\d+|mse)$|^wq$|_wq$", re.IGNORECASE)
-_SCALAR_NAME = re.compile(
-    r"(eps|epsilon|[a-z]_size|seq_len|offset|num_\w+|n_\w+|log2_base|inv_scale)$|^(scale|N|T|M|K|alpha|beta|length)$"
-)
 
 
 @dataclass(eq=False)
@@ -129,17 +126,21 @@ def guess_dtype(name: str, source: str, real: str = "float32") -> str:
     return real
 
 
+def is_pointer(name: str, source: str) -> bool:
+    """Whether the text can only mean an array: it indexes it, asks for its shape, makes a pointer of it."""
+    uses = (
+        rf"\b{name}\s*\[|=\s*{name}\s*\+(?!=)|\b{name}_(?:shape|strides|ndim)\b",
+        rf"\*\s*\w+\s*=\s*{name}\b|\*\s*[)>]\s*\(?\s*{name}\b",
+    )
+    if any(re.search(use, source) for use in uses):
+        return True
+    targets = re.findall(rf"\b(\w+)\s*=\s*{name}\s*;", source)
+    return any(re.search(rf"\*\s*{target}\b", source) for target in targets)
+
+
 def looks_scalar(name: str, source: str) -> bool:
-    """Whether the text uses the input as one value rather than as a pointer."""
-    if re.search(rf"\b{name}\s*\[|\b{name}\s*\+(?!=)\s*[\w(]+\s*[*;/)]|&\s*{name}\s*\[", source):
-        return False
-    if re.search(
-        rf"\b{name}_(shape|strides|ndim)\b|\*\s*\w+\s*=\s*{name}\b|\*\s*[)>]\s*\(?\s*{name}\b", source
-    ):
-        return False
-    if any(re.search(rf"\*\s*{t}\b", source) for t in re.findall(rf"\b(\w+)\s*=\s*{name}\s*;", source)):
-        return False
-    return bool(_SCALAR_NAME.search(name)) or bool(re.search(rf"\b{name}\b", source))
+    """Whether the text seems to use the input as one value."""
+    return not is_pointer(name, source) and re.search(rf"\b{name}\b", source) is not None
 
 
 _MSL_DTYPES: Final = {

@@ -32,8 +32,11 @@ class Unknowns:
         self.globals = Scope({"__name__": "module"})
         self.kernels: list[Defined] = []
         self.running: list[str] = []
-        self._steps = 0
+        self.steps = 0
         self._guarding = False
+        self._decided = (
+            False  # a comparison of definite values that are no (maybe guessed) numbers went wrong
+        )
         self._wish = True  # the outcome of a fork to try first: the one that leads on
 
     def truth(self, value: object) -> bool:
@@ -55,11 +58,14 @@ class Unknowns:
             positive = {ast.NotIn: ast.In, ast.NotEq: ast.Eq, ast.IsNot: ast.Is}[type(op)]
             with self._wishing(not self._wish):
                 return not self.compare(positive(), left, right)
+        if not isinstance(left, Symbol) and not isinstance(right, Symbol):
+            result = self._compare_known(op, left, right)
+            if result != self._wish and not isinstance(left, (int, float)):
+                self._decided = True
+            return result
         if isinstance(op, ast.In):
             if isinstance(left, Symbol) and isinstance(right, (list, tuple, set, dict, frozenset)):
                 return self._one_of(left, list(right))
-            if isinstance(right, PLAIN) and right is not None and not isinstance(left, Symbol):
-                return bool(self._try(lambda: left in right))
             return self._fork()
         if isinstance(right, Symbol) and not isinstance(left, Symbol):
             left, right = right, left
@@ -71,9 +77,15 @@ class Unknowns:
                 return self._same(left, right) if isinstance(right, Symbol) else self._one_of(left, [right])
             if isinstance(right, (int, float)) and (left.numeric or left.bound is not MISSING):
                 return bool(self._try(_COMPARE.get(type(op), operator.eq), self.concrete(left), right))
-            return self._fork()
+        return self._fork()
+
+    def _compare_known(self, op: ast.cmpop, left: Any, right: Any) -> bool:
+        if isinstance(op, ast.In):
+            return (
+                bool(self._try(operator.contains, right, left)) if isinstance(right, PLAIN) else self._fork()
+            )
         if isinstance(op, ast.Is):
-            return left is right or (isinstance(left, Dtype) and left == right)
+            return left is right or (isinstance(left, Dtype) and bool(left == right))
         return bool(self._try(_COMPARE.get(type(op), operator.eq), left, right))
 
     def _one_of(self, symbol: Symbol, values: list[Any]) -> bool:
@@ -172,8 +184,8 @@ class Unknowns:
             self._wish = before
 
     def _count(self) -> None:
-        self._steps += 1
-        if self._steps > MAX_STEPS:
+        self.steps += 1
+        if self.steps > MAX_STEPS:
             self._end("too many steps")
 
     def _bounded(self, text: str) -> str:

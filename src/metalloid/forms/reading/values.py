@@ -95,15 +95,29 @@ class PathEnd(Exception):
     """This path raises, or leads nowhere."""
 
 
+def text_of(node: ast.AST) -> str:
+    """The expression as written, kept on the node: paths meet the same nodes again and again."""
+    text = getattr(node, "metalloid_text", None)
+    if text is None:
+        text = node.metalloid_text = ast.unparse(node)  # type: ignore[attr-defined]
+    return str(text)
+
+
 def last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def mentions(nodes: Iterable[ast.AST]) -> set[str]:
     """Every name and attribute that occurs."""
-    return {
-        last_name(n) for node in nodes for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute))
-    }
+    return set().union(*map(_mentioned, nodes))
+
+
+def _mentioned(node: ast.AST) -> set[str]:
+    names: set[str] | None = getattr(node, "metalloid_names", None)
+    if names is None:
+        inside = (n for n in ast.walk(node) if isinstance(n, (ast.Name, ast.Attribute)))
+        names = node.metalloid_names = {last_name(n) for n in inside}  # type: ignore[attr-defined]
+    return names
 
 
 class Returned(Exception):
