@@ -51,8 +51,8 @@ _LOOSE = (
     "-fapprox-func",
     "-ffp-contract=fast",
 )
-# Fast math may also assume that there are no NaNs and infinities. Nothing here gains speed by it, and masks made
-# of -INFINITY, which real kernels write under fast math and Apple's GPUs honour, would turn into poison.
+# Fast math may also assume that there are no NaNs and infinities. Nothing here gains speed by it, and masks
+# made of -INFINITY, which real kernels write under fast math, would turn into poison.
 MATH: dict[MathMode, tuple[str, ...]] = {
     "safe": (),
     "relaxed": _LOOSE,

@@ -1,0 +1,20 @@
+"""`python -m bench [NAME...]`: run the benchmarks, all or by name."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+SUITES = ("frontend", "math")
+
+
+def main(names: list[str]) -> None:
+    unknown = [name for name in names if name not in SUITES]
+    if unknown:
+        sys.exit(f"there is no benchmark {unknown[0]!r}; there are {', '.join(SUITES)}")
+    for name in names or SUITES:
+        print(f"\n== {name}")
+        importlib.import_module(f"bench.{name}").main()
+
+
+main(sys.argv[1:])
