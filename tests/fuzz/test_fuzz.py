@@ -31,6 +31,14 @@ NUMBER = 719_263_418  # must not show up in any form
 HEADERS = Path(frontend.__file__).parent / "include"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nothing found or left in the cache of whoever runs this."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("METALLOID_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a user has: a directory with a source and a header; beside it a file that is nobody's business."""

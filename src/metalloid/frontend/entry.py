@@ -51,6 +51,7 @@ class Binding:
 
 def bindings(unit: Unit, entry: Entry) -> tuple[Binding, ...]:
     """Indices as written; those that are not, in order through the free ones."""
+    _refuse_many(unit, entry)
     taken = set(_written(unit, entry, "buffer"))
     local_taken = set(_written(unit, entry, "threadgroup"))
     found: list[Binding] = []
@@ -69,16 +70,16 @@ def bindings(unit: Unit, entry: Entry) -> tuple[Binding, ...]:
                 used.add(free)
                 index = str(free)
             found.append(Binding(argument, kind, index))
-    if sum(b.kind == "buffer" for b in found) > MAX_BUFFERS:
-        count = sum(b.kind == "buffer" for b in found)
-        _refuse(
-            unit,
-            entry.kernel.name_index,
-            f"'{entry.name}' has {count} buffers; Metal allows {MAX_BUFFERS}",
-            "M609",
-            "gather small arguments into one struct",
-        )
     return tuple(found)
+
+
+def _refuse_many(unit: Unit, entry: Entry) -> None:
+    memory = [argument for argument in entry.kernel.arguments if argument.indirect]
+    shared = sum("threadgroup" in argument.words for argument in memory)
+    for count, what in ((len(memory) - shared, "buffers"), (shared, "threadgroup arguments")):
+        if count > MAX_BUFFERS:
+            message = f"'{entry.name}' has {count} {what}; Metal allows {MAX_BUFFERS}"
+            _refuse(unit, entry.kernel.name_index, message, "M609", "gather small arguments into one struct")
 
 
 def entry_text(entry: Entry, bound: tuple[Binding, ...]) -> str:

@@ -127,7 +127,9 @@ def rewrite(unit: Unit, entry: Entry | None, constants: Mapping[str, str]) -> Re
     edits += [edit for span in drops for edit in _blank(unit, span)]
     gone = [*drops, *(Span(b.first - 1, b.last + 1) for b in bodies)]
     dropped = _Ranges(
-        Edit(tokens[s.first].start, tokens[s.last - 1].end, "") for s in gone if s.last > s.first
+        Edit(tokens[s.first].start, tokens[min(s.last, len(tokens)) - 1].end, "")
+        for s in gone
+        if s.last > s.first
     )
     edits += (e for e in _token_edits(unit) if not dropped.covers(e.start))
     edits += (e for e in _static_edits(unit) if not dropped.covers(e.start))

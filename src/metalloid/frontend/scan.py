@@ -204,7 +204,7 @@ class _Scanner:
                 here = self.pairs.get(here, here)
             elif text == "<" and self.tokens[here - 1].kind == "name":
                 name, arguments = here - 1, here
-                here = skip_angles(self.tokens, self.pairs, here) - 1
+                here = max(skip_angles(self.tokens, self.pairs, here) - 1, here)
             here += 1
         words = [self.text(i) for i in range(first, end)]
         if name < 0 or not ("kernel" in words or "kernel" in attributes or "host_name" in attributes):

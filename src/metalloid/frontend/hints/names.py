@@ -15,15 +15,12 @@ from metalloid.frontend.hints.vocabulary import (
     KEYWORDS,
     METAL,
     NEW_TYPES,
+    POSITIONS,
     STANDARD,
     TYPE,
     UNSUPPORTED,
     USUAL,
     metal_type,
-)
-
-_POSITION = re.compile(
-    r"(thread|threads|threadgroup|threadgroups|simdgroup|simdgroups|quadgroup|grid|dispatch)_\w+"
 )
 
 
@@ -84,7 +81,7 @@ def advice(name: str, is_type: bool, diagnostic: Diagnostic, context: Context) -
     line = context.line(diagnostic.file, diagnostic.line)
     mlx = context.form == "mlx"
     base = re.fullmatch(r"(\w+)_(shape|strides|ndim)", name)
-    if _POSITION.fullmatch(name):
+    if name in POSITIONS:
         kind = "uint" if re.search(r"_index_|simdgroups_|quadgroups_|_width", name) else "uint3"
         if mlx:
             return (
