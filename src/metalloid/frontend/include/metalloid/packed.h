@@ -11,28 +11,17 @@ namespace metal {
   constexpr const T& operator[](size_t i) const { return (&x)[i]; }                      \
   template <class U>                                                                     \
   explicit constexpr operator vec<U, N>() const { return vec<U, N>(vec<T, N>(*this)); }  \
-  friend constexpr vec<T, N> operator-(const packed_vec& a) { return -vec<T, N>(a); }           \
-  friend constexpr vec<T, N> operator~(const packed_vec& a) { return ~vec<T, N>(a); }           \
-  __MT_PACKED_BINARY(N, +) __MT_PACKED_BINARY(N, -) __MT_PACKED_BINARY(N, *)             \
-  __MT_PACKED_BINARY(N, /) __MT_PACKED_BINARY(N, %) __MT_PACKED_BINARY(N, &)             \
-  __MT_PACKED_BINARY(N, |) __MT_PACKED_BINARY(N, ^) __MT_PACKED_BINARY(N, <<)            \
-  __MT_PACKED_BINARY(N, >>)                                                              \
-  __MT_PACKED_COMPARE(N, ==) __MT_PACKED_COMPARE(N, !=) __MT_PACKED_COMPARE(N, <)        \
-  __MT_PACKED_COMPARE(N, <=) __MT_PACKED_COMPARE(N, >) __MT_PACKED_COMPARE(N, >=)        \
+  __MT_PACKED_ASSIGN(N, +) __MT_PACKED_ASSIGN(N, -) __MT_PACKED_ASSIGN(N, *)             \
+  __MT_PACKED_ASSIGN(N, /) __MT_PACKED_ASSIGN(N, %) __MT_PACKED_ASSIGN(N, &)             \
+  __MT_PACKED_ASSIGN(N, |) __MT_PACKED_ASSIGN(N, ^) __MT_PACKED_ASSIGN(N, <<)            \
+  __MT_PACKED_ASSIGN(N, >>)                                                              \
+  constexpr packed_vec& operator++() { return *this += vec<T, N>(T(1)); }                \
+  constexpr packed_vec& operator--() { return *this -= vec<T, N>(T(1)); }                \
+  constexpr packed_vec operator++(int) { packed_vec old = *this; ++*this; return old; }  \
+  constexpr packed_vec operator--(int) { packed_vec old = *this; --*this; return old; }  \
   __MT_SWIZZLES_##N
-
-// packed with packed, scalar or vec; `vec op packed` is vec's own, through its constructor.
-#define __MT_PACKED_BINARY(N, op)                                                                          \
-  friend constexpr vec<T, N> operator op(const packed_vec& a, const packed_vec& b) { return vec<T, N>(a) op vec<T, N>(b); } \
-  friend constexpr vec<T, N> operator op(const packed_vec& a, T b) { return vec<T, N>(a) op vec<T, N>(b); }       \
-  friend constexpr vec<T, N> operator op(T a, const packed_vec& b) { return vec<T, N>(a) op vec<T, N>(b); }       \
-  friend constexpr vec<T, N> operator op(const packed_vec& a, const vec<T, N>& b) { return vec<T, N>(a) op b; }          \
-  friend constexpr vec<T, N> operator op(const vec<T, N>& a, const packed_vec& b) { return a op vec<T, N>(b); }          \
+#define __MT_PACKED_ASSIGN(N, op) \
   constexpr packed_vec& operator op##=(const vec<T, N>& b) { return *this = vec<T, N>(*this) op b; }
-#define __MT_PACKED_COMPARE(N, op)                                          \
-  friend constexpr vec<bool, N> operator op(const packed_vec& a, const packed_vec& b) {   \
-    return vec<T, N>(a) op vec<T, N>(b);                                    \
-  }
 
 template <class T>
 struct packed_vec<T, 2> {
@@ -64,4 +53,28 @@ struct packed_vec<T, 4> {
   explicit constexpr packed_vec(const vec<U, 4>& v) : x(__to<T>(v.x)), y(__to<T>(v.y)), z(__to<T>(v.z)), w(__to<T>(v.w)) {}
   __MT_PACKED_BODY(4)
 };
+
+// Packed with packed, and packed with anything that becomes its vec: a scalar or a vec.
+#define __MT_PACKED_BINARY(op, R)                                                                       \
+  template <class T, int N>                                                                             \
+  constexpr vec<R, N> operator op(packed_vec<T, N> a, packed_vec<T, N> b) {                             \
+    return vec<T, N>(a) op vec<T, N>(b);                                                                \
+  }                                                                                                     \
+  template <class T, int N>                                                                             \
+  constexpr vec<R, N> operator op(packed_vec<T, N> a, type_identity_t<vec<T, N>> b) {                   \
+    return vec<T, N>(a) op b;                                                                           \
+  }                                                                                                     \
+  template <class T, int N>                                                                             \
+  constexpr vec<R, N> operator op(type_identity_t<vec<T, N>> a, packed_vec<T, N> b) {                   \
+    return a op vec<T, N>(b);                                                                           \
+  }
+__MT_PACKED_BINARY(+, T) __MT_PACKED_BINARY(-, T) __MT_PACKED_BINARY(*, T) __MT_PACKED_BINARY(/, T)
+__MT_PACKED_BINARY(%, T) __MT_PACKED_BINARY(&, T) __MT_PACKED_BINARY(|, T) __MT_PACKED_BINARY(^, T)
+__MT_PACKED_BINARY(<<, T) __MT_PACKED_BINARY(>>, T)
+__MT_PACKED_BINARY(==, bool) __MT_PACKED_BINARY(!=, bool) __MT_PACKED_BINARY(<, bool)
+__MT_PACKED_BINARY(<=, bool) __MT_PACKED_BINARY(>, bool) __MT_PACKED_BINARY(>=, bool)
+#define __MT_PACKED_UNARY(op, R) \
+  template <class T, int N>      \
+  constexpr vec<R, N> operator op(packed_vec<T, N> a) { return op vec<T, N>(a); }
+__MT_PACKED_UNARY(+, T) __MT_PACKED_UNARY(-, T) __MT_PACKED_UNARY(~, T) __MT_PACKED_UNARY(!, bool)
 }  // namespace metal
