@@ -41,7 +41,7 @@ class Kernel:
     arguments: tuple[Argument, ...]
     attributes: Mapping[str, str]
     returns: tuple[str, ...]  # words in front of the name
-    template: bool
+    template: str  # its `template <...>`, "" for a plain function
     name_index: int
 
     @property

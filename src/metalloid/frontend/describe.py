@@ -8,7 +8,7 @@ from metalloid.frontend.declarations import Entry
 from metalloid.frontend.entry import Binding
 from metalloid.frontend.examine import accesses, log_formats, threadgroup_memory
 from metalloid.frontend.parse import Parsed
-from metalloid.frontend.reflect import Described
+from metalloid.frontend.reflect import DebugInfo, Described
 from metalloid.frontend.rewrite import reachable
 from metalloid.ir import Module
 from metalloid.types import Access, Parameter, Signature
@@ -18,20 +18,19 @@ def signature(
     parsed: Parsed,
     entry: Entry,
     bound: tuple[Binding, ...],
-    described: tuple[Described, ...],
+    info: DebugInfo,
     module: Module,
     constants: Mapping[str, str],
 ) -> Signature:
     used = accesses(module.function["__mt_entry"])
     file, line, _ = parsed.unit.place(entry.kernel.name_index)
-    threads = entry.kernel.attributes.get("max_total_threads_per_threadgroup", "1024")
     return Signature(
         name=entry.name,
         parameters=tuple(
             _parameter(parsed, binding, seen, used.get((binding.kind, seen.index), "none"))
-            for binding, seen in zip(bound, described, strict=True)
+            for binding, seen in zip(bound, info.parameters(), strict=True)
         ),
-        max_total_threads=int(threads, 0) if threads.isdigit() else 1024,
+        max_total_threads=info.thread_limit(),
         threadgroup_memory=threadgroup_memory(module),
         logs=log_formats(module),
         file=file,

@@ -85,13 +85,31 @@ def _refuse_many(unit: Unit, entry: Entry) -> None:
 def entry_text(entry: Entry, bound: tuple[Binding, ...]) -> str:
     descriptors = ", ".join(b.descriptor() for b in bound)
     launch = f"__mt::launch<{descriptors}>"
+    declared, limit = _thread_limit(entry)
     return (
-        f'\n# 1 "<metalloid>"\n#pragma clang attribute pop\n'
+        f'\n# 1 "<metalloid>"\n#pragma clang attribute pop\n{declared}\n'
         f'extern "C" [[clang::sycl_external]] void __mt_entry() {{\n'
         f"  static __attribute__((used)) decltype({launch}::describe(&{entry.expression}))\n"
         f"      __mt_signature = 0;\n"
+        f"  static __attribute__((used)) __mt::thread_limit<({limit})>* __mt_limit = 0;\n"
         f"  {launch}::run(&{entry.expression});\n}}\n"
     )
+
+
+def _thread_limit(entry: Entry) -> tuple[str, str]:
+    """C++ that is the kernel's own limit of threads, and what must be declared for it.
+
+    The limit may be made of template parameters, so it becomes a template with the same head.
+    """
+    kernel = entry.kernel
+    limit = kernel.attributes.get("max_total_threads_per_threadgroup", "1024")
+    if not kernel.template:
+        return "", limit
+    holder = f"{kernel.template} struct __mt_threads {{ static constexpr int value = ({limit}); }};"
+    arguments = entry.expression[entry.expression.index("<") :]
+    scope = "::".join(kernel.scope)
+    declared = f"namespace {scope} {{ {holder} }}" if scope else holder
+    return declared, "::".join((*kernel.scope, f"__mt_threads {arguments}::value"))
 
 
 def _written(unit: Unit, entry: Entry, kind: str) -> Iterator[int]:

@@ -71,23 +71,26 @@ class DebugInfo:
 
     # ---- parameters
 
+    def variable_type(self, name: str) -> str:
+        """What the variable of this name points at; "" where there is none."""
+        for body in self.nodes.values():
+            if body.startswith("!DIGlobalVariable(") and f'"{name}"' in body:
+                return self.fields(dict(_FIELDS.findall(body))["type"])["baseType"]
+        return ""
+
     def parameters(self) -> tuple[Described, ...]:
-        variable = next(
-            (
-                body
-                for body in self.nodes.values()
-                if body.startswith("!DIGlobalVariable(") and '"__mt_signature"' in body
-            ),
-            None,
-        )
-        if variable is None:
-            return ()
-        type_ = self.fields(dict(_FIELDS.findall(variable))["type"])["baseType"]
+        """In the order of the kernel's parameters: the type is a list of first and rest."""
+        type_ = self.variable_type("__mt_signature")
         found: list[Described] = []
         while members := self.items(self.fields(type_).get("elements", "")):
             first, type_ = (self.fields(member)["baseType"] for member in members)
             found.append(self.parameter(first))
         return tuple(found)
+
+    def thread_limit(self) -> int:
+        """The kernel's [[max_total_threads_per_threadgroup(n)]]."""
+        name = self.fields(self.variable_type("__mt_limit"))["name"]  # "thread_limit<256>"
+        return int(name[name.index("<") + 1 : name.index(">")])
 
     def parameter(self, reference: str) -> Described:
         info = self.fields(reference)

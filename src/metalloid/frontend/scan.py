@@ -276,7 +276,7 @@ class _Scanner:
                     self.arguments(parameters),
                     attributes,
                     tuple(returns),
-                    first != start,
+                    " ".join(self.text(i) for i in range(first, start)),
                     name,
                 )
             )

@@ -15,7 +15,7 @@ _HEAVY = re.compile(
     r"|retainedTypes|nameTableKind|annotations): (?:!\d+|None|\w+)"
 )
 _DEBUG_RECORD = re.compile(r"^    #dbg_.*\n", re.MULTILINE)
-_CARRIERS = re.compile(r"^@(?:llvm\.(?:compiler\.)?used|\S*__mt_signature) = .*\n", re.MULTILINE)
+_CARRIERS = re.compile(r"^@(?:llvm\.(?:compiler\.)?used|\S*__mt_(?:signature|limit)) = .*\n", re.MULTILINE)
 _TYPE = re.compile(r'^(%(?:"[^"]*"|[\w.$-]+)) = type .*\n', re.MULTILINE)
 _GLOBAL_DEBUG = re.compile(r"^(@.*), !dbg !\d+$", re.MULTILINE)
 _AMDGPU = re.compile(r", !amdgpu\.[a-z.]+ !\d+")

@@ -16,7 +16,7 @@ from metalloid.frontend.entry import Binding, bindings
 from metalloid.frontend.examine import left_over
 from metalloid.frontend.parse import Parsed, parse
 from metalloid.frontend.patch import copy_conditionals
-from metalloid.frontend.reflect import DebugInfo, Described
+from metalloid.frontend.reflect import DebugInfo
 from metalloid.frontend.refuse import refused_kernel, refused_signature, refused_words
 from metalloid.frontend.rewrite import Rewritten, Unit, constant_text, refuse_unsupported, rewrite
 from metalloid.frontend.slim import slim
@@ -68,11 +68,11 @@ def compile_entry(parsed: Parsed, name: str, constants: Mapping[str | int, Const
     except CompileError as error:
         raise CompileError([_placed(d, texts, parsed.unit) for d in error.diagnostics]) from None
     rewritten = rewrite(parsed.unit, entry, values)
-    ir, module, described = _built(parsed, rewritten, entry, bound)
+    ir, module, info = _built(parsed, rewritten, entry, bound)
     generic = next((p for p in left_over(module) if "address space" in p.message), None)
     if generic and (copied := copy_conditionals(rewritten, (generic.file, generic.line))):
-        ir, module, described = _built(parsed, copied, entry, bound)
-    made = signature(parsed, entry, bound, described, module, values)
+        ir, module, info = _built(parsed, copied, entry, bound)
+    made = signature(parsed, entry, bound, info, module, values)
     problems = [*left_over(module), *refused_signature(made)]
     if problems:
         raise CompileError([replace(p, excerpt=texts.line(p.file, p.line)) for p in problems])
@@ -81,15 +81,15 @@ def compile_entry(parsed: Parsed, name: str, constants: Mapping[str | int, Const
 
 def _built(
     parsed: Parsed, rewritten: Rewritten, entry: Entry, bound: tuple[Binding, ...]
-) -> tuple[str, Module, tuple[Described, ...]]:
-    """IR as text and as a model, and the parameters it was compiled with."""
+) -> tuple[str, Module, DebugInfo]:
+    """IR as text and as a model, and the debug info that describes its parameters."""
     raw = build(parsed, rewritten, _wanted(parsed, entry), bound)
     ir = slim(raw)
     module = read(ir)
     resolved = resolve_spaces(module)
     if resolved is not module:
         ir = write(resolved)
-    return ir, resolved, DebugInfo(raw).parameters()
+    return ir, resolved, DebugInfo(raw)
 
 
 def _refuse(parsed: Parsed, entry: Entry) -> None:

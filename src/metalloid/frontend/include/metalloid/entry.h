@@ -138,6 +138,9 @@ struct signature<First, Rest...> {
   signature<Rest...> rest;
 };
 
+template <int threads>
+struct thread_limit {};
+
 template <class... A>
 struct launch {
   template <class R, class... P>
