@@ -11,17 +11,20 @@ import contextlib
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import IO
 
 from metalloid.errors import DeviceError
 from metalloid.source import MathMode
 
 INCLUDE = Path(__file__).parent / "include"
 TIMEOUT = 15.0  # seconds; the largest real kernel takes 2
+OUTPUT = 32 << 20  # bytes; macros that double can write without end
 MEMORY = 8 << 30  # bytes of address space, so that a template bomb cannot take the machine down
 
 _LANGUAGE = (
@@ -108,12 +111,9 @@ def run(arguments: Sequence[str], text: str) -> Result:
             env=environment,
         ) as process:
             _limit_memory(process.pid)
-            try:
-                output, messages = process.communicate(text.encode("utf-8", "replace"), timeout=TIMEOUT)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.communicate()
-                return Result("", f"error: the compiler gave up after {TIMEOUT:.0f} seconds", True)
+            output, messages, stopped = _communicate(process, text.encode("utf-8", "replace"))
+            if stopped:
+                return Result("", f"error: {stopped}", True)
     except OSError as problem:
         raise DeviceError(f"the compiler could not be started: {problem}") from problem
     words = messages.decode("utf-8", "replace")
@@ -121,6 +121,47 @@ def run(arguments: Sequence[str], text: str) -> Result:
         first = next((line for line in words.splitlines() if "error:" in line), "")
         words = first or "error: the compiler crashed on this source"
     return Result(output.decode("utf-8", "replace"), words, process.returncode != 0)
+
+
+def _communicate(process: subprocess.Popen[bytes], data: bytes) -> tuple[bytes, bytes, str]:
+    """Feed a process and read what it writes, within limits: (output, messages, why it was stopped)."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    stopped: list[str] = []
+    output, messages = bytearray(), bytearray()
+
+    def stop(why: str) -> None:
+        stopped.append(why)
+        process.kill()
+
+    def drain(pipe: IO[bytes], into: bytearray) -> None:
+        while not stopped and (piece := pipe.read1(1 << 16)):  # type: ignore[attr-defined]
+            into += piece
+            if len(into) > OUTPUT:
+                stop(f"this source makes the compiler write more than {OUTPUT >> 20} MiB")
+
+    timer = threading.Timer(TIMEOUT, stop, (f"the compiler gave up after {TIMEOUT:.0f} seconds",))
+    readers = (
+        threading.Thread(target=drain, args=(process.stdout, output)),
+        threading.Thread(target=drain, args=(process.stderr, messages)),
+    )
+    try:
+        for thread in (timer, *readers):
+            thread.start()
+        with contextlib.suppress(OSError):  # one that was stopped, or gave up, reads no more
+            process.stdin.write(data)
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        for thread in readers:
+            thread.join()
+        process.wait()
+    except BaseException:
+        process.kill()
+        raise
+    finally:
+        timer.cancel()
+    return bytes(output), bytes(messages), "".join(stopped[:1])
 
 
 def _limit_memory(pid: int) -> None:

@@ -18,6 +18,7 @@ from metalloid.source import Source
 
 STUBS = clang.INCLUDE / "stubs"
 MACROS = clang.INCLUDE / "macros.h"
+LONGEST = 4 << 20  # characters after the preprocessor; the largest real source has 0.3 million
 _MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)"(.*)$')
 _DEFINE = re.compile(r"#define (\w+)(?:\(([^)]*)\))?(?: (.*))?$")
 _UNDEFINE = re.compile(r"#undef (\w+)")
@@ -50,6 +51,9 @@ def preprocess(source: Source) -> Preprocessed:
     _refuse_outside(source, files)
     if result.failed:
         raise CompileError(diagnose(result.messages, Texts(source), preimage=None))
+    if len(result.output) > LONGEST:
+        message = f"with its macros expanded this source has more than {LONGEST:,} characters"
+        raise CompileError([Diagnostic(message, source.name, 0)])
     _refuse_late(source, result.output)
     return Preprocessed(_tidy(source, result.output), files)
 
