@@ -19,9 +19,9 @@ from metalloid.frontend.declarations import (
     Kernel,
     Span,
 )
+from metalloid.frontend.methods import SPACES, Method, merge
 from metalloid.frontend.tokens import OPENERS, Token, pair_brackets, skip_angles
 
-SPACES = frozenset(("device", "threadgroup", "constant", "thread", "threadgroup_imageblock", "object_data"))
 STAGES = frozenset(("vertex", "fragment", "mesh", "object", "visible", "intersection"))
 _NOT_PARAMETERS = frozenset(
     ("alignas", "__attribute__", "decltype", "__declspec", "sizeof", "noexcept", "__asm__")
@@ -37,6 +37,7 @@ class _Found:
     statics: list[int] = field(default_factory=list)
     arrays: list[tuple[int, Span]] = field(default_factory=list)
     drops: list[Span] = field(default_factory=list)
+    casts: list[tuple[Span, str]] = field(default_factory=list)
     stages: list[Span] = field(default_factory=list)
 
 
@@ -52,6 +53,7 @@ def scan(tokens: Sequence[Token]) -> Declarations:
         tuple(found.statics),
         tuple(found.arrays),
         tuple(found.drops),
+        tuple(found.casts),
         tuple(found.stages),
     )
 
@@ -210,6 +212,8 @@ class _Scanner:
         if name < 0 or not ("kernel" in words or "kernel" in attributes or "host_name" in attributes):
             return
         close = skip_angles(self.tokens, self.pairs, arguments)
+        if close == arguments:  # never closed
+            return
         start = name
         while self.text(start - 1) == "::" and self.tokens[start - 2].kind == "name":
             start -= 2
@@ -347,8 +351,7 @@ class _Scanner:
         return False
 
     def class_body(self, first: int, last: int) -> None:
-        """Methods overloaded on the space of `this` become one: C++ lets it point anywhere."""
-        here, seen = first, set[str]()
+        here, methods = first, list[Method]()
         while here < last:
             if self.text(here) in ("public", "private", "protected") and self.text(here + 1) == ":":
                 here += 2
@@ -362,29 +365,23 @@ class _Scanner:
             if brace is not None and parameters is None:
                 self.class_body(brace + 1, self.pairs.get(brace, end))
             elif parameters is not None:
-                self.method(here, parameters, brace, end, seen)
+                methods.append(self.method(here, start, parameters, brace, end))
             here = max(end, here + 1)
+        changes = merge(self.tokens, self.pairs, methods)
+        self.found.drops += changes.drops
+        self.found.casts += changes.casts
 
-    def method(self, first: int, parameters: int, brace: int | None, end: int, seen: set[str]) -> None:
+    def method(self, first: int, start: int, parameters: int, brace: int | None, end: int) -> Method:
         close = self.pairs.get(parameters, parameters)
         tail_end = brace if brace is not None else end
-        initialisers = next((i for i in range(close, tail_end) if self.text(i) == ":"), tail_end)
-        qualifiers = [i for i in range(close + 1, initialisers) if self.text(i) in SPACES]
-        shape = " ".join(
-            self.text(i)
-            for i in range(first, initialisers)
-            if (i not in qualifiers and self.text(i) not in ("const", "thread", "constexpr", "inline"))
-            or (i <= close and self.text(i) == "const")
-        )
-        key = shape + (" const" if any(self.text(i) == "const" for i in range(close, initialisers)) else "")
-        if key in seen:
-            self.found.drops.append(Span(first, end))
-            return
-        seen.add(key)
-        self.found.drops.extend(Span(i, i + 1) for i in qualifiers)
+        body = next((i for i in range(close, tail_end) if self.text(i) == ":"), tail_end)
+        name = next((i for i in range(start, parameters) if self.text(i) == "operator"), parameters - 1)
         self.array_parameters(parameters)
         if brace is not None:
             self.function_body(brace + 1, self.pairs.get(brace, end))
+        return Method(
+            Span(first, end), Span(start, name), Span(name, close + 1), Span(close + 1, body), Span(body, end)
+        )
 
     # ---- attributes and parameters
 
