@@ -1,0 +1,1 @@
+"""Devices, buffers, kernels and launches: Metal's objects."""
