@@ -35,6 +35,7 @@ _LANGUAGE = (
     *("-fdeclspec", "-fgnuc-version=4.2.1", "-fno-threadsafe-statics", "-fconvergent-functions"),
     "-fexperimental-strict-floating-point",  # lets the math header switch fast math off around itself
     *("-ffp-contract=on", "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none"),
+    "-faddress-space-map-mangling=no",  # device and constant are one space in LLVM, not in overloads
     *("-ftemplate-depth=512", "-fconstexpr-steps=1000000", "-fbracket-depth", "256"),
     *("-w", "-Wno-c++11-narrowing", "-ferror-limit", "20", "-fmessage-length=0"),
     *("-fno-caret-diagnostics", "-fdiagnostics-print-source-range-info"),

@@ -87,6 +87,7 @@ class Declarations:
     statics: tuple[int, ...] = ()  # tokens in front of which `static` is due: threadgroup variables
     arrays: tuple[tuple[int, Span], ...] = ()  # (name, brackets) of array parameters with an address space
     drops: tuple[Span, ...] = ()  # method qualifiers and repeated methods
+    casts: tuple[tuple[Span, str], ...] = ()  # results of methods that lie in the space of `this`
     stages: tuple[Span, ...] = ()  # vertex, fragment and other functions metalloid does not compile
 
     def entries(self) -> tuple[Entry, ...]:

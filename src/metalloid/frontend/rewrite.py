@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -133,6 +133,7 @@ def rewrite(unit: Unit, entry: Entry | None, constants: Mapping[str, str]) -> Re
     )
     edits += (e for e in _token_edits(unit) if not dropped.covers(e.start))
     edits += (e for e in _static_edits(unit) if not dropped.covers(e.start))
+    edits += (e for e in _cast_edits(unit) if not dropped.covers(e.start))
     edits += _constant_edits(unit, constants)
     edits += (e for e in _parameter_edits(unit) if not dropped.covers(e.start))
     text, ordered = _apply(unit.text, edits)
@@ -263,6 +264,13 @@ def _static_edits(unit: Unit) -> list[Edit]:
         previous = unit.tokens[index - 1].text if index else ""
         edits.append(Edit(start, start, word if previous != "static" else word.removeprefix("static ")))
     return edits
+
+
+def _cast_edits(unit: Unit) -> Iterator[Edit]:
+    for span, type_ in unit.declarations.casts:
+        first, last = unit.tokens[span.first].start, unit.tokens[span.last - 1].end
+        yield Edit(first, first, f"({type_})(")
+        yield Edit(last, last, ")")
 
 
 def _constant_edits(unit: Unit, constants: Mapping[str, str]) -> list[Edit]:

@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache as memoise
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def compile_kernel(
     given = dict(constants or {})
     if fresh:
         return compile_source(source, name, given)
-    code = (clang.MATH[source.math], clang.OPTIMISE, header_key())
+    code = (clang.language(source.math, all_swizzles=False), clang.OPTIMISE, header_key(), _code_key())
     key = source.key(_FORMAT, name, sorted(given.items(), key=repr), code)
     store = cache.default()
     if (entry := store.get(key, "kernel")) is not None and (kernel := _read(entry)) is not None:
@@ -43,6 +44,14 @@ def compile_kernel(
     if (made := _write(source, kernel)) is not None:
         store.put(key, "kernel", made)
     return kernel
+
+
+@memoise
+def _code_key() -> str:
+    """What identifies the front end itself: a changed rewriter must not meet old results."""
+    package = Path(__file__).parent
+    paths = sorted([*package.rglob("*.py"), *(package.parent / "ir").glob("*.py")])
+    return repr([(path.name, (status := path.stat()).st_size, status.st_mtime_ns) for path in paths])
 
 
 def _write(source: Source, kernel: Kernel) -> bytes | None:
