@@ -1,0 +1,125 @@
+"""LLVM: vector IR to machine code for this processor, and machine code into this process."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from dataclasses import dataclass
+from functools import cache
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from metalloid import cache as disk
+from metalloid.errors import DeviceError
+
+_LOCK = threading.RLock()  # llvmlite is not safe to use from several threads at once
+
+
+@dataclass(frozen=True)
+class Target:
+    """A processor, in LLVM's words."""
+
+    cpu: str
+    features: str
+
+    @property
+    def vector_bits(self) -> int:
+        flags = self.features.split(",")
+        if "+avx512f" in flags:
+            return 512
+        return 256 if "+avx2" in flags else 128
+
+
+@cache
+def host() -> Target:
+    _start()
+    return Target(llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+
+
+def limited(level: str) -> Target:
+    """A lesser x86 processor, to test what its users get: "sse" or "avx2"."""
+    return {"sse": Target("x86-64-v2", ""), "avx2": Target("x86-64-v3", "+avx2")}[level]
+
+
+@cache
+def _start() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+def machine(target: Target, optimise: int = 2) -> llvm.TargetMachine:
+    _start()
+    chosen = llvm.Target.from_triple(llvm.get_process_triple())
+    return chosen.create_target_machine(
+        cpu=target.cpu, features=target.features, opt=optimise, reloc="pic", codemodel="jitdefault", jit=True
+    )
+
+
+def optimise(text: str, target: Target, level: int) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+    """A verified, optimised module."""
+    made = machine(target)
+    head = f'target triple = "{llvm.get_process_triple()}"\ntarget datalayout = "{made.target_data}"\n'
+    width = f'"prefer-vector-width"="{target.vector_bits}" "min-legal-vector-width"="0"'
+    text = text.replace(" nounwind {", f" nounwind {width} {{").replace(
+        "noinline cold {", f"noinline cold {width} {{"
+    )
+    try:
+        module = llvm.parse_assembly(head + text, context=llvm.create_context())
+        module.verify()  # parsing lets code through that makes the optimiser hang
+    except RuntimeError as error:
+        raise DeviceError(
+            f"[engine] LLVM finds the vector code broken: {str(error).strip()[:2000]}"
+        ) from None
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = False
+    options.slp_vectorization = False
+    options.loop_interleaving = False
+    builder = llvm.create_pass_builder(made, options)
+    passes = builder.getModulePassManager()
+    passes.run(module, builder)
+    return module, made
+
+
+def to_object(text: str, target: Target, level: int = 1) -> bytes:
+    """Machine code, from the cache where it is there."""
+    key = hashlib.sha256(
+        repr((llvmlite.__version__, llvm.llvm_version_info, target.cpu, target.features, level, 2)).encode()
+        + text.encode()
+    ).hexdigest()
+    store = disk.default()
+    found = store.get(key, "o")
+    if found is None:
+        with _LOCK:
+            module, made = optimise(text, target, level)
+            found = made.emit_object(module)
+        store.put(key, "o", found)
+    return found
+
+
+def to_assembly(text: str, target: Target, level: int = 1) -> str:
+    with _LOCK:
+        module, made = optimise(text, target, level)
+        return str(made.emit_assembly(module))
+
+
+class Code:
+    """Machine code in this process, for as long as this object lives."""
+
+    def __init__(self, object_code: bytes, target: Target) -> None:
+        with _LOCK:
+            empty = llvm.parse_assembly("", context=llvm.create_context())
+            self._engine = llvm.create_mcjit_compiler(empty, machine(target))
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
+            self._engine.finalize_object()
+
+    def address(self, name: str) -> int:
+        found = self._engine.get_function_address(name)
+        if not found:
+            raise DeviceError(f"[engine] the machine code has no function '{name}'")
+        return int(found)
+
+
+def add_symbol(name: str, address: int) -> None:
+    """Make a native function known to code that is loaded later."""
+    llvm.add_symbol(name, address)

@@ -1,0 +1,141 @@
+"""The native runtime: built by clang on first use, kept in the cache, loaded into the process.
+
+It needs no linker and no header of the system: clang makes LLVM IR of it, llvmlite the rest.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import subprocess
+import sys
+import threading
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from metalloid import cache as disk
+from metalloid.backends.cpu import machine
+from metalloid.errors import DeviceError
+
+_SOURCE = Path(__file__).parents[1] / "runtime"
+_FLAGS = ("-x", "c++", "-std=c++17", "-O2", "-emit-llvm", "-fno-rtti", "-nostdsysteminc", "-nobuiltininc")
+_LOCK = threading.Lock()
+
+FAULT, TIMEOUT, INTERRUPTED, NO_MEMORY = 1, 2, 3, 4
+
+
+class Range(ctypes.Structure):
+    _fields_ = [("start", ctypes.c_uint64), ("length", ctypes.c_uint64)]
+
+
+class FaultRecord(ctypes.Structure):
+    _fields_ = [
+        ("state", ctypes.c_int32),
+        *((name, ctypes.c_uint32) for name in ("site", "index", "x", "y", "z", "variant", "pad")),
+        ("offset", ctypes.c_int64),
+    ]
+
+
+class LogRecord(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_uint32) for name in ("what", "index", "x", "y", "z", "pad")),
+        ("value", ctypes.c_uint64),
+    ]
+
+
+class LaunchRecord(ctypes.Structure):
+    """struct Launch of launch.h."""
+
+    _fields_ = [
+        ("buffers", ctypes.c_uint64 * 32),
+        ("lengths", ctypes.c_uint64 * 32),
+        ("local_offsets", ctypes.c_uint64 * 32),
+        ("local_lengths", ctypes.c_uint64 * 32),
+        ("grid", ctypes.c_uint32 * 3),
+        ("threadgroup", ctypes.c_uint32 * 3),
+        ("groups", ctypes.c_uint32 * 3),
+        ("pad0", ctypes.c_uint32),
+        ("range_count", ctypes.c_uint64),
+        ("ranges", ctypes.c_void_p),
+        ("cancel", ctypes.c_int32),
+        ("pad1", ctypes.c_int32),
+        ("local_total", ctypes.c_uint64),
+        ("kernels", ctypes.c_uint64 * 3),
+        ("scratch", ctypes.c_uint64 * 3),
+        ("tables", ctypes.c_uint32 * 3),
+        ("backwards", ctypes.c_uint32),
+        ("total", ctypes.c_uint64),
+        ("chunk", ctypes.c_uint64),
+        ("next", ctypes.c_uint64),
+        ("fault", FaultRecord),
+        ("logs", ctypes.POINTER(LogRecord)),
+        ("log_count", ctypes.c_uint64),
+        ("log_room", ctypes.c_uint64),
+    ]
+
+
+def _compiler() -> str:
+    spec = find_spec("ziglang")
+    if spec is None or not spec.submodule_search_locations:
+        raise DeviceError("the compiler is missing: install the package 'ziglang' (pip install ziglang)")
+    return str(Path(spec.submodule_search_locations[0]) / ("zig.exe" if sys.platform == "win32" else "zig"))
+
+
+def _source_ir() -> str:
+    """The runtime as LLVM IR."""
+    texts = [(_SOURCE / name).read_bytes() for name in ("launch.h", "runtime.cpp")]
+    triple = llvm.get_process_triple()
+    key = hashlib.sha256(b"\0".join([*texts, triple.encode(), repr(_FLAGS).encode()])).hexdigest()
+    store = disk.default()
+    found = store.get(key, "ll")
+    if found is None:
+        command = [_compiler(), "clang", "-cc1", "-triple", triple, *_FLAGS, "-I", str(_SOURCE), "-o", "-"]
+        result = subprocess.run(
+            [*command, str(_SOURCE / "runtime.cpp")], capture_output=True, timeout=120, check=False
+        )
+        if result.returncode:
+            raise DeviceError(
+                f"[engine] the runtime does not compile:\n{result.stderr.decode(errors='replace')}"
+            )
+        found = result.stdout
+        store.put(key, "ll", found)
+    return found.decode()
+
+
+class Runtime:
+    """Functions of the native runtime."""
+
+    def __init__(self) -> None:
+        target = machine.host()
+        text = "\n".join(
+            line
+            for line in _source_ir().splitlines()
+            if not line.startswith(("target datalayout", "target triple"))
+        )
+        self._code = machine.Code(machine.to_object(text, target, 2), target)
+        run = ctypes.CFUNCTYPE(
+            ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int64, ctypes.c_uint32
+        )
+        self.run: Any = run(self._code.address("mt_run"))
+        self.free: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._code.address("mt_free"))
+        for name in ("mt_fault", "mt_outside", "mt_log"):
+            machine.add_symbol(name, self._code.address(name))
+        size = ctypes.CFUNCTYPE(ctypes.c_uint64)(self._code.address("mt_sizeof_launch"))()
+        if size != ctypes.sizeof(LaunchRecord):
+            raise DeviceError(
+                f"[engine] a launch has {size} bytes in C++ and {ctypes.sizeof(LaunchRecord)} in Python"
+            )
+
+
+@cache
+def _runtime() -> Runtime:
+    return Runtime()
+
+
+def runtime() -> Runtime:
+    with _LOCK:
+        return _runtime()

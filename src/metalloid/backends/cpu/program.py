@@ -1,0 +1,281 @@
+"""A kernel on the CPU: compiled for each size of threadgroup when first asked for, then launched."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from metalloid.backends.base import Fault, Launch, LogMessage, Triple
+from metalloid.backends.cpu import machine, native
+from metalloid.errors import DeviceError, KernelFault, LaunchError
+from metalloid.ir.debug import Location
+
+MAX_THREADS = 1024
+LOCAL_LIMIT = 32768
+
+
+class SiteLike(Protocol):
+    """A place that can fault; passes make them."""
+
+    @property
+    def location(self) -> Location | None: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def write(self) -> bool: ...
+    @property
+    def rule(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Vector code of one variant, ready for LLVM."""
+
+    text: str
+    entry: str
+    sites: Sequence[object]
+    barriers: Sequence[object]
+    formats: Sequence[str]
+    local: int
+    scratch: int
+    tables: bool
+    level: int = 1
+
+
+# A variant of a kernel: size of the threadgroup; fewer threads in the outermost axis; any size; guarded; backwards.
+Variant = tuple[Triple, bool, bool, bool, bool]
+Compile = Callable[[Variant], Compiled]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    compiled: Compiled
+    code: machine.Code
+    address: int
+
+
+class Program:
+    """One kernel, all its variants. `compile` turns a variant into vector code."""
+
+    def __init__(
+        self,
+        name: str,
+        compile: Compile,
+        names: Mapping[int, str],
+        local_names: Mapping[str, str] | None = None,
+        target: machine.Target | None = None,
+    ) -> None:
+        self.name, self._compile, self.names = name, compile, names
+        self.local_names = local_names or {}
+        self.target = target or machine.host()
+        self._variants: dict[Variant, Loaded] = {}
+        self._lock = threading.RLock()
+
+    def variant(self, key: Variant) -> Loaded:
+        found = self._variants.get(key)
+        if found is None:
+            with self._lock:
+                native.runtime()  # kernels refer to its functions
+                compiled = self._compile(key)
+                code = machine.Code(
+                    machine.to_object(compiled.text, self.target, compiled.level), self.target
+                )
+                found = Loaded(compiled, code, code.address(compiled.entry))
+                self._variants[key] = found
+        return found
+
+    def run(
+        self,
+        launch: Launch,
+        guard: bool = True,
+        timeout: float | None = None,
+        threads: int = 1,
+        backwards: bool = False,
+        on_log: Callable[[LogMessage], None] | None = None,
+    ) -> None:
+        """Run to the end; the launch's buffers are changed in place."""
+        size = launch.threadgroup
+        if size[0] * size[1] * size[2] > MAX_THREADS:
+            raise LaunchError(
+                f"[launch {launch.kernel}] threadgroup is {size[0] * size[1] * size[2]} threads; this device allows"
+                f" {MAX_THREADS}.\nPass a threadgroup of {MAX_THREADS} threads or fewer."
+            )
+        if 0 in launch.grid:
+            return
+        record = native.LaunchRecord()
+        keep = bind(record, launch)
+        variants = self._variants_for(launch, guard, backwards)
+        first = next(v for v in variants if v is not None)
+        _bind_local(record, launch, first.compiled.local)
+        for n, v in enumerate(variants):
+            if v is not None:
+                record.kernels[n], record.scratch[n] = v.address, v.compiled.scratch
+                record.tables[n] = int(v.compiled.tables)
+        x, y, z = launch.threadgroups
+        record.backwards = int(backwards)
+        record.total = x * y * z
+        record.chunk = max(1, record.total // (threads * 16))
+        limit = int(timeout * 1e9) if timeout else 0
+        main = threading.current_thread() is threading.main_thread()
+        status = native.runtime().run(ctypes.byref(record), threads, limit, int(main))
+        del keep
+        self._report_logs(record, launch, first.compiled.formats, on_log)
+        if status:
+            self._raise(record, launch, status, variants, timeout)
+
+    def _variants_for(self, launch: Launch, guard: bool, backwards: bool) -> list[Loaded | None]:
+        size, grid = launch.threadgroup, launch.grid
+        outer = 2 if size[2] > 1 else 1 if size[1] > 1 else 0
+        ragged = [g % s != 0 for g, s in zip(grid, size, strict=True)]
+        whole = all(g >= s for g, s in zip(grid, size, strict=True))
+        others = any(ragged[a] for a in range(3) if a != outer)
+        inner_whole = all(grid[a] >= size[a] for a in range(3) if a != outer)
+        return [
+            self.variant((size, False, False, guard, backwards)) if whole else None,
+            self.variant((size, True, False, guard, backwards)) if ragged[outer] and inner_whole else None,
+            self.variant((size, False, True, guard, backwards)) if others else None,
+        ]
+
+    def _raise(
+        self,
+        record: native.LaunchRecord,
+        launch: Launch,
+        status: int,
+        variants: list[Loaded | None],
+        timeout: float | None,
+    ) -> None:
+        if record.fault.state:
+            loaded = variants[record.fault.variant]
+            assert loaded is not None
+            fault = self._fault(record.fault, launch, loaded.compiled)
+            raise KernelFault(fault.text(), fault)
+        if status == native.INTERRUPTED:
+            raise KeyboardInterrupt
+        if status == native.TIMEOUT:
+            message = f"still running after {timeout:g} s and stopped"
+            fault = Fault("", message, launch.kernel)
+            raise KernelFault(fault.text(), fault)
+        raise DeviceError(f"[launch {launch.kernel}] no memory for threadgroup memory and scratch")
+
+    def _fault(self, record: native.FaultRecord, launch: Launch, compiled: Compiled) -> Fault:
+        site = compiled.sites[record.site]
+        group = (record.x, record.y, record.z)
+        sx, sy, _ = launch.size_of(group)
+        n = record.index
+        local = (n % sx, n // sx % sy, n // (sx * sy))
+        axes = zip(group, launch.threadgroup, local, strict=True)
+        px, py, pz = (g * t + p for g, t, p in axes)
+        rule = site.rule  # type: ignore[attr-defined]
+        if rule == "M204":
+            number = record.offset
+            chosen = compiled.barriers[number - 1] if number else site
+            message = "barrier not reached by all threads of the threadgroup; this one is missing"
+            return Fault(rule, message, launch.kernel, chosen.location, (px, py, pz), group)  # type: ignore[attr-defined]
+        return self._access_fault(site, record.offset, launch, (px, py, pz), group)
+
+    def _access_fault(
+        self, site: object, offset: int, launch: Launch, thread: Triple, group: Triple
+    ) -> Fault:
+        root, size, write = site.root, site.size, site.write  # type: ignore[attr-defined]
+        what = "write" if write else "read"
+        index = None
+        if root.kind == "buffer":
+            index = root.index
+            name = self.names.get(index, "")
+            label = f"buffer {index}" + (f" '{name}'" if name else "")
+            memory = launch.buffers.get(index)
+            total = memoryview(memory).nbytes if memory is not None else 0
+            label += f" ({total} bytes)" if memory is not None else ", which is not bound"
+        elif root.kind == "threadgroup":
+            label = f"threadgroup memory {root.index} ({launch.threadgroup_memory.get(root.index, 0)} bytes)"
+        elif root.kind == "variable":
+            label = f"threadgroup variable '{self.local_names.get(root.name, root.name)}'"
+        elif root.kind == "private":
+            label = "a private variable"
+        else:
+            label = "memory that is not bound" if root.space == 1 else "its memory"
+        message = f"out-of-bounds {what} of {size} bytes at offset {offset} of {label}"
+        return Fault(
+            "M102" if write else "M101", message, launch.kernel, site.location, thread, group, index, offset
+        )  # type: ignore[attr-defined]
+
+    def _report_logs(
+        self,
+        record: native.LaunchRecord,
+        launch: Launch,
+        formats: Sequence[str],
+        on_log: Callable[[LogMessage], None] | None,
+    ) -> None:
+        if not record.log_count:
+            return
+        open_logs: dict[tuple[int, ...], list[object]] = {}
+        try:
+            for n in range(record.log_count):
+                r = record.logs[n]
+                who = (r.index, r.x, r.y, r.z)
+                if r.what == 0:
+                    open_logs[who] = [formats[r.value // 16], r.value % 16]
+                elif r.what == 1:
+                    open_logs[who].append(ctypes.c_int64(r.value).value)
+                elif r.what == 2:
+                    open_logs[who].append(struct.unpack("<f", struct.pack("<I", r.value))[0])
+                elif on_log is not None:
+                    text, level, *values = open_logs.pop(who)
+                    sx, sy, _ = launch.size_of((r.x, r.y, r.z))
+                    local = (r.index % sx, r.index // sx % sy, r.index // (sx * sy))
+                    axes = zip((r.x, r.y, r.z), launch.threadgroup, local, strict=True)
+                    px, py, pz = (g * t + p for g, t, p in axes)
+                    on_log(LogMessage(text, level, tuple(values), (px, py, pz)))  # type: ignore[arg-type]
+        finally:
+            native.runtime().free(ctypes.cast(record.logs, ctypes.c_void_p))
+
+
+def bind(record: native.LaunchRecord, launch: Launch) -> list[object]:
+    """Put a launch's memory into its record; returns what has to stay alive."""
+    keep: list[object] = []
+    ranges: list[tuple[int, int]] = []
+    for index, memory in launch.buffers.items():
+        address, length = _address(memory, keep)
+        record.buffers[index], record.lengths[index] = address, length
+        if length:
+            ranges.append((address, length))
+    for address, memory in launch.resources:
+        ranges.append((address, memoryview(memory).nbytes))
+        keep.append(memory)
+    table = (native.Range * max(1, len(ranges)))(*sorted(ranges))
+    record.ranges, record.range_count = ctypes.addressof(table), len(ranges)
+    keep.append(table)
+    record.grid[:], record.threadgroup[:] = launch.grid, launch.threadgroup
+    record.groups[:] = launch.threadgroups
+    return keep
+
+
+def _address(memory: object, keep: list[object]) -> tuple[int, int]:
+    interface = getattr(memory, "__array_interface__", None)
+    if interface is not None:
+        return int(interface["data"][0]), int(memory.nbytes)  # type: ignore[attr-defined]
+    view = memoryview(memory).cast("B")  # type: ignore[arg-type]
+    if not view.nbytes:
+        return 0, 0
+    if view.readonly:
+        import numpy as np
+
+        array = np.frombuffer(view, np.uint8)
+        keep.append(array)
+        return int(array.__array_interface__["data"][0]), array.nbytes
+    raw = (ctypes.c_char * view.nbytes).from_buffer(view)
+    keep.append(raw)
+    return ctypes.addressof(raw), view.nbytes
+
+
+def _bind_local(record: native.LaunchRecord, launch: Launch, static: int) -> None:
+    """Host-sized threadgroup memory lies behind the kernel's own."""
+    at = -(-static // 16) * 16
+    for index, length in sorted(launch.threadgroup_memory.items()):
+        record.local_offsets[index], record.local_lengths[index] = at, length
+        at += -(-length // 16) * 16
+    record.local_total = at

@@ -1,0 +1,290 @@
+// The native half of the CPU device: a pool of threads that run threadgroups.
+//
+// Compiled to an object by the same clang as the kernels, without any system header: what the C library has to give
+// is declared here. The caller of `mt_run` works as well, so a small launch wakes nobody.
+#include "launch.h"
+
+extern "C" {
+int pthread_create(u64 *, const void *, void *(*)(void *), void *);
+int pthread_detach(u64);
+int pthread_mutex_init(void *, const void *);
+int pthread_mutex_lock(void *);
+int pthread_mutex_unlock(void *);
+int pthread_cond_init(void *, const void *);
+int pthread_cond_wait(void *, void *);
+int pthread_cond_timedwait(void *, void *, const void *);
+int pthread_cond_broadcast(void *);
+int posix_memalign(void **, unsigned long, unsigned long);
+void free(void *);
+void *realloc(void *, unsigned long);
+int getpid();
+int clock_gettime(int, void *);
+int sigaction(int, const void *, void *);
+}
+
+namespace {
+
+struct alignas(64) Opaque {
+    char bytes[192];  // room for any system's mutex, condition or sigaction
+};
+
+struct Time {
+    i64 seconds, nanoseconds;
+};
+
+struct Worker {
+    char *local = nullptr, *scratch = nullptr;
+    u64 local_room = 0, scratch_room = 0;
+    u32 size[3] = {0, 0, 0};
+    u32 *tables = nullptr;
+};
+
+constexpr u32 MOST = 256;
+constexpr u32 TABLE = 2048;
+constexpr u64 MOST_LOGS = 1 << 20;
+
+Opaque guard, wake, done, turn, log_guard, timer_guard, timer_wake;
+Worker workers[MOST];
+u32 started = 0;        // threads beside the caller
+int owner = 0;          // the process that started them
+Launch *current = nullptr;
+u64 serial = 0;         // of the current launch
+u32 wanted = 0, busy = 0;
+Launch *timed = nullptr;
+Time deadline;
+bool timer_started = false;
+Launch *interruptible = nullptr;
+void (*old_handler)(int) = nullptr;
+
+template <class T> void grow(T *&memory, u64 &room, u64 size) {
+    if (size <= room) return;
+    free(memory);
+    void *made = nullptr;
+    u64 rounded = (size + 65535) & ~u64(65535);
+    room = posix_memalign(&made, 4096, rounded) == 0 ? rounded : 0;
+    memory = static_cast<T *>(made);
+}
+
+void fill_tables(Worker &w, u32 x, u32 y, u32 z) {
+    u64 room = w.tables ? 3 * TABLE * sizeof(u32) : 0;
+    grow(w.tables, room, 3 * TABLE * sizeof(u32));
+    if (w.size[0] == x && w.size[1] == y && w.size[2] == z) return;
+    for (u32 n = 0; n < TABLE; n++) {
+        w.tables[n] = n % x;
+        w.tables[TABLE + n] = n / x % y;
+        w.tables[2 * TABLE + n] = n / (x * y);
+    }
+    w.size[0] = x, w.size[1] = y, w.size[2] = z;
+}
+
+u32 least(u64 a, u64 b) { return u32(a < b ? a : b); }
+
+void run_group(Launch &l, Worker &w, u64 number) {
+    u64 across = l.groups[0], down = l.groups[1];
+    u32 g[3] = {u32(number % across), u32(number / across % down), u32(number / (across * down))};
+    u32 s[3];
+    for (int a = 0; a < 3; a++) s[a] = least(l.threadgroup[a], u64(l.grid[a]) - u64(g[a]) * l.threadgroup[a]);
+    int outer = l.threadgroup[2] > 1 ? 2 : l.threadgroup[1] > 1 ? 1 : 0;
+    bool whole = true, inner = true;
+    for (int a = 0; a < 3; a++) {
+        whole = whole && s[a] == l.threadgroup[a];
+        inner = inner && (a == outer || s[a] == l.threadgroup[a]);
+    }
+    int variant = whole ? 0 : inner ? 1 : 2;
+    if (l.tables[variant]) fill_tables(w, s[0], s[1], s[2]);
+    l.kernels[variant](&l, w.tables, w.local, w.scratch, g[0], g[1], g[2], s[0], s[1], s[2]);
+}
+
+void work(Launch &l, Worker &w) {
+    u64 scratch = 0;
+    for (u64 s : l.scratch) scratch = s > scratch ? s : scratch;
+    grow(w.local, w.local_room, l.local_total + 256);
+    grow(w.scratch, w.scratch_room, scratch + 256);
+    if (!w.local_room || !w.scratch_room) {
+        l.cancel = 4;
+        return;
+    }
+    while (!l.cancel) {
+        u64 first = __atomic_fetch_add(&l.next, l.chunk, __ATOMIC_RELAXED);
+        if (first >= l.total) return;
+        u64 last = first + l.chunk < l.total ? first + l.chunk : l.total;
+        for (u64 n = first; n < last && !l.cancel; n++) run_group(l, w, l.backwards ? l.total - 1 - n : n);
+    }
+}
+
+void *serve(void *argument) {
+    Worker &w = workers[u64(argument)];
+    u64 seen = 0;
+    pthread_mutex_lock(&guard);
+    for (;;) {
+        while (!current || serial == seen || u64(argument) >= wanted) pthread_cond_wait(&wake, &guard);
+        seen = serial;
+        Launch *l = current;
+        busy++;
+        pthread_mutex_unlock(&guard);
+        work(*l, w);
+        pthread_mutex_lock(&guard);
+        if (--busy == 0) pthread_cond_broadcast(&done);
+    }
+}
+
+void *keep_time(void *) {
+    pthread_mutex_lock(&timer_guard);
+    for (;;) {
+        if (!timed) {
+            pthread_cond_wait(&timer_wake, &timer_guard);
+            continue;
+        }
+        Time now;
+        clock_gettime(0, &now);
+        bool late = now.seconds > deadline.seconds ||
+                    (now.seconds == deadline.seconds && now.nanoseconds >= deadline.nanoseconds);
+        if (late) {
+            timed->cancel = 2;
+            timed = nullptr;
+        } else {
+            pthread_cond_timedwait(&timer_wake, &timer_guard, &deadline);
+        }
+    }
+}
+
+void prepare(u32 threads) {
+    if (owner != getpid()) {  // first use, or the child of a fork: threads do not survive one
+        owner = getpid();
+        started = 0, busy = 0, current = nullptr, timed = nullptr, timer_started = false;
+        Opaque *mutexes[] = {&guard, &turn, &log_guard, &timer_guard}, *conditions[] = {&wake, &done, &timer_wake};
+        for (Opaque *m : mutexes) pthread_mutex_init(m, nullptr);
+        for (Opaque *c : conditions) pthread_cond_init(c, nullptr);
+    }
+    while (started + 1 < threads && started + 1 < MOST) {
+        u64 id;
+        if (pthread_create(&id, nullptr, serve, reinterpret_cast<void *>(u64(started + 1)))) break;
+        pthread_detach(id);
+        started++;
+    }
+}
+
+void set_timer(Launch *l, i64 nanoseconds) {
+    if (!timer_started) {
+        u64 id;
+        if (pthread_create(&id, nullptr, keep_time, nullptr)) return;
+        pthread_detach(id);
+        timer_started = true;
+    }
+    pthread_mutex_lock(&timer_guard);
+    clock_gettime(0, &deadline);
+    deadline.seconds += nanoseconds / 1000000000;
+    deadline.nanoseconds += nanoseconds % 1000000000;
+    if (deadline.nanoseconds >= 1000000000) deadline.seconds++, deadline.nanoseconds -= 1000000000;
+    timed = l;
+    pthread_cond_broadcast(&timer_wake);
+    pthread_mutex_unlock(&timer_guard);
+}
+
+void clear_timer() {
+    pthread_mutex_lock(&timer_guard);
+    timed = nullptr;
+    pthread_mutex_unlock(&timer_guard);
+}
+
+void on_interrupt(int signal) {
+    if (Launch *l = interruptible) l->cancel = 3;
+    if (reinterpret_cast<u64>(old_handler) > 1) old_handler(signal);
+}
+
+}  // namespace
+
+extern "C" {
+
+// Runs a launch to its end. 0: done; else what `cancel` says.
+i32 mt_run(Launch *l, u32 threads, i64 timeout, u32 catch_interrupt) {
+    static int initialised = 0;
+    if (initialised != getpid()) prepare(1), initialised = getpid();
+    pthread_mutex_lock(&turn);
+    prepare(threads);
+    Opaque before, during;
+    if (catch_interrupt) {
+        sigaction(2, nullptr, &before);
+        during = before;
+        old_handler = *reinterpret_cast<void (**)(int)>(&before);  // the handler comes first in the struct
+        *reinterpret_cast<void (**)(int)>(&during) = on_interrupt;
+        interruptible = l;
+        sigaction(2, &during, nullptr);
+    }
+    if (timeout > 0) set_timer(l, timeout);
+    u64 chunks = (l->total + l->chunk - 1) / l->chunk;
+    bool shared = threads > 1 && chunks > 1;
+    if (shared) {
+        pthread_mutex_lock(&guard);
+        current = l, serial++, wanted = threads;
+        pthread_cond_broadcast(&wake);
+        pthread_mutex_unlock(&guard);
+    }
+    work(*l, workers[0]);
+    if (shared) {
+        pthread_mutex_lock(&guard);
+        current = nullptr;
+        while (busy) pthread_cond_wait(&done, &guard);
+        pthread_mutex_unlock(&guard);
+    }
+    if (timeout > 0) clear_timer();
+    if (catch_interrupt) {
+        sigaction(2, &before, nullptr);
+        interruptible = nullptr;
+    }
+    pthread_mutex_unlock(&turn);
+    return l->cancel;
+}
+
+// Called by kernels: the first fault of a launch is kept, and the launch stops.
+void mt_fault(Launch *l, u32 site, i64 offset, u32 index, u32 x, u32 y, u32 z) {
+    i32 none = 0;
+    if (__atomic_compare_exchange_n(&l->fault.state, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+        u32 g[3] = {x, y, z};
+        u32 s[3];
+        for (int a = 0; a < 3; a++) s[a] = least(l->threadgroup[a], u64(l->grid[a]) - u64(g[a]) * l->threadgroup[a]);
+        int outer = l->threadgroup[2] > 1 ? 2 : l->threadgroup[1] > 1 ? 1 : 0;
+        bool whole = true, inner = true;
+        for (int a = 0; a < 3; a++) {
+            whole = whole && s[a] == l->threadgroup[a];
+            inner = inner && (a == outer || s[a] == l->threadgroup[a]);
+        }
+        l->fault.site = site, l->fault.offset = offset, l->fault.index = index;
+        l->fault.x = x, l->fault.y = y, l->fault.z = z;
+        l->fault.variant = whole ? 0 : inner ? 1 : 2;
+        __atomic_store_n(&l->fault.state, 2, __ATOMIC_RELEASE);
+    }
+    if (!l->cancel) l->cancel = 1;
+}
+
+// Called by kernels, about an address whose buffer is not known: 1 where no range has all of it.
+i32 mt_outside(Launch *l, u64 address, u64 size, u32 write) {
+    u64 low = 0, high = l->range_count;
+    while (low < high) {
+        u64 middle = (low + high) / 2;
+        if (l->ranges[middle].start <= address) low = middle + 1;
+        else high = middle;
+    }
+    if (!low) return 1;
+    const Range &r = l->ranges[low - 1];
+    u64 at = address - r.start;
+    return !(at < r.length && size <= r.length - at);
+}
+
+void mt_log(Launch *l, u32 what, u64 value, u32 index, u32 x, u32 y, u32 z) {
+    pthread_mutex_lock(&log_guard);
+    if (l->log_count == l->log_room && l->log_room < MOST_LOGS) {
+        u64 room = l->log_room ? 2 * l->log_room : 1024;
+        if (void *more = realloc(l->logs, room * sizeof(LogRecord))) {
+            l->logs = static_cast<LogRecord *>(more);
+            l->log_room = room;
+        }
+    }
+    if (l->log_count < l->log_room) l->logs[l->log_count++] = LogRecord{what, index, x, y, z, 0, value};
+    pthread_mutex_unlock(&log_guard);
+}
+
+void mt_free(void *memory) { free(memory); }
+
+u64 mt_sizeof_launch() { return sizeof(Launch); }
+}

@@ -1,0 +1,49 @@
+"""Source and target to a program that runs: the front end, the passes, the backend, joined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from metalloid.backends.cpu import machine
+from metalloid.backends.cpu.program import Compiled, Program, Variant
+from metalloid.frontend import compile_kernel
+from metalloid.ir import Module
+from metalloid.passes.canonical import canonical
+from metalloid.passes.kernel import ENTRY_NAME, VectorCode, vectorise
+from metalloid.passes.lanes import Lanes
+from metalloid.passes.width import choose
+from metalloid.source import Constant, Source
+from metalloid.types import Signature
+
+
+def cpu_program(
+    ir: str, signature: Signature, width: int = 0, target: machine.Target | None = None
+) -> Program:
+    """A program for the CPU from scalar IR. `width` forces a number of lanes."""
+    names = {p.index: p.name for p in signature.parameters if p.kind == "buffer"}
+    chosen = target or machine.host()
+    parsed: list[Module] = []
+
+    def compile(variant: Variant) -> Compiled:
+        if not parsed:
+            parsed.append(canonical(ir))
+        code = vector_code(parsed[0], variant, width, chosen)
+        return Compiled(
+            code.text, ENTRY_NAME, code.sites, code.barriers, code.formats, code.local, code.scratch, True
+        )
+
+    return Program(signature.name, compile, names, target=chosen)
+
+
+def vector_code(module: Module, variant: Variant, width: int, target: machine.Target) -> VectorCode:
+    size, ragged, tables, guard, backwards = variant
+    lanes = width or choose(module, size, target.vector_bits)
+    return vectorise(module, Lanes(lanes, size, ragged, tables), guard, backwards)
+
+
+def scalar(
+    source: Source, name: str, constants: Mapping[str | int, Constant] | None = None
+) -> tuple[str, Signature]:
+    """The scalar IR and the signature of a kernel."""
+    kernel = compile_kernel(source, name, dict(constants or {}))
+    return kernel.ir, kernel.signature

@@ -1,0 +1,1 @@
+"""Passes over a kernel's IR; `kernel.vectorise` runs those of the CPU in order."""

@@ -1,0 +1,24 @@
+"""What generated code and the native runtime agree on: where things lie in a launch.
+
+The C++ side is backends/runtime/launch.h; a test compares the two.
+"""
+
+from __future__ import annotations
+
+BUFFERS = 0  # 32 pointers
+LENGTHS = 256  # 32 x u64, bytes
+LOCAL_OFFSETS = 512  # 32 x u64: host-sized threadgroup memory, from the start of threadgroup memory
+LOCAL_LENGTHS = 768  # 32 x u64
+GRID = 1024  # 3 x u32, threads
+THREADGROUP = 1036  # 3 x u32
+GROUPS = 1048  # 3 x u32
+RANGE_COUNT = 1064  # u64: how many address ranges may be touched
+RANGES = 1072  # pointer to pairs (start, length), sorted
+CANCEL = 1080  # i32, polled
+LOCAL_TOTAL = 1088  # u64: bytes of threadgroup memory in all
+
+SLOTS = 32
+LOCAL_START = 64  # no variable lies at offset 0, so none looks like a null pointer
+FAULT = "mt_fault"
+OUTSIDE = "mt_outside"
+LOG = "mt_log"

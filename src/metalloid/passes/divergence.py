@@ -1,0 +1,154 @@
+"""What a branch that lanes take differently does to the blocks after it.
+
+joins        blocks where lanes that parted meet again: their phis differ from lane to lane
+loops        loops that some lanes leave while others stay
+leader       for each block, the first of the blocks that run under the same mask:
+             where one of them runs, all lanes that run any of them run it together
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from metalloid.ir import Function
+from metalloid.ir.cfg import EXIT, Graph, graph, reversed_graph
+from metalloid.ir.dominance import DominatorTree, dominator_tree
+from metalloid.ir.loops import Loop, LoopForest, find_loops
+
+
+class Flow:
+    """The graph of a function and everything one asks about it."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.graph: Graph = graph(function)
+        self.dominators: DominatorTree = dominator_tree(self.graph)
+        self.forest: LoopForest = find_loops(self.graph, self.dominators)
+        self.post: DominatorTree = dominator_tree(reversed_graph(self.graph))
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """Blocks, each after those that lead to it, the blocks of a loop side by side."""
+        return tuple(self._ordered(self.graph.root, frozenset(self.graph.reverse_postorder), None))
+
+    def _ordered(self, start: str, inside: frozenset[str], around: Loop | None) -> Iterable[str]:
+        """The blocks of a loop (or of all) from `start`, inner loops taken as one."""
+        depth = around.depth if around else 0
+
+        def unit(block: str) -> str:
+            """The header of the loop directly inside `around` that has the block, or the block."""
+            loop = self.forest.innermost.get(block)
+            while loop and loop.depth > depth + 1:
+                loop = self.forest.loops[loop.parent]
+            return loop.header if loop and loop.depth == depth + 1 else block
+
+        targets: dict[str, list[str]] = {}
+        for block in (b for b in self.graph.reverse_postorder if b in inside):
+            for target in self.graph.successors[block]:
+                if target in inside and target != start and unit(target) != unit(block):
+                    targets.setdefault(unit(block), []).append(unit(target))
+        seen, finished = {start}, []
+        stack = [(start, iter(targets.get(start, ())))]
+        while stack:
+            node, rest = stack[-1]
+            for target in rest:
+                if target not in seen:
+                    seen.add(target)
+                    stack.append((target, iter(targets.get(target, ()))))
+                    break
+            else:
+                finished.append(node)
+                stack.pop()
+        for node in reversed(finished):
+            loop = self.forest.loops.get(node)
+            if loop and loop is not around:
+                yield from self._ordered(node, loop.blocks, loop)
+            else:
+                yield node
+
+    def post_dominates(self, above: str, below: str) -> bool:
+        return self.post.dominates(above, below)
+
+
+class Divergence:
+    """The consequences of a set of divergent branches."""
+
+    def __init__(self, flow: Flow, branches: frozenset[str]) -> None:
+        self.flow, self.branches = flow, branches
+        self.joins: set[str] = set()
+        self.loops: set[str] = set()
+        for block in branches:
+            self._spread(block, self.flow.graph.successors[block])
+        work = list(self.loops)
+        while work:  # a loop that lanes leave by different doors is a branch too
+            header = work.pop()
+            known = set(self.loops)
+            loop = flow.forest.loops[header]
+            self._spread_from_loop(loop)
+            work += self.loops - known
+
+    def _spread(self, block: str, successors: Iterable[str]) -> None:
+        """Label each way out of a branch; blocks that two labels reach are joins."""
+        stop = self.flow.post.immediate[block]
+        labels: dict[str, str] = {}
+        for target in successors:
+            self._reach(block, target, target, labels)
+        self._propagate(stop, labels)
+
+    def _spread_from_loop(self, loop: Loop) -> None:
+        labels: dict[str, str] = {}
+        stop = self.flow.post.immediate[loop.header]
+        while stop != EXIT and stop in loop.blocks:
+            stop = self.flow.post.immediate[stop]
+        for inside, target in loop.exits:
+            self._reach(inside, target, target, labels)
+            self.joins.add(target)  # lanes arrive in different iterations
+        self._propagate(stop, labels)
+
+    def _reach(self, source: str, target: str, label: str, labels: dict[str, str]) -> None:
+        if self.flow.dominators.dominates(target, source) and target in self.flow.forest.loops:
+            self.loops.add(target)  # some go round again, others do not
+            return
+        old = labels.get(target)
+        if old is None:
+            labels[target] = label
+        elif old != label:
+            labels[target] = target
+            self.joins.add(target)
+
+    def _propagate(self, stop: str, labels: dict[str, str]) -> None:
+        for block in self.flow.order:
+            if block in labels and block != stop:
+                for target in self.flow.graph.successors[block]:
+                    self._reach(block, target, labels[block], labels)
+
+    @cached_property
+    def leader(self) -> dict[str, str]:
+        found: dict[str, str] = {self.flow.graph.root: self.flow.graph.root}
+        for block in self.flow.order[1:]:
+            above = self._above(block)
+            same = block not in self.loops and self._together(above, block)
+            found[block] = found[above] if same else block
+        return found
+
+    def _above(self, block: str) -> str:
+        """The nearest dominator that is not in a divergent loop the block is outside of."""
+        above = self.flow.dominators.immediate[block]
+        while True:
+            headers = [h for h in self.flow.forest.nest(above) if h in self.loops]
+            left = [h for h in headers if block not in self.flow.forest.loops[h].blocks]
+            if not left:
+                return above
+            above = self.flow.dominators.immediate[left[0]]
+
+    def _together(self, above: str, block: str) -> bool:
+        """Whether all lanes at `above` get to `block`, or none: lanes that part on the way meet on the way."""
+        region, work = {above}, [block]
+        while work:
+            for source in self.flow.graph.predecessors[work.pop()]:
+                if source not in region and not self.flow.dominators.dominates(block, source):
+                    region.add(source)
+                    work.append(source)
+        immediate = self.flow.post.immediate
+        return all(immediate[b] in region or immediate[b] == block for b in region & self.branches)

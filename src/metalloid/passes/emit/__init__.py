@@ -1,0 +1,1 @@
+"""Write vector code: one file per kind of instruction, `core` for what they share, `control` for the flow."""

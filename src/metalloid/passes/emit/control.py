@@ -1,0 +1,338 @@
+"""The flow: blocks one after the other, each under its mask.
+
+Blocks stand in topological order. Those under one mask (see `divergence.leader`) jump to each other directly, as
+the scalar program does. A branch that lanes take differently adds lanes to the masks of its targets and falls
+through; the first block of each mask is skipped while nobody waits for it, and a loop that lanes leave at
+different times goes round while any of them is left. A block where the lanes of an outer mask meet again is
+announced by the block that parted them.
+"""
+
+from __future__ import annotations
+
+from metalloid.errors import DeviceError
+from metalloid.ir import Block, Instruction
+from metalloid.ir.cfg import EXIT
+from metalloid.ir.types import PointerType
+from metalloid.ir.values import Value
+from metalloid.passes import abi
+from metalloid.passes.emit import (
+    arithmetic,
+    atomics,
+    collective,
+    crossing,
+    logs,
+    matrix,
+    memory,
+    pointers,
+    positions,
+)
+from metalloid.passes.emit.core import Emitter, Val, lowered
+
+
+class Control:
+    """Writes the blocks of a function through an emitter."""
+
+    def __init__(self, e: Emitter) -> None:
+        self.e = e
+        self.flow = e.u.flow
+        self.order = self.flow.order
+        self.place = {name: n for n, name in enumerate(self.order)}
+        self.leader = e.u.divergence.leader
+        self.parts = e.u.divergence.branches
+        self.labels = {name: f"L{n}" for n, name in enumerate(self.order)}
+        self.entry_mask: str | None = None
+        if (self.parts and self.flow.forest.irreducible) or len(self.order) != len(
+            self.flow.graph.reverse_postorder
+        ):
+            raise DeviceError("[engine] a loop with two ways in and lanes that part is not supported")
+        ends = {max(loop.blocks, key=lambda b: self.place[b]): [] for loop in self.flow.forest.loops.values()}
+        self.ends: dict[str, list[str]] = ends
+        for loop in sorted(self.flow.forest.loops.values(), key=lambda loop: -loop.depth):
+            ends[max(loop.blocks, key=lambda b: self.place[b])].append(loop.header)
+
+    # ---- slots ------------------------------------------------------------------------------------------
+
+    def waiting(self, block: str) -> str:
+        """The slot of a leader's mask, or the flag of another block."""
+        key = f"wait:{block}"
+        if key not in self.e.launch_values:
+            leads = self.leads(block)
+            type = self.e.vt("i1") if leads else "i1"
+            slot = self.e.alloca(type, "wait")
+            self.e.prologue.append(f"  store {type} {'zeroinitializer' if leads else 'false'}, ptr {slot}")
+            self.e.launch_values[key] = slot
+        return self.e.launch_values[key]
+
+    def leads(self, block: str) -> bool:
+        return self.leader[block] == block and block != self.order[0]
+
+    def mask_of(self, block: str) -> str | None:
+        """The mask that a block runs under, as it was when its leader began."""
+        head = self.leader[block]
+        if head == self.order[0]:
+            return self.entry_mask
+        return self.e.put(f"load {self.e.vt('i1')}, ptr {self.current(head)}", "m")
+
+    def current(self, head: str) -> str:
+        key = f"mask:{head}"
+        if key not in self.e.launch_values:
+            self.e.launch_values[key] = self.e.alloca(self.e.vt("i1"), "mask")
+        return self.e.launch_values[key]
+
+    # ---- blocks -------------------------------------------------------------------------------------------
+
+    def write(self) -> None:
+        e = self.e
+        for n, name in enumerate(self.order):
+            following = f"{self.labels[self.order[n + 1]]}.check" if n + 1 < len(self.order) else "end"
+            self.next = f"after{n}" if name in self.ends else following
+            self._check(name)
+            self._body(self.flow.function.block[name])
+            if name in self.ends:
+                e.label(f"after{n}")
+                self._loop_ends(self.ends[name], following)
+        e.label("end")
+
+    def _loop_ends(self, headers: list[str], following: str) -> None:
+        """Go round where lanes wait at a header; inner loops first."""
+        e = self.e
+        for header in headers:
+            target = f"{self.labels[header]}.check"
+            slot = self.waiting(header)
+            if self.leads(header):
+                some = e.any(e.put(f"load {e.vt('i1')}, ptr {slot}"))
+            else:
+                some = e.put(f"load i1, ptr {slot}")
+            on = e.fresh_label("on")
+            e.do(f"br i1 {some}, label %{target}, label %{on}")
+            e.label(on)
+        e.do(f"br label %{following}")
+
+    def _check(self, name: str) -> None:
+        e = self.e
+        label = self.labels[name]
+        if name == self.order[0]:
+            e.label(f"{label}.check")
+            e.do(f"br label %{label}")
+            return
+        e.label(f"{label}.check")
+        slot = self.waiting(name)
+        if self.leads(name):
+            mask = e.put(f"load {e.vt('i1')}, ptr {slot}")
+            some = e.any(mask)
+            e.do(f"br i1 {some}, label %{label}, label %{self.next}")
+        else:
+            flag = e.put(f"load i1, ptr {slot}")
+            e.do(f"br i1 {flag}, label %{label}, label %{self.next}")
+
+    def _body(self, block: Block) -> None:
+        e = self.e
+        name = block.name
+        e.values, e.built, e.block = {}, {}, name
+        e.label(self.labels[name])
+        if name != self.order[0]:
+            slot = self.waiting(name)
+            if self.leads(name):
+                mask = e.put(f"load {e.vt('i1')}, ptr {slot}")
+                e.do(f"store {e.vt('i1')} zeroinitializer, ptr {slot}")
+                e.do(f"store {e.vt('i1')} {mask}, ptr {self.current(name)}")
+                e.mask = mask
+            else:
+                e.do(f"store i1 false, ptr {slot}")
+                e.mask = self.mask_of(name)
+        else:
+            e.mask = self.entry_mask
+        for phi in block.phis:
+            self._take(phi)
+        if name in self.flow.forest.loops and e.out.guard:
+            self._poll()
+        for i in block.body[:-1]:
+            instruction(e, i)
+        self._leave(block)
+
+    def _poll(self) -> None:
+        """Stop where the launch was cancelled."""
+        e = self.e
+        flag = e.put(
+            f"load volatile i32, ptr {e.at_start('cancel', f'getelementptr i8, ptr %launch, i64 {abi.CANCEL}')}"
+        )
+        stop = e.put(f"icmp ne i32 {flag}, 0")
+        on = e.fresh_label("go")
+        e.do(f"br i1 {stop}, label %stopped, label %{on}, !prof !2")
+        e.label(on)
+
+    # ---- phis ---------------------------------------------------------------------------------------------
+
+    def _take(self, phi: Instruction) -> None:
+        """Read what the edges brought; it is used up then."""
+        e = self.e
+        kind = lowered(phi.type)
+        shape = e.shape(phi.value)
+        base = vec = None
+        if e.width == 1 or shape is not None:
+            base = e.put(f"load {kind}, ptr {e.slot('in:' + phi.name, kind, False)}", "b")
+        if e.width > 1 and (shape is None or phi.name in e.needs):
+            slot = e.slot("in:" + phi.name, kind, True)
+            vec = e.put(f"load {e.vt(kind)}, ptr {slot}", "v")
+            e.do(f"store {e.vt(kind)} poison, ptr {slot}")
+        e.set(phi.name, Val(kind, base, shape.terms if shape and e.width > 1 else (), vec))
+
+    # ---- edges ---------------------------------------------------------------------------------------------
+
+    def _leave(self, block: Block) -> None:
+        e, end = self.e, block.terminator
+        if end.opcode == "ret":
+            e.do(f"br label %{self.next if block.name != self.order[-1] else 'end'}")
+            return
+        if end.opcode != "br":
+            raise DeviceError(f"[engine] {end.opcode} is not supported")
+        targets = end.labels
+        if not end.operands or len(set(targets)) == 1:
+            self._edge(block, targets[0], None)
+            self._go(block, targets[0])
+            return
+        condition = end.operands[0]
+        if block.name not in self.parts:
+            yes, no = e.fresh_label("yes"), e.fresh_label("no")
+            e.do(f"br i1 {e.scalar(condition)}, label %{yes}, label %{no}")
+            saved, built = dict(e.values), dict(e.built)
+            for label, target in ((yes, targets[0]), (no, targets[1])):
+                e.label(label)
+                e.values, e.built = dict(saved), dict(built)
+                self._edge(block, target, None)
+                self._go(block, target)
+            return
+        flags = e.vector(condition)
+        other = e.put(f"xor {e.vt('i1')} {flags}, splat (i1 true)")
+        masks = (e.both(e.mask, flags), e.both(e.mask, other))
+        masks = tuple(e.put(f"freeze {e.vt('i1')} {m}") for m in masks) if e.mask is None else masks
+        for target, mask in zip(targets, masks, strict=True):
+            self._edge(block, target, mask)
+        self._announce(block.name)
+        e.do(f"br label %{self.next}")
+
+    def _go(self, block: Block, target: str) -> None:
+        """After an edge that all lanes of the block take."""
+        name = block.name
+        if self.leader[target] == self.leader[name] and self._free(name, target):
+            self.e.do(f"br label %{self.labels[target]}")
+            return
+        if self.leader[target] == self.leader[name]:
+            self.e.do(f"store i1 true, ptr {self.waiting(target)}")
+        else:
+            self._announce(name)
+        self.e.do(f"br label %{self.next}")
+
+    def _free(self, source: str, target: str) -> bool:
+        """Whether nobody can wait between two blocks: all there belongs to the lanes that jump."""
+        a, b = self.place[source], self.place[target]
+        head = self.leader[source]
+        between = self.order[min(a, b) + 1 : max(a, b)]
+        if b <= a and target not in self.flow.forest.loops:
+            return False
+        return all(self.flow.dominators.dominates(head, x) for x in between)
+
+    def _announce(self, name: str) -> None:
+        """The lanes of this mask will all get to the nearest block behind that has the same mask."""
+        found = self.flow.post.immediate[name]
+        while found != EXIT:
+            if self.leader[found] == self.leader[name]:
+                self.e.do(f"store i1 true, ptr {self.waiting(found)}")
+                return
+            found = self.flow.post.immediate[found]
+
+    def _edge(self, block: Block, target: str, mask: str | None) -> None:
+        """Bring values to the target's phis, and lanes to its mask. Without a mask all lanes of the block go."""
+        e = self.e
+        values: list[tuple[Instruction, Val]] = []
+        for phi in self.flow.function.block[target].phis:
+            value = next(v for v, source in phi.cases if source == block.name)
+            values.append((phi, self._incoming(phi, value)))
+        together = mask is None and self.leader[target] == self.leader[block.name]
+        lanes = mask if mask is not None else e.mask
+        for phi, made in values:
+            self._bring(phi, made, lanes, together, mask is not None)
+        if self.leads(target):
+            slot = self.waiting(target)
+            vb = e.vt("i1")
+            old = e.put(f"load {vb}, ptr {slot}")
+            e.do(f"store {vb} {self._or(old, lanes)}, ptr {slot}")
+
+    def _or(self, old: str, lanes: str | None) -> str:
+        if lanes is None:
+            return "splat (i1 true)"
+        return self.e.put(f"or {self.e.vt('i1')} {old}, {lanes}")
+
+    def _incoming(self, phi: Instruction, value: Value) -> Val:
+        if isinstance(phi.type, PointerType):
+            return pointers.pointer_like(self.e, value, phi.value)
+        return self.e.get(value)
+
+    def _bring(self, phi: Instruction, made: Val, lanes: str | None, together: bool, partly: bool) -> None:
+        e = self.e
+        kind = lowered(phi.type)
+        shape = e.shape(phi.value)
+        if e.width == 1 or shape is not None:
+            slot = e.slot("in:" + phi.name, kind, False)
+            base = made.base
+            assert base is not None
+            if partly and lanes is not None:
+                old = e.put(f"load {kind}, ptr {slot}")
+                base = e.put(f"select i1 {e.any(lanes)}, {kind} {base}, {kind} {old}")
+            e.do(f"store {kind} {base}, ptr {slot}")
+        if e.width > 1 and (shape is None or phi.name in e.needs):
+            slot = e.slot("in:" + phi.name, kind, True)
+            vec = e.expand(made)
+            if not together and lanes is not None:
+                old = e.put(f"load {e.vt(kind)}, ptr {slot}")
+                vec = e.put(f"select {e.vt('i1')} {lanes}, {e.vt(kind)} {vec}, {e.vt(kind)} {old}")
+            e.do(f"store {e.vt(kind)} {vec}, ptr {slot}")
+
+
+def instruction(e: Emitter, i: Instruction) -> None:
+    """Write one instruction that is neither phi nor terminator."""
+    if i.opcode == "call":
+        call(e, i)
+        return
+    OPCODES[i.opcode](e, i)
+
+
+def call(e: Emitter, i: Instruction) -> None:
+    name = i.called
+    if name.startswith("llvm."):
+        arithmetic.llvm_call(e, i)
+    elif positions.is_position(name):
+        positions.position(e, i)
+    elif name in ("__mt_buffer", "__mt_threadgroup", "__mt_private"):
+        e.set(i.name, Val("i64", "0"))
+    elif name == "__mt_threadgroup_barrier":
+        crossing.barrier(e, i)
+    elif name == "__mt_simdgroup_barrier":
+        e.do('fence syncscope("singlethread") seq_cst')
+    elif name == "__mt_fence":
+        e.do("fence seq_cst")
+    elif name.startswith("__mt_matrix"):
+        matrix.matrix(e, i)
+    elif name.startswith(("__mt_simd_", "__mt_quad_")):
+        collective.collective(e, i)
+    elif name.startswith("__mt_log"):
+        logs.log(e, i)
+    elif name.startswith("__mt_reload"):
+        crossing.reload(e, i)
+    elif name.startswith("__mt_spill"):
+        crossing.spill(e, i)
+    elif name == "__mt_state":
+        crossing.state(e, i)
+    else:
+        raise DeviceError(f"[engine] the kernel calls '{name}', which is no intrinsic")
+
+
+OPCODES = {
+    **arithmetic.OPCODES,
+    "getelementptr": pointers.gep,
+    "load": memory.load,
+    "store": memory.store,
+    "atomicrmw": atomics.atomic_rmw,
+    "cmpxchg": atomics.cmpxchg,
+    "fence": lambda e, i: e.do("fence seq_cst"),
+}

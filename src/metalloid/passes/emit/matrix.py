@@ -1,0 +1,252 @@
+"""simdgroup_matrix: 8x8 elements, two neighbours in each of 32 lanes.
+
+With one address for the SIMD-group a matrix is eight row loads and two shuffles; a product is eight steps of
+shuffle and fused multiply-add.
+"""
+
+from __future__ import annotations
+
+from metalloid.errors import DeviceError
+from metalloid.ir import Instruction
+from metalloid.ir.values import Int
+from metalloid.passes.emit.core import Emitter, Val
+from metalloid.passes.emit.memory import (
+    Place,
+    address,
+    checked_mask,
+    gather,
+    scatter,
+    where,
+)
+
+ROWS = [(lane >> 4 & 1) * 4 + (lane >> 1 & 3) for lane in range(32)]
+COLUMNS = [(lane >> 3 & 1) * 4 + (lane & 1) * 2 for lane in range(32)]
+HOLDER = {(ROWS[lane], COLUMNS[lane] + n): (lane, n) for lane in range(32) for n in (0, 1)}
+
+
+def matrix(e: Emitter, i: Instruction) -> None:
+    if e.width % 32:
+        raise DeviceError("[engine] simdgroup_matrix needs whole SIMD-groups")
+    name = i.called.removeprefix("__mt_matrix_")
+    if name == "multiply_accumulate":
+        _multiply(e, i)
+    elif name.startswith("load"):
+        _load(e, i, 4 if "b32" in name else 2)
+    else:
+        _store(e, i, 4 if "b32" in name else 2)
+
+
+def _multiply(e: Emitter, i: Instruction) -> None:
+    a0, a1, b0, b1, c0, c1 = (e.vector(o) for o in i.operands)
+    vf, w = e.vt("float"), e.width
+    if e.mask is not None:
+        a0, a1, b0, b1 = (
+            e.put(f"select {e.vt('i1')} {e.mask}, {vf} {x}, {vf} zeroinitializer") for x in (a0, a1, b0, b1)
+        )
+        a0, a1, b0, b1 = (e.put(f"freeze {vf} {x}") for x in (a0, a1, b0, b1))
+    name = f"llvm.fma.v{w}f32"
+    e.out.declare(name, f"declare {vf} @{name}({vf}, {vf}, {vf})")
+
+    def pick(x: str, y: str, cell) -> str:  # type: ignore[no-untyped-def]
+        picks = []
+        for lane in range(w):
+            holder, n = HOLDER[cell(ROWS[lane % 32], COLUMNS[lane % 32])]
+            picks.append(f"i32 {lane - lane % 32 + holder + n * w}")
+        return e.put(f"shufflevector {vf} {x}, {vf} {y}, <{w} x i32> <{', '.join(picks)}>")
+
+    for k in range(8):
+        a = pick(a0, a1, lambda r, c, k=k: (r, k))
+        left = pick(b0, b1, lambda r, c, k=k: (k, c))
+        right = pick(b0, b1, lambda r, c, k=k: (k, c + 1))
+        c0 = e.put(f"call {vf} @{name}({vf} {a}, {vf} {left}, {vf} {c0})")
+        c1 = e.put(f"call {vf} @{name}({vf} {a}, {vf} {right}, {vf} {c1})")
+    for n, ref in enumerate((c0, c1)):
+        e.set(f"{i.name}#{n}", Val("i32", vec=e.put(f"bitcast {vf} {ref} to {e.vt('i32')}")))
+
+
+def _offsets(e: Emitter, i: Instruction, place: Place, size: int, element: int) -> tuple[str, str]:
+    """For each lane: the offset to check, and the offset to go to."""
+    vi = e.vt("i64")
+    stride = e.vector(i.operands[1])
+    rows = [ROWS[lane % 32] for lane in range(e.width)]
+    columns = [COLUMNS[lane % 32] + element for lane in range(e.width)]
+    transpose = i.operands[2]
+    flat, turned = (
+        _plane(e, stride, size, outer, inner) for outer, inner in ((rows, columns), (columns, rows))
+    )
+    if isinstance(transpose, Int):
+        cell = turned if transpose.value else flat
+    else:
+        flag = e.put(f"icmp ne {e.vt('i32')} {e.vector(transpose)}, zeroinitializer")
+        cell = e.put(f"select {e.vt('i1')} {flag}, {vi} {turned}, {vi} {flat}")
+    check = e.put(f"add {vi} {e.expand(place.check)}, {cell}")
+    offset = check if place.check is place.offset else e.put(f"add {vi} {e.expand(place.offset)}, {cell}")
+    return check, offset
+
+
+def _plane(e: Emitter, stride: str, size: int, outer: list[int], inner: list[int]) -> str:
+    vi = e.vt("i64")
+    far = e.put(f"mul {vi} {stride}, {e.constants('i64', [size * x for x in outer])}")
+    return e.put(f"add {vi} {far}, {e.constants('i64', [size * x for x in inner])}")
+
+
+def _lanewise(e: Emitter, place: Place, check: str, offset: str) -> Place:
+    return Place(
+        place.root, place.ptr, Val("i64", vec=check), place.limit, Val("i64", vec=offset), place.search
+    )
+
+
+def _simple(e: Emitter, i: Instruction, place: Place) -> bool:
+    return (
+        e.width == 32
+        and e.mask is None
+        and place.offset.uniform
+        and e.get(i.operands[1]).uniform
+        and isinstance(i.operands[2], Int)
+        and not place.search
+    )
+
+
+def _corners(e: Emitter, place: Place, stride: str, size: int) -> str:
+    """Whether all 64 elements are inside; the two far corners suffice."""
+    last = e.put(f"mul i64 {stride}, {7 * size}")
+    negative = e.put(f"icmp slt i64 {last}, 0")
+    low = e.put(f"select i1 {negative}, i64 {last}, i64 0")
+    high = e.put(f"select i1 {negative}, i64 0, i64 {last}")
+    start = e.put(f"add i64 {place.check.base}, {low}")
+    end = e.put(f"add i64 {e.put(f'add i64 {place.check.base}, {high}')}, {7 * size}")
+    a, b = e.put(f"icmp ult i64 {start}, {place.limit}"), e.put(f"icmp ult i64 {end}, {place.limit}")
+    ordered = e.put(f"icmp ule i64 {start}, {end}")
+    return e.put(f"and i1 {e.put(f'and i1 {a}, {b}')}, {ordered}")
+
+
+def _load(e: Emitter, i: Instruction, size: int) -> None:
+    place = where(e, i.operands[0], size)
+    kind = "i32" if size == 4 else "i16"
+    if _simple(e, i, place):
+        pair = _load_rows(e, i, place, size, kind)
+    else:
+        pair = _load_lanes(e, i, place, size, kind)
+    _result(e, i, size, pair)
+
+
+def _result(e: Emitter, i: Instruction, size: int, pair: list[str]) -> None:
+    if size == 4:
+        for n, ref in enumerate(pair):
+            e.set(f"{i.name}#{n}", Val("i32", vec=ref))
+        return
+    low, high = (e.put(f"zext {e.vt('i16')} {x} to {e.vt('i32')}") for x in pair)
+    moved = e.put(f"shl {e.vt('i32')} {high}, splat (i32 16)")
+    e.set(i.name, Val("i32", vec=e.put(f"or {e.vt('i32')} {low}, {moved}")))
+
+
+def _load_lanes(e: Emitter, i: Instruction, place: Place, size: int, kind: str) -> list[str]:
+    pair = []
+    for element in (0, 1):
+        check, offset = _offsets(e, i, place, size, element)
+        here = _lanewise(e, place, check, offset)
+        mask = checked_mask(e, i, here, size, False)
+        pair.append(gather(e, place.ptr, offset, mask, kind, size))
+    return pair
+
+
+def _load_rows(e: Emitter, i: Instruction, place: Place, size: int, kind: str) -> list[str]:
+    stride = e.scalar(i.operands[1])
+    transpose = i.operands[2]
+    assert isinstance(transpose, Int) and place.offset.base is not None
+    labels = [e.fresh_label(x) for x in ("in", "out", "join")]
+    slow: list[str] = []
+    bad_end = ""
+    if place.limit is not None:
+        fine = _corners(e, place, stride, size)
+        for operand in i.operands[:2]:
+            e.vector(operand)  # so that what the cold copy needs is made before it parts
+        e.do(f"br i1 {fine}, label %{labels[0]}, label %{labels[1]}, !prof !1")
+        e.label(labels[1])
+        slow = _load_lanes(e, i, place, size, kind)
+        bad_end = e.fresh_label("out.end")
+        e.do(f"br label %{bad_end}")
+        e.label(bad_end)
+        e.do(f"br label %{labels[2]}")
+        e.label(labels[0])
+    rows = []
+    for row in range(8):
+        at = place.offset.base
+        if row:
+            at = e.put(f"add i64 {at}, {e.put(f'mul i64 {stride}, {row * size}')}")
+        rows.append(e.put(f"load <8 x {kind}>, ptr {address(e, place.ptr, at)}, align {size}"))
+    pair = [_assemble(e, kind, rows, element, bool(transpose.value)) for element in (0, 1)]
+    if place.limit is None:
+        return pair
+    e.do(f"br label %{labels[2]}")
+    e.label(labels[2])
+    return [
+        e.put(f"phi {e.vt(kind)} [ {a}, %{labels[0]} ], [ {b}, %{bad_end} ]")
+        for a, b in zip(pair, slow, strict=True)
+    ]
+
+
+def _assemble(e: Emitter, kind: str, rows: list[str], element: int, transpose: bool) -> str:
+    """The elements of all lanes from eight rows: rows are joined pairwise, then picked."""
+    level = [(ref, 8) for ref in rows]
+    while len(level) > 1:
+        joined = []
+        for n in range(0, len(level), 2):
+            (a, count), (b, _) = level[n], level[n + 1]
+            picks = ", ".join(f"i32 {x}" for x in range(2 * count))
+            joined.append(
+                (
+                    e.put(
+                        f"shufflevector <{count} x {kind}> {a}, <{count} x {kind}> {b}, <{2 * count} x i32> <{picks}>"
+                    ),
+                    2 * count,
+                )
+            )
+        level = joined
+    cells = [(ROWS[lane], COLUMNS[lane] + element) for lane in range(32)]
+    index = [c * 8 + r if transpose else r * 8 + c for r, c in cells]
+    text = ", ".join(f"i32 {x}" for x in index)
+    return e.put(f"shufflevector <64 x {kind}> {level[0][0]}, <64 x {kind}> poison, <32 x i32> <{text}>")
+
+
+def _store(e: Emitter, i: Instruction, size: int) -> None:
+    place = where(e, i.operands[0], size)
+    kind = "i32" if size == 4 else "i16"
+    values = [e.vector(o) for o in i.operands[3:5]]
+    if not _simple(e, i, place):
+        _store_lanes(e, i, place, size, kind, values)
+        return
+    stride, transpose = e.scalar(i.operands[1]), i.operands[2]
+    assert isinstance(transpose, Int) and place.offset.base is not None
+    labels = [e.fresh_label(x) for x in ("in", "out", "join")]
+    if place.limit is not None:
+        fine = _corners(e, place, stride, size)
+        for operand in i.operands[:2]:
+            e.vector(operand)
+        e.do(f"br i1 {fine}, label %{labels[0]}, label %{labels[1]}, !prof !1")
+        e.label(labels[1])
+        _store_lanes(e, i, place, size, kind, values)
+        e.do(f"br label %{labels[2]}")
+        e.label(labels[0])
+    for row in range(8):
+        picks = []
+        for column in range(8):
+            lane, n = HOLDER[(column, row) if transpose.value else (row, column)]
+            picks.append(f"i32 {lane + 32 * n}")
+        part = e.put(
+            f"shufflevector {e.vt(kind)} {values[0]}, {e.vt(kind)} {values[1]}, <8 x i32> <{', '.join(picks)}>"
+        )
+        at = place.offset.base
+        if row:
+            at = e.put(f"add i64 {at}, {e.put(f'mul i64 {stride}, {row * size}')}")
+        e.do(f"store <8 x {kind}> {part}, ptr {address(e, place.ptr, at)}, align {size}")
+    if place.limit is not None:
+        e.do(f"br label %{labels[2]}")
+        e.label(labels[2])
+
+
+def _store_lanes(e: Emitter, i: Instruction, place: Place, size: int, kind: str, values: list[str]) -> None:
+    for element in (0, 1):
+        check, offset = _offsets(e, i, place, size, element)
+        mask = checked_mask(e, i, _lanewise(e, place, check, offset), size, True)
+        scatter(e, place.ptr, offset, mask, kind, size, values[element])

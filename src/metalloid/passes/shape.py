@@ -1,0 +1,116 @@
+"""How a value differs from lane to lane.
+
+The lane's value is  base + sum(coefficient * pattern[lane]):  the base and the coefficients are the same
+for all lanes, the patterns are constants. No terms: the value is uniform. No shape at all: it varies freely.
+
+    align   the base is a multiple of it
+    umax    no lane's value, read as unsigned, is larger
+    exact   False behind a widening, where a lane might have wrapped round: good for addresses only
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+Pattern = tuple[int, ...]
+Terms = tuple[tuple[str, Pattern], ...]  # by coefficient's name, "" for 1; sorted, no pattern is all zero
+
+MAX_ALIGN = 1 << 64
+UNKNOWN = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    terms: Terms = ()
+    align: int = 1
+    umax: int = UNKNOWN
+    exact: bool = True
+    constant: int | None = None  # the base, where it is known
+
+    @property
+    def uniform(self) -> bool:
+        return not self.terms
+
+    @property
+    def pattern(self) -> Pattern | None:
+        """The one constant pattern, where that is all there is."""
+        if len(self.terms) == 1 and self.terms[0][0] == "":
+            return self.terms[0][1]
+        return None
+
+
+UNIFORM = Shape()
+
+
+def constant(value: int, bits: int) -> Shape:
+    """A known number (kept unsigned)."""
+    return Shape((), value or MAX_ALIGN, value, True, value)
+
+
+def lanes(pattern: Pattern, align: int, umax: int, base: int | None = None) -> Shape:
+    return Shape(_terms({"": pattern}), align, umax, True, base)
+
+
+def _terms(found: dict[str, Pattern]) -> Terms:
+    return tuple(sorted((c, p) for c, p in found.items() if any(p)))
+
+
+def add(a: Shape, b: Shape, sign: int = 1) -> Shape:
+    found = dict(a.terms)
+    for coefficient, pattern in b.terms:
+        old = found.get(coefficient, (0,) * len(pattern))
+        found[coefficient] = tuple(x + sign * y for x, y in zip(old, pattern, strict=True))
+    umax = a.umax + b.umax if sign > 0 else UNKNOWN
+    base = None
+    if a.constant is not None and b.constant is not None:
+        base = a.constant + sign * b.constant
+    return Shape(_terms(found), math.gcd(a.align, b.align), umax, a.exact and b.exact, base)
+
+
+def scale(a: Shape, factor: int) -> Shape:
+    """Times a known number (signed)."""
+    found = {c: tuple(x * factor for x in p) for c, p in a.terms}
+    base = a.constant * factor if a.constant is not None else None
+    umax = a.umax * factor if factor >= 0 else UNKNOWN
+    return Shape(_terms(found), a.align * abs(factor) or MAX_ALIGN, umax, a.exact, base)
+
+
+def times(a: Shape, coefficient: str, other: Shape) -> Shape | None:
+    """Times a uniform value with a name; None where that has no shape."""
+    if a.uniform:
+        return Shape((), a.align * other.align, a.umax * other.umax)
+    pattern = a.pattern
+    if pattern is None:
+        return None
+    align = a.align * other.align
+    return Shape(((coefficient, pattern),), align, a.umax * other.umax, a.exact and other.exact)
+
+
+def join(a: Shape | None, b: Shape | None) -> Shape | None:
+    """What holds of both; None where they differ in their lanes."""
+    if a is None or b is None or a.terms != b.terms:
+        return None
+    base = a.constant if a.constant == b.constant else None
+    align = math.gcd(a.align, b.align)
+    return Shape(a.terms, align, max(a.umax, b.umax), a.exact and b.exact, base)
+
+
+def splits(shape: Shape, at: int) -> Pattern | None:
+    """The pattern, where base and pattern do not touch the same multiples of `at`:
+    the base is a multiple of it, the pattern stays below it."""
+    pattern = shape.pattern
+    if pattern is None or shape.align % at or min(pattern) < 0 or max(pattern) >= at:
+        return None
+    return pattern
+
+
+def clamp(shape: Shape | None, bits: int) -> Shape | None:
+    """The shape of a value of this many bits. One that may have wrapped is still a multiple of a power of two."""
+    if shape is None:
+        return None
+    top = (1 << bits) - 1
+    base = shape.constant & top if shape.constant is not None else None
+    if shape.umax > top:
+        return replace(shape, umax=top, constant=base, align=min(shape.align & -shape.align, MAX_ALIGN))
+    return replace(shape, constant=base) if base != shape.constant else shape

@@ -1,0 +1,135 @@
+"""Control flow: lanes that part, meet, loop and leave at different times."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.engine.both import same
+
+WIDTHS = (1, 8, 32)
+
+
+def ints(n: int, seed: int = 0, top: int = 100) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, top, n, dtype=np.int32)
+
+
+def test_thread_ids_are_written_by_each_thread():
+    same(
+        "kernel void k(device uint* out, uint i [[thread_position_in_grid]]) { out[i] = i; }",
+        [np.zeros(100, np.uint32)],
+        100,
+        32,
+        widths=WIDTHS,
+    )
+
+
+@pytest.mark.parametrize("n", [1, 7, 32, 33, 100, 257])
+def test_a_ragged_grid_with_an_early_return(n):
+    text = """kernel void k(device const float* a, device float* b, constant uint& n, uint i [[thread_position_in_grid]]) {
+        if (i >= n) return;
+        b[i] = a[i] * 2.0f + 1.0f;
+    }"""
+    a = np.random.default_rng(n).normal(size=n).astype(np.float32)
+    same(text, [a, np.zeros(n, np.float32), np.array([n], np.uint32)], n, 64, widths=WIDTHS)
+
+
+def test_nested_branches():
+    text = """kernel void k(device const int* a, device int* b, uint i [[thread_position_in_grid]]) {
+        int x = a[i];
+        int r;
+        if (x > 50) { if (x & 1) r = x * 3; else if (x > 80) r = -x; else r = x + 7; }
+        else if (x > 20) { r = x * x; if (x % 3 == 0) r -= 5; }
+        else r = 1000 + x;
+        b[i] = r;
+    }"""
+    same(text, [ints(96), np.zeros(96, np.int32)], 96, 32, widths=WIDTHS)
+
+
+def test_a_loop_that_lanes_leave_at_different_times():
+    text = """kernel void k(device const int* a, device int* b, uint i [[thread_position_in_grid]]) {
+        int n = a[i], steps = 0;
+        while (n != 1 && steps < 50) { n = (n & 1) ? 3 * n + 1 : n / 2; steps++; }
+        b[i] = steps * 1000 + n;
+    }"""
+    same(text, [ints(70) + 1, np.zeros(70, np.int32)], 70, 32, widths=WIDTHS)
+
+
+def test_break_continue_and_return_in_nested_loops():
+    text = """kernel void k(device const int* a, device int* b, uint i [[thread_position_in_grid]]) {
+        int x = a[i], total = 0;
+        for (int j = 0; j < x % 7; j++) {
+            if ((x + j) % 5 == 0) continue;
+            for (int k = 0; k < 6; k++) {
+                total += j * k;
+                if (total > x) break;
+                if (total == 17) { b[i] = -1; return; }
+            }
+            if (j == 4) break;
+            total ^= x;
+        }
+        b[i] = total;
+    }"""
+    same(text, [ints(128, 3), np.zeros(128, np.int32)], 128, 64, widths=WIDTHS)
+
+
+def test_switch_with_fall_through():
+    text = """kernel void k(device const int* a, device int* b, uint i [[thread_position_in_grid]]) {
+        int r = 0;
+        switch (a[i] % 9) {
+            case 0: r = 5; break;
+            case 1: r = 7;
+            case 2: r += 9; break;
+            case 3: for (int j = 0; j < a[i]; j++) r += j; break;
+            case 5: case 6: r = a[i]; break;
+            default: r = -1;
+        }
+        b[i] = r;
+    }"""
+    same(text, [ints(100, 4), np.zeros(100, np.int32)], 100, 50, widths=WIDTHS)
+
+
+def test_a_uniform_loop_inside_a_divergent_branch():
+    text = """kernel void k(device const int* a, device int* b, constant int& n, uint i [[thread_position_in_grid]]) {
+        int t = 0;
+        if (a[i] > 30) { for (int j = 0; j < n; j++) { t += a[i] * j; if (t > 4000) t -= 4000; } }
+        else { for (int j = 0; j < a[i]; j++) t -= j; }
+        b[i] = t;
+    }"""
+    same(text, [ints(64, 5), np.zeros(64, np.int32), np.array([13], np.int32)], 64, 32, widths=WIDTHS)
+
+
+def test_positions_in_three_dimensions_with_ragged_edges():
+    text = """kernel void k(device uint* out, uint3 g [[thread_position_in_grid]], uint3 t [[thread_position_in_threadgroup]],
+        uint3 q [[threadgroup_position_in_grid]], uint3 n [[threads_per_grid]], uint3 s [[threads_per_threadgroup]],
+        uint i [[thread_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]], uint sg [[simdgroup_index_in_threadgroup]],
+        uint3 d [[dispatch_threads_per_threadgroup]], uint sgs [[simdgroups_per_threadgroup]]) {
+        uint at = (g.z * n.y + g.y) * n.x + g.x;
+        out[at] = t.x + 10 * t.y + 100 * t.z + 1000 * q.x + 3000 * q.y + 9000 * q.z + 100000 * s.x + 7 * s.y + 13 * s.z
+            + 1000000 * i + 3 * lane + 5 * sg + 17 * d.x + 19 * sgs;
+    }"""
+    for grid, group in [
+        ((10, 7, 5), (4, 3, 2)),
+        ((33, 3, 1), (8, 2, 1)),
+        ((16, 16, 1), (16, 16, 1)),
+        ((5, 5, 5), (5, 5, 5)),
+        ((40, 9, 2), (32, 4, 1)),
+        ((7, 20, 1), (1, 16, 1)),
+    ]:
+        same(text, [np.zeros(grid[0] * grid[1] * grid[2], np.uint32)], grid, group, widths=WIDTHS)
+
+
+def test_unsigned_index_minus_one_behind_a_guard():
+    text = """kernel void k(device const float* a, device float* b, uint i [[thread_position_in_grid]]) {
+        b[i] = i > 0 ? a[i - 1] : -1.0f;
+    }"""
+    same(text, [np.arange(64, dtype=np.float32), np.zeros(64, np.float32)], 64, 64, widths=WIDTHS)
+
+
+def test_all_values_of_a_loop_are_those_of_the_last_iteration_of_each_lane():
+    text = """kernel void k(device const int* a, device int* b, uint i [[thread_position_in_grid]]) {
+        int last = -1, j = 0;
+        do { last = j * 10; j++; if (j > 20) break; } while (j < a[i]);
+        b[i] = last + j;
+    }"""
+    same(text, [ints(64, 8, 40), np.zeros(64, np.int32)], 64, 32, widths=WIDTHS)
