@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import operator
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -66,6 +69,11 @@ class FunctionConstant:
     index: str  # as written
     span: Span  # up to and with the `;`
 
+    @property
+    def number(self) -> int | None:
+        """The index, where it is a sum or product of numbers, as macros leave it."""
+        return whole_number(self.index)
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -106,3 +114,28 @@ class Declarations:
             if base is not None:
                 found.append((one.span.first, Entry(one.host_name, one.expression, base)))
         return tuple(entry for _, entry in sorted(found, key=lambda pair: pair[0]))
+
+
+_OPERATORS = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.LShift: operator.lshift,
+}
+
+
+def whole_number(text: str) -> int | None:
+    """The value of an expression of integer literals; None for anything else."""
+
+    def value(node: ast.AST) -> int:
+        match node:
+            case ast.Constant(int(number)):
+                return number
+            case ast.BinOp(left, op, right) if type(op) in _OPERATORS:
+                return int(_OPERATORS[type(op)](value(left), value(right)))
+        raise ValueError(text)
+
+    try:
+        return value(ast.parse(re.sub(r"(?<=[0-9a-fA-F])[uUlL]+\b", "", text.strip()), mode="eval").body)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None

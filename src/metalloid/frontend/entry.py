@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from metalloid.errors import CompileError, Diagnostic
-from metalloid.frontend.declarations import Argument, Entry
+from metalloid.frontend.declarations import Argument, Entry, whole_number
 from metalloid.frontend.rewrite import Unit
 from metalloid.types import Kind
 
@@ -119,7 +119,7 @@ def _written(unit: Unit, entry: Entry, kind: str) -> Iterator[int]:
         text = argument.attributes.get(kind)
         if text is None:
             continue
-        index = _number(text)
+        index = whole_number(text)
         if index is None:
             continue  # an enumerator or constant: clang knows its value, reflect checks it
         if not 0 <= index < MAX_BUFFERS:
@@ -142,13 +142,6 @@ def _written(unit: Unit, entry: Entry, kind: str) -> Iterator[int]:
         else:
             seen[index] = argument.name
             yield index
-
-
-def _number(text: str) -> int | None:
-    try:
-        return int(text.strip("() ").rstrip("uUlL"), 0)
-    except ValueError:
-        return None
 
 
 def _refuse_plain(unit: Unit, entry: Entry, argument: Argument) -> None:

@@ -133,7 +133,7 @@ def _constants(parsed: Parsed, given: Mapping[str | int, Constant]) -> dict[str,
     values: dict[str, str] = {}
     known = parsed.unit.declarations.constants
     for key, value in given.items():
-        match = [c for c in known if c.name == key or c.index == str(key)]
+        match = [c for c in known if c.name == key or c.number == key]
         if not match:
             names = ", ".join(f"{c.name} ({c.index})" for c in known) or "none"
             message = f"there is no function constant {key!r}; the source declares {names}"
