@@ -1,0 +1,7 @@
+"""ggml-metal's kernels, one file per family."""
+
+from __future__ import annotations
+
+from conformance.results.ggml import unary
+
+FAMILIES = (unary,)

@@ -1,0 +1,106 @@
+"""Run a case and judge its outputs."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from conformance.results.case import Array, Case, Output, Size, Step, Work
+from conformance.results.launch import FORWARD, REVERSE, run_on_engine, run_on_oracle
+
+BACKENDS: dict[str, tuple[Size, Callable[[Step], None]]] = {
+    "oracle": ("small", lambda step: run_on_oracle(step, FORWARD)),
+    "cpu": ("large", run_on_engine),
+}
+REVERSE_WITHIN = 6.0  # seconds: slower cases are not run a second time
+
+
+@dataclass(frozen=True)
+class Verdict:
+    suite: str
+    family: str
+    name: str
+    backend: str
+    kernels: tuple[str, ...] = ()
+    error: float = 0.0  # the largest, relative to the largest expected magnitude
+    tolerance: float = 0.0
+    reason: str = ""  # why it failed
+    reversed: bool = False  # also run in reverse order, with the same result
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        return not self.reason
+
+
+def judge(case: Case, backend: str, size: Size | None = None) -> Verdict:
+    """Never raises: whatever goes wrong is the verdict."""
+    usual, run = BACKENDS[backend]
+    start = time.perf_counter()
+    identity = (case.suite, case.family, case.name, backend)
+    kernels: tuple[str, ...] = ()
+    try:
+        work = _work(case, size or usual)
+        kernels = tuple(step.kernel for step in work.steps)
+        for step in work.steps:
+            run(step)
+    except Exception as error:  # a fault or a crash is a finding of this run, not its end
+        reason = f"{type(error).__name__}: {error}"
+        return Verdict(*identity, kernels, reason=reason, seconds=time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    results = [(*_error(output), output) for output in work.outputs]
+    worst = max((error for error, _, _ in results), default=0.0)
+    reason = next((text for _, text, _ in results if text), "")
+    again = False
+    if backend == "oracle" and not reason and not case.races and seconds < REVERSE_WITHIN:
+        reason, again = _reversed(case, work, size or usual)
+    allowed = max((o.tolerance for o in work.outputs), default=0.0)
+    return Verdict(*identity, kernels, worst, allowed, reason, again, time.perf_counter() - start)
+
+
+def _work(case: Case, size: Size) -> Work:
+    return case.make(np.random.default_rng(zlib.crc32(case.label.encode())), size)
+
+
+def _reversed(case: Case, forward: Work, size: Size) -> tuple[str, bool]:
+    work = _work(case, size)
+    for step in work.steps:
+        run_on_oracle(step, REVERSE)
+    for one, other in zip(forward.outputs, work.outputs, strict=True):
+        if one.actual.tobytes() != other.actual.tobytes():
+            return f"'{one.name}' changes when threads run in reverse order", False
+    return "", True
+
+
+def _error(output: Output) -> tuple[float, str]:
+    """The largest error, and a sentence when it is too large."""
+    actual, expected = _number(output.actual), _number(output.expected)
+    if actual.shape != expected.shape:
+        return np.inf, f"'{output.name}' has shape {actual.shape}, {expected.shape} expected"
+    if actual.size == 0:
+        return 0.0, ""
+    finite = np.isfinite(expected)
+    same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
+    scale = float(np.abs(expected[finite]).max(initial=0.0)) or 1.0
+    with np.errstate(invalid="ignore", over="ignore"):
+        errors = np.where(same, 0.0, np.abs(actual - expected) / scale)
+    errors = np.where(np.isnan(errors), np.inf, errors)
+    worst = float(errors.max())
+    if worst <= output.tolerance:
+        return worst, ""
+    at = tuple(int(i) for i in np.unravel_index(int(errors.argmax()), errors.shape))
+    wrong = int((errors > output.tolerance).sum())
+    return worst, (
+        f"'{output.name}'[{', '.join(map(str, at))}] is {actual[at]:.7g}, expected {expected[at]:.7g} "
+        f"({wrong} of {errors.size} elements are off; {worst:.2g} of {output.tolerance:.2g} allowed)"
+    )
+
+
+def _number(array: Array) -> Array:
+    if array.dtype.kind in "iub":
+        return array.astype(np.float64) if array.dtype.itemsize < 8 else array.astype(np.longdouble)
+    return array.astype(np.float64)

@@ -1,0 +1,91 @@
+"""Run one step of a case on a backend."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from conformance.results.case import Argument, Array, Step, Triple
+from conformance.results.pack import pack
+from metalloid.backends import interpret
+from metalloid.backends.base import Launch
+from metalloid.backends.interpret import Schedule
+from metalloid.frontend import Kernel, compile_kernel
+from metalloid.types import Parameter
+
+FORWARD, REVERSE = Schedule("forward"), Schedule("reverse")
+
+
+def run_on_oracle(step: Step, schedule: Schedule = FORWARD) -> None:
+    kernel = compile_kernel(step.source, step.kernel, step.constants)
+    buffers = bind(kernel, step)
+    indices = [p.index for p in kernel.signature.buffers]
+    launch = Launch(
+        _grid(step),
+        step.threadgroup,
+        dict(zip(indices, buffers, strict=True)),
+        step.threadgroup_memory,
+        kernel=step.kernel,
+    )
+    interpret.run(kernel.ir, launch, schedule)
+
+
+def run_on_engine(step: Step) -> None:
+    """The public way: a library of the device, a kernel of the library, a call."""
+    kernel = compile_kernel(step.source, step.kernel, step.constants)
+    function = _library(step.source).kernel(step.kernel, constants=dict(step.constants))
+    function(
+        *bind(kernel, step),
+        grid=_grid(step),
+        threadgroup=step.threadgroup,
+        threadgroup_memory=dict(step.threadgroup_memory),
+    )
+
+
+@cache
+def _device() -> Any:
+    import metalloid
+
+    return metalloid.device("cpu")  # type: ignore[attr-defined]
+
+
+_libraries: dict[str, Any] = {}
+
+
+def _library(source: Any) -> Any:
+    """One library per source; a file on disk is given as a path, so that its includes are found."""
+    key = source.key()
+    if key not in _libraries:
+        text = Path(source.name) if source.directory else source.text
+        _libraries[key] = _device().library(
+            text, math=source.math, defines=dict(source.defines), include=list(source.include)
+        )
+    return _libraries[key]
+
+
+def bind(kernel: Kernel, step: Step) -> list[Array]:
+    """Memory for every buffer parameter, in the order of the indices."""
+    parameters = kernel.signature.buffers
+    if len(parameters) != len(step.arguments):
+        names = ", ".join(p.name for p in parameters)
+        raise ValueError(f"[{step.kernel}] takes {names}; {len(step.arguments)} arguments given")
+    return [_memory(p, a) for p, a in zip(parameters, step.arguments, strict=True)]
+
+
+def _memory(parameter: Parameter, argument: Argument) -> Array:
+    if isinstance(argument, np.ndarray):
+        if not argument.flags.c_contiguous:
+            raise ValueError(f"[launch] '{parameter.name}' is a view with gaps; bind the whole array")
+        return argument.view(np.uint8).reshape(-1) if argument.dtype.name == "bfloat16" else argument
+    return np.frombuffer(pack(parameter.type, argument), np.uint8).copy()
+
+
+def _grid(step: Step) -> Triple:
+    if step.grid is not None:
+        return step.grid
+    assert step.threadgroups is not None, f"{step.kernel} has neither grid nor threadgroups"
+    (a, b, c), (x, y, z) = step.threadgroups, step.threadgroup
+    return a * x, b * y, c * z
