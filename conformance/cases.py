@@ -18,6 +18,7 @@ class Case:
     attempts: tuple[tuple[Source, str], ...]
     constants: Mapping[str | int, bool | int | float] = field(default_factory=dict)
     refused: bool = False  # must be refused in a sentence, not compiled
+    invalid: str = ""  # why it is not valid MSL: words of the diagnostic it must end in
 
     @property
     def name(self) -> str:

@@ -34,7 +34,7 @@ def check(case: Case) -> Outcome:
     """Never raises: whatever goes wrong is the outcome."""
     start = time.perf_counter()
     try:
-        reason = _refusal(case) if case.refused else _compiled(case)
+        reason = _refusal(case) if case.refused else _invalid(case) if case.invalid else _compiled(case)
     except Exception as error:  # a crash of the front end is a finding of this run, not its end
         reason = f"{type(error).__name__}: {error}"
     return Outcome(case.suite, case.file, case.kernel, not reason, reason, time.perf_counter() - start)
@@ -62,6 +62,20 @@ def _refusal(case: Case) -> str:
         clear = any("not supported" in d.message for d in error.diagnostics)
         return "" if clear else f"refused, but not clearly: {_first(error)}"
     return ""
+
+
+def _invalid(case: Case) -> str:
+    """A kernel that is wrong must end in the diagnostic that says so."""
+    said = []
+    for source, kernel in case.attempts:
+        try:
+            compile_kernel(source, kernel, case.constants)
+        except CompileError as error:
+            said += [d.message for d in error.diagnostics]
+        else:
+            return f"compiled, though it is not valid MSL: {case.invalid}"
+    found = any(case.invalid in message for message in said)
+    return "" if found else f"refused, but not for {case.invalid!r}: {said[0]}"
 
 
 def _first(error: MetalloidError) -> str:
