@@ -15,6 +15,7 @@ from metalloid.ir import Function, Instruction, Module, write
 from metalloid.ir.layout import data_layout
 from metalloid.ir.types import I32, PointerType
 from metalloid.ir.values import Global, Int, Local
+from metalloid.ir.tokens import quote
 from metalloid.ir.write import write_value
 from metalloid.passes import abi, segments
 from metalloid.passes.canonical import ENTRY, tidy
@@ -387,7 +388,7 @@ def _module_text(out: Output, texts: list[str], driver: str) -> str:
             constants.append(
                 f'@"{g.name}" = internal constant {plain.type} {_initial(g.initializer)}, align {max(g.align, 16)}'
             )
-    types = [f"%{t.name} = type {t.body}" for t in out.module.types]
+    types = [f"{quote('%', t.name)} = type {t.body}" for t in out.module.types]
     parts = [*types, *constants, *out.declared.values(), *out.helpers.values(), *texts, driver]
     meta = [
         "!0 = !{}",
