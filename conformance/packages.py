@@ -27,7 +27,10 @@ class Package:
 
 
 LLAMA = Package(
-    "llama-cpp-python", "0.3.36", ("--no-binary", ":all:"), ("ggml/src/ggml-metal/", "ggml/src/ggml-common.h")
+    "llama-cpp-python",
+    "0.3.36",
+    ("--no-binary", "llama-cpp-python"),
+    ("ggml/src/ggml-metal/", "ggml/src/ggml-common.h"),
 )
 MLX = Package("mlx-metal", "0.32.4", (*WHEEL, "--platform", "macosx_14_0_arm64"), ("mlx/include/",))
 MLX_LM = Package("mlx-lm", "0.32.2", WHEEL, (".py",))
@@ -52,18 +55,7 @@ def _archive(package: Package) -> Path | None:
 def _download(package: Package) -> Path:
     STORE.mkdir(exist_ok=True)
     requirement = f"{package.name}=={package.version}"
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--dest",
-        str(STORE),
-    ]
-    # An sdist's metadata would be built; fetching it is all that is wanted, so a failed build is no failure.
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(STORE)]
     subprocess.run([*command, *package.options, requirement], check=False)
     archive = _archive(package)
     if archive is None:
