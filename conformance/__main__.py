@@ -48,6 +48,7 @@ def main(suites: tuple[str, ...], only: str, as_json: bool, failures: int, jobs:
     missing = [f"{file}, line {entry.line}: {entry.reason}" for file, entry in inline_kernels.unresolved()]
     report.write_page(outcomes, missing)
     fallen = report.regressions(outcomes)
+    fallen += [f"mlx: {name} is not instantiated" for name in sorted(mlx_headers.missing())]
     for sentence in fallen:
         console.print(f"[red]{sentence}[/red]")
     sys.exit(bool(fallen))
