@@ -100,17 +100,21 @@ class Declarations:
 
     def entries(self) -> tuple[Entry, ...]:
         """Everything that can be asked for, in the order of the source."""
-        by_name: dict[str, Kernel] = {}
+        defined = {kernel.qualified for kernel in self.kernels if kernel.body is not None}
+        templates: dict[str, Kernel] = {}
         found: list[tuple[int, Entry]] = []
         for kernel in self.kernels:
-            if kernel.body is None and kernel.name in by_name:
+            if kernel.body is None and kernel.qualified in defined:
                 continue
-            by_name[kernel.name] = kernel
-            if not kernel.template:
+            if kernel.template:
+                templates[kernel.qualified] = kernel
+                templates.setdefault(kernel.name, kernel)
+            else:
                 name = kernel.attributes.get("host_name", kernel.name)
                 found.append((kernel.span.first, Entry(name, kernel.qualified, kernel)))
         for one in self.instantiations:
-            base = by_name.get(one.name)
+            qualified = one.expression.split("<")[0].replace(" ", "")
+            base = templates.get(qualified) or templates.get(one.name)
             if base is not None:
                 found.append((one.span.first, Entry(one.host_name, one.expression, base)))
         return tuple(entry for _, entry in sorted(found, key=lambda pair: pair[0]))

@@ -59,10 +59,10 @@ def bindings(unit: Unit, entry: Entry) -> tuple[Binding, ...]:
         builtin = next((a for a in argument.attributes if a in BUILTINS), None)
         if builtin:
             found.append(Binding(argument, "builtin", "", builtin))
-        elif not argument.indirect:
+        elif not (words := _words(unit, argument)) & _MARKS:
             _refuse_plain(unit, entry, argument)
         else:
-            kind: Kind = "threadgroup" if "threadgroup" in argument.words else "buffer"
+            kind: Kind = "threadgroup" if "threadgroup" in words else "buffer"
             used = local_taken if kind == "threadgroup" else taken
             index = argument.attributes.get(kind)
             if index is None:
@@ -71,6 +71,20 @@ def bindings(unit: Unit, entry: Entry) -> tuple[Binding, ...]:
                 index = str(free)
             found.append(Binding(argument, kind, index))
     return tuple(found)
+
+
+_MARKS = frozenset(("*", "&", "["))
+
+
+def _words(unit: Unit, argument: Argument) -> frozenset[str]:
+    """The words of a parameter's type, those behind a typedef or `using` included."""
+    found = set(argument.words)
+    if not found & _MARKS:
+        for name in argument.words[:-1]:
+            for span in unit.declarations.functions.get(name, ()):
+                if unit.tokens[span.first].text in ("typedef", "using"):
+                    found |= {token.text for token in unit.tokens[span.first : span.last]}
+    return frozenset(found)
 
 
 def _refuse_many(unit: Unit, entry: Entry) -> None:

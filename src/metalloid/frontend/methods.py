@@ -1,8 +1,8 @@
 """Methods qualified by the address space of `this`: `int get() const device;`
 
-To clang `this` may point anywhere, so the qualifiers go. Overloads that say the same for several spaces become
-one, and one whose result is a place in a space says so by a cast. Overloads that do different things
-stay, and clang refuses them as repeated.
+To clang `this` may point anywhere, so the qualifiers go. Overloads that say the same for several spaces
+become one, and one whose result is a place in a space says so by a cast. Overloads that do different
+things stay, and clang refuses them as repeated.
 """
 
 from __future__ import annotations

@@ -243,7 +243,7 @@ def _token_edits(unit: Unit) -> list[Edit]:
                 digits = literal[1] if re.search(r"[.eEpP]", literal[1]) else f"{literal[1]}.0"
                 name = "half" if literal[2] in "hH" else "bfloat"
                 edits.append(Edit(token.start, token.end, f"(({name}){digits}f)"))
-        elif token.text == "kernel" and (index + 1 >= len(tokens) or tokens[index + 1].kind == "name"):
+        elif token.text == "kernel" and _declares(tokens, index):
             edits.append(Edit(token.start, token.end, " " * len(token.text)))
         elif token.text == "[[":
             pairs = pair_brackets(tokens) if pairs is None else pairs
@@ -253,6 +253,12 @@ def _token_edits(unit: Unit) -> list[Edit]:
                 edits += _blank(unit, Span(index, close + 1))
                 blanked = close + 1
     return edits
+
+
+def _declares(tokens: Sequence[Token], index: int) -> bool:
+    """`kernel` as a keyword, not as somebody's name."""
+    following = tokens[index + 1] if index + 1 < len(tokens) else None
+    return following is None or following.kind == "name" or following.text == "[["
 
 
 def _static_edits(unit: Unit) -> list[Edit]:

@@ -268,8 +268,7 @@ class _Scanner:
             returns = [
                 self.text(i)
                 for i in range(start, name)
-                if self.text(i) not in ("kernel", "static", "inline", "METAL_FUNC")
-                and not self.in_attribute(i, start)
+                if self.text(i) not in ("kernel", "static", "inline") and not self.in_attribute(i, start)
             ]
             self.found.kernels.append(
                 Kernel(
@@ -291,10 +290,12 @@ class _Scanner:
         return self.openers.get(close, close)
 
     def in_attribute(self, index: int, start: int) -> bool:
+        """Inside `[[...]]` or `__attribute__((...))`."""
         here = start
         while here <= index:
-            if self.text(here) == "[[":
-                close = self.pairs.get(here, here)
+            opening = here + 1 if self.text(here) == "__attribute__" else here
+            if self.text(here) in ("[[", "__attribute__"):
+                close = self.pairs.get(opening, opening)
                 if here <= index <= close:
                     return True
                 here = close
