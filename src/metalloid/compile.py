@@ -8,6 +8,7 @@ from metalloid.backends.cpu import machine
 from metalloid.backends.cpu.program import Compiled, Program, Variant
 from metalloid.frontend import compile_kernel
 from metalloid.ir import Module
+from metalloid.passes import abi
 from metalloid.passes.canonical import canonical
 from metalloid.passes.kernel import ENTRY_NAME, VectorCode, vectorise
 from metalloid.passes.lanes import Lanes
@@ -29,7 +30,15 @@ def cpu_program(
             parsed.append(canonical(ir))
         code = vector_code(parsed[0], variant, width, chosen)
         return Compiled(
-            code.text, ENTRY_NAME, code.sites, code.barriers, code.formats, code.local, code.scratch, True
+            code.text,
+            ENTRY_NAME,
+            code.sites,
+            code.barriers,
+            code.formats,
+            code.local,
+            code.scratch,
+            tables="%tables, i64" in code.text,
+            searches=abi.OUTSIDE in code.text,
         )
 
     return Program(signature.name, compile, names, target=chosen)

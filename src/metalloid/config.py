@@ -38,3 +38,21 @@ def cache_bytes() -> int:
             "0 turns the cache off; unset, the limit is 1G."
         )
     return int(match[1]) * _UNITS[match[2].upper()]
+
+
+def threads() -> int:
+    """METALLOID_THREADS: how many threads run threadgroups; all that this process may use where it is not set."""
+    text = os.environ.get("METALLOID_THREADS", "").strip()
+    if not text:
+        try:
+            return max(1, len(os.sched_getaffinity(0)))
+        except AttributeError:  # not on every system
+            return os.cpu_count() or 1
+    if not text.isdigit() or not 1 <= int(text) <= 256:
+        raise DeviceError(f"METALLOID_THREADS is {text!r}; expected a number from 1 to 256.")
+    return int(text)
+
+
+def device() -> str:
+    """METALLOID_DEVICE: the device that `metalloid.device()` gives."""
+    return os.environ.get("METALLOID_DEVICE", "").strip()

@@ -45,8 +45,13 @@ def test_tiled_matrix_product():
         C[row * N + col] = acc;
     }"""
     a, b = (RNG.integers(-4, 4, (16, 16)).astype(np.float32) for _ in range(2))
-    expected = same(text, [a, b, np.zeros((16, 16), np.float32), np.array([16], np.uint32)], (16, 16), (8, 8),
-                    widths=(1, 8, 16, 32, 64))
+    expected = same(
+        text,
+        [a, b, np.zeros((16, 16), np.float32), np.array([16], np.uint32)],
+        (16, 16),
+        (8, 8),
+        widths=(1, 8, 16, 32, 64),
+    )
     np.testing.assert_array_equal(expected[2], a @ b)
 
 
@@ -57,8 +62,14 @@ def test_host_sized_threadgroup_memory():
         threadgroup_barrier(mem_flags::mem_threadgroup);
         out[t] = s[n - 1 - t] + r[(t + 1) % n];
     }"""
-    same(text, [RNG.integers(0, 99, 80).astype(np.int32), np.zeros(80, np.int32)], 80, 80, local={0: 320, 1: 320},
-         widths=WIDTHS)
+    same(
+        text,
+        [RNG.integers(0, 99, 80).astype(np.int32), np.zeros(80, np.int32)],
+        80,
+        80,
+        local={0: 320, 1: 320},
+        widths=WIDTHS,
+    )
 
 
 def test_barriers_in_a_uniform_branch_and_in_nested_loops():
@@ -87,7 +98,13 @@ def test_barriers_in_a_uniform_branch_and_in_nested_loops():
         a[t] = v;
     }"""
     for mode in (0, 1, 2, 5):
-        same(text, [RNG.integers(0, 99, 96).astype(np.int32), np.array([mode], np.int32)], 96, 96, widths=WIDTHS)
+        same(
+            text,
+            [RNG.integers(0, 99, 96).astype(np.int32), np.array([mode], np.int32)],
+            96,
+            96,
+            widths=WIDTHS,
+        )
 
 
 def test_private_arrays_with_a_dynamic_index_live_across_a_barrier():
@@ -125,8 +142,12 @@ def test_atomics():
         threadgroup_barrier(mem_flags::mem_threadgroup);
         if (t == 0) atomic_fetch_add_explicit(&c[4], atomic_load_explicit(&s, memory_order_relaxed), memory_order_relaxed);
     }"""
-    arrays = [np.zeros(5, np.int32), np.zeros(1, np.float32), np.array([0, 99, 0, 0], np.uint32),
-              RNG.integers(0, 99, 150).astype(np.int32)]
+    arrays = [
+        np.zeros(5, np.int32),
+        np.zeros(1, np.float32),
+        np.array([0, 99, 0, 0], np.uint32),
+        RNG.integers(0, 99, 150).astype(np.int32),
+    ]
     same(text, arrays, 150, 50, widths=WIDTHS)
 
 
@@ -148,8 +169,17 @@ def test_structs_and_vectors_by_value_and_by_pointer():
         out[i] = item.p.xyz + float3(args.offset) + float(item.q.x - item.q.y);
         items[i] = item;
     }"""
-    args = np.zeros(1, np.dtype({"names": ["n", "s", "o", "f"], "formats": ["u4", "f4", "3f4", "u2"],
-                                 "offsets": [0, 4, 8, 20], "itemsize": 24}))
+    args = np.zeros(
+        1,
+        np.dtype(
+            {
+                "names": ["n", "s", "o", "f"],
+                "formats": ["u4", "f4", "3f4", "u2"],
+                "offsets": [0, 4, 8, 20],
+                "itemsize": 24,
+            }
+        ),
+    )
     args["n"], args["s"], args["o"], args["f"] = 37, 0.5, (1, 2, 3), 9
     items = RNG.integers(0, 90, (40, 8)).astype(np.float32)
     items.view(np.int32)[:, 4:] = RNG.integers(0, 90, (40, 4))
@@ -164,8 +194,13 @@ def test_narrow_and_wide_integers_in_memory():
         d[i * 2] = ushort(x >> 5); d[i * 2 + 1] = ushort(a[63 - i] * 3u);
         e[63 - i] = char(a[i] ^ b[i]);
     }"""
-    arrays = [RNG.integers(0, 255, 64).astype(np.uint8), RNG.integers(-3000, 3000, 64).astype(np.int16),
-              np.zeros(64, np.int64), np.zeros(128, np.uint16), np.zeros(64, np.int8)]
+    arrays = [
+        RNG.integers(0, 255, 64).astype(np.uint8),
+        RNG.integers(-3000, 3000, 64).astype(np.int16),
+        np.zeros(64, np.int64),
+        np.zeros(128, np.uint16),
+        np.zeros(64, np.int8),
+    ]
     same(text, arrays, 64, 32, widths=WIDTHS)
 
 
@@ -178,7 +213,13 @@ def test_half_and_bfloat():
     }"""
     a = RNG.normal(size=96).astype(np.float16)
     b = (RNG.normal(size=96).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
-    same(text, [a, b, np.zeros(96, np.float16), np.zeros(96, np.uint16), np.zeros(96, np.float32)], 96, 32, widths=WIDTHS)
+    same(
+        text,
+        [a, b, np.zeros(96, np.float16), np.zeros(96, np.uint16), np.zeros(96, np.float32)],
+        96,
+        32,
+        widths=WIDTHS,
+    )
 
 
 def test_what_is_defined_where_llvm_leaves_it_open():
@@ -225,5 +266,10 @@ def test_strided_transposed_and_row_accesses():
     }"""
     a = RNG.normal(size=(32, 32)).astype(np.float32)
     for group in ((32, 1), (16, 16), (8, 4), (4, 32), (5, 3)):
-        same(text, [a, np.zeros_like(a), np.zeros_like(a), np.array([32], np.uint32)], (32, 32), group,
-             widths=(1, 8, 32, 64))
+        same(
+            text,
+            [a, np.zeros_like(a), np.zeros_like(a), np.array([32], np.uint32)],
+            (32, 32),
+            group,
+            widths=(1, 8, 32, 64),
+        )

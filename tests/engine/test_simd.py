@@ -11,8 +11,11 @@ RNG = np.random.default_rng(2)
 WIDTHS = (32, 64)
 
 FLOAT = "simd_sum simd_max simd_min simd_prefix_inclusive_sum simd_prefix_exclusive_sum quad_sum quad_max quad_min".split()
-INTEGER = [*FLOAT, *"simd_product simd_and simd_or simd_xor quad_and quad_xor quad_prefix_inclusive_sum".split(),
-           *"simd_prefix_exclusive_product quad_product".split()]
+INTEGER = [
+    *FLOAT,
+    *"simd_product simd_and simd_or simd_xor quad_and quad_xor quad_prefix_inclusive_sum".split(),
+    *"simd_prefix_exclusive_product quad_product".split(),
+]
 
 
 def kernel(body: str, type: str) -> str:
@@ -30,7 +33,11 @@ def test_reductions_and_scans(type, part):
 
 @pytest.mark.parametrize("type", ["long", "half"])
 def test_reductions_of_other_types(type):
-    body = "r = simd_sum(x) - simd_max(x) + quad_min(x);" if type == "half" else "r = simd_max(x); if (x > 5) r = -x;"
+    body = (
+        "r = simd_sum(x) - simd_max(x) + quad_min(x);"
+        if type == "half"
+        else "r = simd_max(x); if (x > 5) r = -x;"
+    )
     if type == "long":
         body = "r = 3 * x;"
     a = RNG.integers(0, 30, 64).astype({"long": np.int64, "half": np.float16}[type])

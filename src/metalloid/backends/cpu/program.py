@@ -9,13 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from metalloid.backends.base import Fault, Launch, LogMessage, Triple
 from metalloid.backends.cpu import machine, native
 from metalloid.errors import DeviceError, KernelFault, LaunchError
 from metalloid.ir.debug import Location
 
 MAX_THREADS = 1024
-LOCAL_LIMIT = 32768
+_MAIN = threading.main_thread()
 
 
 class SiteLike(Protocol):
@@ -43,6 +45,7 @@ class Compiled:
     local: int
     scratch: int
     tables: bool
+    searches: bool
     level: int = 1
 
 
@@ -56,6 +59,15 @@ class Loaded:
     compiled: Compiled
     code: machine.Code
     address: int
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A launch without its memory: compiled, sized, ready to be copied."""
+
+    record: native.LaunchRecord
+    variants: list[Loaded | None]
+    searches: bool  # whether the kernel looks for the buffers of its pointers
 
 
 class Program:
@@ -73,6 +85,7 @@ class Program:
         self.local_names = local_names or {}
         self.target = target or machine.host()
         self._variants: dict[Variant, Loaded] = {}
+        self._prepared: dict[object, Prepared] = {}
         self._lock = threading.RLock()
 
     def variant(self, key: Variant) -> Loaded:
@@ -98,34 +111,57 @@ class Program:
         on_log: Callable[[LogMessage], None] | None = None,
     ) -> None:
         """Run to the end; the launch's buffers are changed in place."""
-        size = launch.threadgroup
-        if size[0] * size[1] * size[2] > MAX_THREADS:
-            raise LaunchError(
-                f"[launch {launch.kernel}] threadgroup is {size[0] * size[1] * size[2]} threads; this device allows"
-                f" {MAX_THREADS}.\nPass a threadgroup of {MAX_THREADS} threads or fewer."
-            )
         if 0 in launch.grid:
             return
+        key = (
+            launch.grid,
+            launch.threadgroup,
+            tuple(launch.threadgroup_memory.items()),
+            guard,
+            backwards,
+            threads,
+        )
+        prepared = self._prepared.get(key) or self._prepare(key, launch, guard, backwards, threads)
+        record = native.LaunchRecord.from_buffer_copy(prepared.record)
+        keep = bind(record, launch, prepared.searches)
+        main = threading.current_thread() is _MAIN
+        status = native.runtime().run(
+            ctypes.addressof(record), threads, int(timeout * 1e9) if timeout else 0, int(main)
+        )
+        del keep
+        if record.log_count:
+            formats = next(v for v in prepared.variants if v is not None).compiled.formats
+            self._report_logs(record, launch, formats, on_log)
+        if status:
+            self._raise(record, launch, status, prepared.variants, timeout)
+
+    def _prepare(self, key: object, launch: Launch, guard: bool, backwards: bool, threads: int) -> Prepared:
+        """Everything about a launch that is not its memory."""
+        x, y, z = launch.threadgroup
+        if x * y * z > MAX_THREADS:
+            raise LaunchError(
+                f"[launch {launch.kernel}] threadgroup is {x * y * z} threads; this device allows {MAX_THREADS}.\n"
+                f"Pass a threadgroup of {MAX_THREADS} threads or fewer."
+            )
         record = native.LaunchRecord()
-        keep = bind(record, launch)
         variants = self._variants_for(launch, guard, backwards)
-        first = next(v for v in variants if v is not None)
-        _bind_local(record, launch, first.compiled.local)
+        present = [v for v in variants if v is not None]
+        record.grid[:], record.threadgroup[:] = launch.grid, launch.threadgroup
+        record.groups[:] = launch.threadgroups
+        _bind_local(record, launch, present[0].compiled.local)
         for n, v in enumerate(variants):
             if v is not None:
                 record.kernels[n], record.scratch[n] = v.address, v.compiled.scratch
                 record.tables[n] = int(v.compiled.tables)
-        x, y, z = launch.threadgroups
+        across, down, deep = launch.threadgroups
         record.backwards = int(backwards)
-        record.total = x * y * z
+        record.total = across * down * deep
         record.chunk = max(1, record.total // (threads * 16))
-        limit = int(timeout * 1e9) if timeout else 0
-        main = threading.current_thread() is threading.main_thread()
-        status = native.runtime().run(ctypes.byref(record), threads, limit, int(main))
-        del keep
-        self._report_logs(record, launch, first.compiled.formats, on_log)
-        if status:
-            self._raise(record, launch, status, variants, timeout)
+        made = Prepared(record, variants, any(v.compiled.searches for v in present))
+        if len(self._prepared) > 64:
+            self._prepared.clear()
+        self._prepared[key] = made
+        return made
 
     def _variants_for(self, launch: Launch, guard: bool, backwards: bool) -> list[Loaded | None]:
         size, grid = launch.threadgroup, launch.grid
@@ -234,36 +270,28 @@ class Program:
             native.runtime().free(ctypes.cast(record.logs, ctypes.c_void_p))
 
 
-def bind(record: native.LaunchRecord, launch: Launch) -> list[object]:
+def bind(record: native.LaunchRecord, launch: Launch, searches: bool) -> list[object]:
     """Put a launch's memory into its record; returns what has to stay alive."""
     keep: list[object] = []
-    ranges: list[tuple[int, int]] = []
+    buffers, lengths = record.buffers, record.lengths
     for index, memory in launch.buffers.items():
-        address, length = _address(memory, keep)
-        record.buffers[index], record.lengths[index] = address, length
-        if length:
-            ranges.append((address, length))
-    for address, memory in launch.resources:
-        ranges.append((address, memoryview(memory).nbytes))
-        keep.append(memory)
-    table = (native.Range * max(1, len(ranges)))(*sorted(ranges))
-    record.ranges, record.range_count = ctypes.addressof(table), len(ranges)
-    keep.append(table)
-    record.grid[:], record.threadgroup[:] = launch.grid, launch.threadgroup
-    record.groups[:] = launch.threadgroups
+        buffers[index], lengths[index] = _address(memory, keep)
+    if searches:
+        ranges = [(buffers[i], lengths[i]) for i in launch.buffers if lengths[i]]
+        ranges += [(address, memoryview(memory).nbytes) for address, memory in launch.resources]
+        table = (native.Range * max(1, len(ranges)))(*sorted(ranges))
+        record.ranges, record.range_count = ctypes.addressof(table), len(ranges)
+        keep.append(table)
     return keep
 
 
 def _address(memory: object, keep: list[object]) -> tuple[int, int]:
-    interface = getattr(memory, "__array_interface__", None)
-    if interface is not None:
-        return int(interface["data"][0]), int(memory.nbytes)  # type: ignore[attr-defined]
+    if isinstance(memory, np.ndarray):
+        return memory.ctypes.data, memory.nbytes
     view = memoryview(memory).cast("B")  # type: ignore[arg-type]
     if not view.nbytes:
         return 0, 0
     if view.readonly:
-        import numpy as np
-
         array = np.frombuffer(view, np.uint8)
         keep.append(array)
         return int(array.__array_interface__["data"][0]), array.nbytes

@@ -1,0 +1,156 @@
+"""A bad kernel is stopped, says why, and touches nothing that is not its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import metalloid as mt
+from metalloid.errors import KernelFault
+from tests.engine.both import HEADER, launch, program
+
+WIDTHS = (1, 32)
+
+
+def fault(text: str, arrays, grid, group, width: int = 32, **more) -> KernelFault:
+    with pytest.raises(KernelFault) as caught:
+        program(text, "k", width).run(launch(arrays, grid, group), **more)
+    return caught.value
+
+
+def window(n: int, dtype=np.float32) -> tuple[np.ndarray, np.ndarray]:
+    """An array in the middle of a larger one whose rest must not change."""
+    whole = np.full(n + 4096, 7, dtype)
+    return whole, whole[2048 : 2048 + n]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_write_past_the_end_names_line_buffer_offset_and_thread(width):
+    text = "kernel void k(device const float* a,\n  device float* b, uint i [[thread_position_in_grid]]) {\n  b[i] = a[i];\n}"
+    whole, b = window(50)
+    error = fault(text, [np.zeros(64, np.float32), b], 64, 32, width)
+    found = error.finding
+    assert found.rule == "M102" and found.buffer == 1 and found.offset == 200 and found.thread == (50, 0, 0)
+    assert found.location.line == 5  # two lines of header before
+    assert "buffer 1 'b' (200 bytes)" in str(error)
+    assert (whole[:2048] == 7).all() and (whole[2098:] == 7).all()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_reads_far_outside_and_before_the_start(width):
+    for index in ("i + 1000000000u", "long(i) - 40", "i * 4096"):
+        text = f"kernel void k(device const float* a, device float* b, uint i [[thread_position_in_grid]]) {{ b[i] = a[{index}]; }}"
+        error = fault(text, [np.zeros(64, np.float32), np.zeros(64, np.float32)], 64, 32, width)
+        assert error.finding.rule == "M101" and error.finding.buffer == 0
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_scattered_write(width):
+    text = "kernel void k(device const int* at, device int* b, uint i [[thread_position_in_grid]]) { b[at[i]] = 1; }"
+    at = np.arange(64, dtype=np.int32)
+    at[37] = -3
+    whole, b = window(64, np.int32)
+    error = fault(text, [at, b], 64, 64, width)
+    assert error.finding.thread == (37, 0, 0) and error.finding.offset == -12
+    assert (whole[:2048] == 7).all() and (whole[2112:] == 7).all()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_threadgroup_and_private_arrays_are_bounded(width):
+    text = """kernel void k(device int* a, uint t [[thread_index_in_threadgroup]]) {
+        threadgroup int s[32]; threadgroup int r[32];
+        s[t + a[0]] = 1; r[t] = 5;
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        a[t] = r[t] + s[t];
+    }"""
+    a = np.zeros(32, np.int32)
+    a[0] = 8
+    assert "threadgroup variable" in str(fault(text, [a], 32, 32, width))
+    text = """kernel void k(device int* a, uint t [[thread_index_in_threadgroup]]) {
+        int v[5]; for (int i = 0; i < 5; i++) v[i] = a[i] + int(t);
+        v[a[1]] = 3; int r = 0; for (int i = 0; i < 5; i++) r += v[i] * v[a[i] & 3];
+        a[t] = r;
+    }"""
+    a[1] = 5
+    assert "private" in str(fault(text, [a], 32, 32, width))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_an_atomic_outside(width):
+    text = "kernel void k(device atomic_int* c, uint i [[thread_position_in_grid]]) { atomic_fetch_add_explicit(c + i, 1, memory_order_relaxed); }"
+    assert fault(text, [np.zeros(40, np.int32)], 64, 64, width).finding.offset == 160
+
+
+def test_an_unbound_buffer():
+    text = "kernel void k(device const float* a, device float* b, uint i [[thread_position_in_grid]]) { b[i] = a[i]; }"
+    with pytest.raises(KernelFault, match="not bound"):
+        made = program(text, "k", 32)
+        made.run(launch([], 8, 8))
+
+
+def test_a_pointer_from_a_struct_is_looked_up():
+    text = """struct Args { device float* p; int n; };
+    kernel void k(constant Args& a, device float* out, uint i [[thread_position_in_grid]]) { out[i] = a.p[i]; a.p[i] = out[i] * 2; }"""
+    k = mt.device("cpu").library(HEADER + text)["k"]
+    p, out = np.arange(64, dtype=np.float32), np.zeros(70, np.float32)
+    k({"p": p, "n": 64}, out, grid=64, threadgroup=32)
+    np.testing.assert_array_equal(out[:64], np.arange(64))
+    np.testing.assert_array_equal(p, 2 * np.arange(64))
+    with pytest.raises(KernelFault):
+        k({"p": p, "n": 64}, out, grid=70, threadgroup=32)
+
+
+@pytest.mark.parametrize("width", (1, 32, 64))
+def test_a_barrier_that_not_all_reach(width):
+    for body in (
+        "if (t < 40) threadgroup_barrier(mem_flags::mem_threadgroup);",
+        "if (t >= 50) return; threadgroup_barrier(mem_flags::mem_threadgroup); s[t] = 1;",
+        "if (t & 1) { s[t] = 1; threadgroup_barrier(mem_flags::mem_threadgroup); } else { threadgroup_barrier(mem_flags::mem_threadgroup); s[t] = 2; }",
+    ):
+        text = f"""kernel void k(device int* a, uint t [[thread_index_in_threadgroup]]) {{
+            threadgroup int s[64]; s[t] = a[t]; {body} a[t] = s[63 - t]; }}"""
+        assert fault(text, [np.zeros(64, np.int32)], 64, 64, width).finding.rule == "M204"
+
+
+ENDLESS = """kernel void k(device atomic_int* a, uint i [[thread_position_in_grid]]) {
+    while (atomic_load_explicit(a, memory_order_relaxed) == 0) {}
+    atomic_store_explicit(a, 2, memory_order_relaxed); }"""
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_runaway_kernel_stops_in_time(width):
+    start = time.monotonic()
+    error = fault(ENDLESS, [np.zeros(64, np.int32)], 64, 32, width, timeout=0.3)
+    assert "0.3 s" in str(error) and time.monotonic() - start < 5
+    program("kernel void k(device int* a, uint i [[thread_position_in_grid]]) { a[i] = 1; }", "k").run(
+        launch([np.zeros(8, np.int32)], 8, 8)
+    )
+
+
+def test_control_c_stops_a_runaway_kernel():
+    made = program(ENDLESS, "k", 32)
+    made.variant(((32, 1, 1), False, False, True, False))
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        made.run(launch([np.zeros(64, np.int32)], 64, 32), timeout=20)
+    time.sleep(0.01)
+
+
+def test_without_the_guard_the_same_kernel_runs():
+    text = "kernel void k(device const float* a, device float* b, uint i [[thread_position_in_grid]]) { b[i] = a[i] + 1; }"
+    b = np.zeros(64, np.float32)
+    program(text, "k", 32).run(launch([np.ones(64, np.float32), b], 64, 32), guard=False)
+    assert (b == 2).all()
+
+
+def test_a_masked_tail_is_no_fault():
+    text = """kernel void k(device const float* a, device float* b, constant uint& n, uint i [[thread_position_in_grid]]) {
+        if (i < n) b[i] = a[i]; }"""
+    a, b = np.arange(50, dtype=np.float32), np.zeros(50, np.float32)
+    program(text, "k", 32).run(launch([a, b, np.array([50], np.uint32)], 64, 64))
+    np.testing.assert_array_equal(a, b)

@@ -1,0 +1,81 @@
+"""Calling a kernel: arguments by order and by name, scalars by signature, grids of both kinds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import metalloid as mt
+from metalloid.errors import LaunchError
+
+TEXT = """#include <metal_stdlib>
+using namespace metal;
+struct Args { float scale; int shift; };
+kernel void axpy(device const float* x [[buffer(0)]], device float* y [[buffer(1)]], constant float& a [[buffer(2)]],
+                 constant uint& n [[buffer(3)]], uint i [[thread_position_in_grid]]) { if (i < n) y[i] += a * x[i]; }
+kernel void scale(device float* x, constant Args& args, uint i [[thread_position_in_grid]]) { x[i] = x[i] * args.scale + args.shift; }
+kernel void local(device int* out, threadgroup int* s [[threadgroup(0)]], uint t [[thread_index_in_threadgroup]],
+                  uint g [[threadgroup_position_in_grid]]) {
+    s[t] = int(t); threadgroup_barrier(mem_flags::mem_threadgroup); out[g * 64 + t] = s[63 - t]; }
+"""
+
+
+@pytest.fixture(scope="module")
+def library():
+    return mt.device().library(TEXT)
+
+
+def test_kernels_are_listed(library):
+    assert set(library.kernels) == {"axpy", "scale", "local"}
+
+
+def test_arguments_in_order_and_by_name(library):
+    x, y = np.arange(100, dtype=np.float32), np.ones(100, np.float32)
+    library["axpy"](x, y, 2.0, 100, grid=128, threadgroup=64)
+    library["axpy"](x, y=y, a=1, n=50, grid=100)
+    expected = 1 + 2 * x
+    expected[:50] += x[:50]
+    np.testing.assert_array_equal(y, expected)
+
+
+def test_structs_buffers_and_threadgroup_memory(library):
+    device = mt.device("cpu")
+    b = device.buffer(np.arange(10, dtype=np.float32))
+    library["scale"](b, {"scale": 0.5, "shift": 3}, grid=10)
+    np.testing.assert_array_equal(b.numpy(), np.arange(10) * 0.5 + 3)
+    out = device.zeros(128, np.int32)
+    library["local"](out, threadgroups=2, threadgroup=64, threadgroup_memory={0: 256})
+    np.testing.assert_array_equal(out.numpy(), np.tile(np.arange(63, -1, -1), 2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "more", "says"),
+    [
+        ((np.zeros(4), np.zeros(4, np.float32), 1, 4), {"grid": 4}, "array of float64"),
+        ((np.zeros(4, np.float32),), {"grid": 4}, "'y'"),
+        ((np.zeros(8, np.float32)[::2], np.zeros(4, np.float32), 1, 4), {"grid": 4}, "not contiguous"),
+        ((np.zeros(4, np.float32), np.zeros(4, np.float32), 1, -4), {"grid": 4}, "-4 does not fit"),
+        ((np.zeros(4, np.float32), np.zeros(4, np.float32), 1, 4), {}, "needs either grid="),
+        (
+            (np.zeros(4, np.float32), np.zeros(4, np.float32), 1, 4),
+            {"grid": 4, "threadgroup": 2048},
+            "2048 threads",
+        ),
+        ((np.zeros(4, np.float32), np.zeros(4, np.float32), 1, 4, 5), {"grid": 4}, "takes 4 arguments"),
+    ],
+)
+def test_mistakes_are_refused_before_anything_runs(library, arguments, more, says):
+    with pytest.raises(LaunchError, match=says):
+        library["axpy"](*arguments, **more)
+
+
+def test_an_empty_grid_does_nothing(library):
+    library["axpy"](np.zeros(0, np.float32), np.zeros(0, np.float32), 1, 0, grid=0)
+
+
+def test_importing_is_quick_and_loads_no_compiler():
+    code = "import sys, metalloid; assert 'llvmlite' not in sys.modules and 'numpy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
