@@ -6,6 +6,7 @@ lines are the user's; `Rewritten.original_column` undoes the shift within a line
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -321,15 +322,21 @@ def _apply(text: str, edits: list[Edit]) -> tuple[str, tuple[Edit, ...]]:
     return "".join(pieces), tuple(kept)
 
 
-def constant_text(name: str, type_: str, value: Constant) -> str:
+def constant_text(type_: str, value: Constant) -> str:
     """A function constant's value as C++."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        if value != value or value in (float("inf"), float("-inf")):
-            sign = "-" if value < 0 else ""
-            return f"({type_})({sign}__builtin_inff())" if value == value else f'({type_})__builtin_nanf("")'
-        return f"({type_})({value.hex()}f)"
     if isinstance(value, (tuple, list)):
-        return f"{type_}({', '.join(constant_text(name, 'float', v) for v in value)})"
-    return f"({type_})({value})"
+        return f"{type_}({', '.join(_literal(v) for v in value)})"
+    return f"({type_}){_literal(value)}"
+
+
+def _literal(value: Constant) -> str:
+    value = value.item() if hasattr(value, "item") else value  # numpy's scalars
+    if isinstance(value, bool):
+        return "(true)" if value else "(false)"
+    if isinstance(value, float):
+        if math.isnan(value):
+            return '(__builtin_nanf(""))'
+        if math.isinf(value):
+            return f"({'-' if value < 0 else ''}__builtin_inff())"
+        return f"({value.hex()}f)"
+    return f"({value})"

@@ -138,7 +138,7 @@ def _constants(parsed: Parsed, given: Mapping[str | int, Constant]) -> dict[str,
             names = ", ".join(f"{c.name} ({c.index})" for c in known) or "none"
             message = f"there is no function constant {key!r}; the source declares {names}"
             raise CompileError([Diagnostic(message, parsed.source.name, 0)])
-        values[match[0].name] = constant_text(match[0].name, match[0].type, value)
+        values[match[0].name] = constant_text(match[0].type, value)
     return values
 
 
