@@ -33,7 +33,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Output:
-    """What a buffer must hold in the end: within `tolerance` of the largest expected magnitude, or exactly."""
+    """What a buffer must hold in the end, to within `tolerance` of the largest expected magnitude."""
 
     name: str
     actual: Array

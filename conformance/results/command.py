@@ -25,7 +25,9 @@ PAGE = STORE / "results.json"
 @click.command(help=__doc__)
 @click.option("--only", default="", help="Run only cases whose suite, family or name contains this.")
 @click.option("--backend", type=click.Choice(list(BACKENDS)), default="oracle")
-@click.option("--size", type=click.Choice(["small", "large"]), default=None, help="small, unless on an engine.")
+@click.option(
+    "--size", type=click.Choice(["small", "large"]), default=None, help="small, unless on an engine."
+)
 @click.option("--jobs", default=os.cpu_count() or 1, help="Processes.")
 def main(only: str, backend: str, size: Size | None, jobs: int) -> None:
     console = Console()

@@ -72,15 +72,23 @@ def bind(kernel: Kernel, step: Step) -> list[Array]:
     if len(parameters) != len(step.arguments):
         names = ", ".join(p.name for p in parameters)
         raise ValueError(f"[{step.kernel}] takes {names}; {len(step.arguments)} arguments given")
-    return [_memory(p, a) for p, a in zip(parameters, step.arguments, strict=True)]
+    arrays = {
+        id(a): _memory(a) for a in step.arguments if isinstance(a, np.ndarray)
+    }  # one memory, bound twice
+    return [
+        arrays[id(a)] if id(a) in arrays else _packed(p, a)
+        for p, a in zip(parameters, step.arguments, strict=True)
+    ]
 
 
-def _memory(parameter: Parameter, argument: Argument) -> Array:
-    if isinstance(argument, np.ndarray):
-        if not argument.flags.c_contiguous:
-            raise ValueError(f"[launch] '{parameter.name}' is a view with gaps; bind the whole array")
-        return argument.view(np.uint8).reshape(-1) if argument.dtype.name == "bfloat16" else argument
-    return np.frombuffer(pack(parameter.type, argument), np.uint8).copy()
+def _memory(array: Array) -> Array:
+    if not array.flags.c_contiguous:
+        raise ValueError("[launch] a view with gaps cannot be bound; bind the whole array")
+    return array.view(np.uint8).reshape(-1) if array.dtype.name == "bfloat16" else array
+
+
+def _packed(parameter: Parameter, value: Argument) -> Array:
+    return np.frombuffer(pack(parameter.type, value), np.uint8).copy()
 
 
 def _grid(step: Step) -> Triple:

@@ -255,3 +255,14 @@ def test_logging_reaches_the_callback() -> None:
         ("big %f at %d", (2.0, -4), (1, 0, 0)),
         ("big %f at %d", (3.0, -2), (3, 0, 0)),
     ]
+
+
+def test_memory_bound_twice_has_one_address() -> None:
+    body = """
+kernel void k(device const int* a, device const int* b, device int* out) { out[0] = a == b; out[1] = b[1]; }
+"""
+    a, out = np.array([4, 5], np.int32), np.zeros(2, np.int32)
+    run(body, a, a, out, grid=1, threadgroup=1)
+    assert out.tolist() == [1, 5]
+    run(body, a, a.copy(), out, grid=1, threadgroup=1)
+    assert out.tolist() == [0, 5]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from conformance.results.ggml import unary
+from conformance.results.ggml import binary, norms, rope, unary
 
-FAMILIES = (unary,)
+FAMILIES = (unary, binary, norms, rope)

@@ -6,6 +6,7 @@ whose last axis holds whole blocks.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,9 +18,9 @@ import numpy as np
 from conformance.ggml import DEFINES
 from conformance.packages import LLAMA, fetch
 from conformance.results import site
-from conformance.results.case import Array
+from conformance.results.case import Argument, Array, Step, Triple
 from conformance.results.pack import Fields
-from metalloid.source import Source
+from metalloid.source import Constant, Source
 
 BFLOAT = np.dtype(ml_dtypes.bfloat16)
 DTYPES = {
@@ -51,18 +52,35 @@ class Quantised:
         return block_of(self.type)[0]
 
 
+# Types that gguf has no dequantiser for: a half scale, then 1 or 2 bits per element.
+OWN_BLOCKS = {"q1_0": (128, 18), "q2_0": (64, 18)}
+
+
 def block_of(type: str) -> tuple[int, int]:
     """Elements and bytes per block."""
+    if type in OWN_BLOCKS:
+        return OWN_BLOCKS[type]
     gguf = site.gguf()
     elements, size = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[type.upper()]]
     return elements, size
 
 
 def dequantise(type: str, rows: Array) -> Array:
-    gguf = site.gguf()
+    if type in OWN_BLOCKS:
+        return _dequantise_bits(type, rows)
     flat = rows.reshape(-1, rows.shape[-1])
-    values = site.gguf_quants().dequantize(flat, gguf.GGMLQuantizationType[type.upper()])
+    values = site.gguf_quants().dequantize(flat, site.gguf().GGMLQuantizationType[type.upper()])
     return np.asarray(values, np.float32).reshape(*rows.shape[:-1], -1)
+
+
+def _dequantise_bits(type: str, rows: Array) -> Array:
+    """q1_0: a set bit is +scale, a clear one -scale. q2_0: two bits are scale times -1, 0, 1 or 2."""
+    elements, size = OWN_BLOCKS[type]
+    blocks = rows.reshape(-1, size)
+    scales = blocks[:, :2].copy().view(np.float16).astype(np.float32)
+    bits = np.unpackbits(blocks[:, 2:], axis=-1, bitorder="little").astype(np.float32)
+    numbers = 2 * bits - 1 if type == "q1_0" else bits[:, 0::2] + 2 * bits[:, 1::2] - 1
+    return (scales * numbers).astype(np.float32).reshape(*rows.shape[:-1], rows.shape[-1] // size * elements)
 
 
 def quantise(type: str, values: Array) -> Array:
@@ -85,6 +103,7 @@ def random_tensor(rng: np.random.Generator, type: str, shape: tuple[int, ...]) -
 # Where a block keeps its half-precision scales, in bytes; everything else may hold any bits.
 SCALES = {
     "q4_0": (0,), "q4_1": (0, 2), "q5_0": (0,), "q5_1": (0, 2), "q8_0": (0,), "q1_0": (0,),
+    "q2_0": (0,),
     "q2_K": (80, 82), "q3_K": (108,), "q4_K": (0, 2), "q5_K": (0, 2), "q6_K": (208,), "tq2_0": (64,),
     "iq2_xxs": (0,), "iq2_xs": (0,), "iq2_s": (0,), "iq3_xxs": (0,), "iq3_s": (0,), "iq1_s": (0,),
     "iq4_nl": (0,), "iq4_xs": (0,),
@@ -135,11 +154,43 @@ def nb(tensor: Any) -> list[int]:
     return strides
 
 
-def fields(src0: Any = None, src1: Any = None, dst: Any = None, src2: Any = None, **given: Any) -> Fields:
+def fields(src0: Any = None, src1: Any = None, dst: Any = None, third: Any = None, **given: Any) -> Fields:
     """Launch fields as ggml names them (ne00, nb11, ne2, ...), where the struct has them; and those given."""
     optional: dict[str, int] = {}
-    for prefix, tensor in (("0", src0), ("1", src1), ("2", src2), ("", dst)):
+    for prefix, tensor in (("0", src0), ("1", src1), ("2", third), ("", dst)):
         if tensor is not None:
             optional |= {f"ne{prefix}{axis}": size for axis, size in enumerate(ne(tensor))}
             optional |= {f"nb{prefix}{axis}": stride for axis, stride in enumerate(nb(tensor))}
     return Fields(optional, **given)
+
+
+def launch(
+    file: str,
+    kernel: str,
+    arguments: tuple[Argument, ...],
+    threadgroups: Triple,
+    threadgroup: Triple,
+    memory: int = 0,
+    constants: Mapping[str | int, Constant] | None = None,
+) -> Step:
+    """A step that dispatches threadgroups; `memory` is what threadgroup argument 0 gets, in bytes."""
+    return Step(
+        source(file),
+        kernel,
+        arguments,
+        threadgroup,
+        threadgroups,
+        threadgroup_memory={0: memory} if memory else {},
+        constants=constants or {},
+    )
+
+
+def padded(size: int, to: int = 16) -> int:
+    return -(-size // to) * to
+
+
+def powers(start: int, until: int, limit: int) -> int:
+    """The number of threads ggml takes: doubled from `start` while there are fewer than `until`."""
+    while start < until and start < limit:
+        start *= 2
+    return min(start, limit)

@@ -48,16 +48,23 @@ def run(
 
 
 def _bind(launch: Launch) -> tuple[AddressSpace, dict[int, Pointer]]:
-    """Give every buffer and resource its place in the device's address space."""
+    """Give every buffer and resource its place in the device's address space.
+
+    Memory bound twice has one address: kernels compare pointers to learn whether an argument was given.
+    """
     device = AddressSpace(64)
     for address, memory in launch.resources:
         device.add(Object(f"the resource at {address:#x}", memoryview(memory).cast("B"), address))
-    buffers = {}
+    buffers: dict[int, Pointer] = {}
+    placed: dict[int, Pointer] = {}
     for index, memory in launch.buffers.items():
+        if id(memory) in placed and index not in launch.addresses:
+            buffers[index] = placed[id(memory)]
+            continue
         view = memoryview(memory)
         data = view.cast("B") if view.nbytes else memoryview(b"")
         made = Object(f"buffer {index}", data, launch.addresses.get(index, 0), index)
-        buffers[index] = Pointer(device.add(made))
+        buffers[index] = placed[id(memory)] = Pointer(device.add(made))
     return device, buffers
 
 
