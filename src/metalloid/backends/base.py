@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
+from metalloid.backends.words import formatted
 from metalloid.errors import LaunchError
 from metalloid.ir.debug import Location
 
@@ -91,9 +92,14 @@ def _triple(position: Triple) -> str:
 
 @dataclass(frozen=True)
 class LogMessage:
-    """One log line of a kernel, not yet put into words; integers are signed."""
+    """One log line of a kernel; integers are signed."""
 
     format: str
     level: int  # 0 default, 1 debug, 2 info, 3 error, 4 fault
     arguments: tuple[int | float, ...]
     thread: Triple
+
+    @property
+    def text(self) -> str:
+        """The line as printf would write it."""
+        return formatted(self.format, self.arguments)

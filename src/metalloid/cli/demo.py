@@ -1,51 +1,85 @@
-"""`metalloid demo`: Metal kernels on this machine."""
+"""`metalloid demo`: Metal kernels run on this machine, checked against numpy and measured."""
 
 from __future__ import annotations
 
+import sys
 import time
 from importlib import resources
+from typing import Literal
 
 import click
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from metalloid.frontend import Kernel, compile_kernel, find_kernels
-from metalloid.source import Source
+import metalloid as mt
+from metalloid.demo import CASES, Case
+
+RUNS = 7
 
 
 @click.command("demo")
 def command() -> None:
-    """Compile the demo kernels and show what was found in them."""
+    """Run the demo kernels, compare each with numpy, print time, GB/s and GFLOP/s."""
+    device = mt.device()
     text = (resources.files("metalloid.demo") / "kernels.metal").read_text(encoding="utf-8")
-    source = Source(text, name="kernels.metal")
+    library = device.library(text)
+    table = Table(title=f"Metal kernels on the {device.name}")
+    for heading in ("kernel", "threads", "result", "error", "compiled", "time", "GB/s", "GFLOP/s"):
+        justify: Literal["left", "right"] = "left" if heading in ("kernel", "result") else "right"
+        table.add_column(heading, justify=justify, no_wrap=True)
+    right = True
     console = Console()
-    table = Table(title="Metal kernels, compiled to LLVM IR without a GPU")
-    for heading in ("kernel", "buffers", "threadgroup memory", "instructions"):
-        table.add_column(heading, justify="left" if heading in ("kernel", "buffers") else "right")
-    table.add_column("cold, ms", justify="right")
-    for entry in find_kernels(source):
-        start = time.perf_counter()
-        kernel = compile_kernel(source, entry.name, fresh=True)
-        table.add_row(
-            entry.name,
-            _buffers(kernel),
-            _memory(kernel),
-            str(_instructions(kernel)),
-            f"{(time.perf_counter() - start) * 1e3:.0f}",
-        )
+    with console.status("running") as status:
+        for make in CASES:
+            case = make()
+            status.update(case.kernel)
+            row, fine = _run(library[case.kernel], case)
+            right &= fine
+            table.add_row(*row)
     console.print(table)
+    sys.exit(0 if right else 1)
 
 
-def _buffers(kernel: Kernel) -> str:
-    return ", ".join(f"{p.name}: {p.type} ({p.access.replace('_', '/')})" for p in kernel.signature.buffers)
+def _run(kernel: mt.Kernel, case: Case) -> tuple[list[str], bool]:
+    start = time.perf_counter()
+    arguments = case.fresh()
+    _launch(kernel, case, arguments)
+    first = time.perf_counter() - start
+    error = _error(arguments[case.output], case.expected)
+    fine = error <= case.tolerance
+    best = min(_timed(kernel, case) for _ in range(RUNS))
+    row = [
+        case.kernel,
+        "x".join(map(str, case.grid)),
+        "[green]right[/]" if fine else "[red]WRONG[/]",
+        f"{error:.1e}" if error else "exact",
+        f"{(first - best) * 1e3:.0f} ms",
+        f"{best * 1e6:,.0f} µs",
+        f"{case.moved / best / 1e9:.1f}",
+        f"{case.operations / best / 1e9:.1f}",
+    ]
+    return row, fine
 
 
-def _memory(kernel: Kernel) -> str:
-    host = any(p.kind == "threadgroup" for p in kernel.signature.parameters)
-    own = kernel.signature.threadgroup_memory
-    return " + ".join(filter(None, (f"{own} bytes" if own else "", "host-sized" if host else ""))) or "none"
+def _launch(kernel: mt.Kernel, case: Case, arguments: dict[str, object]) -> None:
+    kernel(
+        **arguments,
+        grid=case.grid,
+        threadgroup=case.threadgroup,
+        threadgroup_memory=case.threadgroup_memory,
+    )
 
 
-def _instructions(kernel: Kernel) -> int:
-    body = kernel.ir.split("define ", 1)[1].split("\n}", 1)[0]
-    return sum(line.startswith("  ") for line in body.split("\n"))
+def _timed(kernel: mt.Kernel, case: Case) -> float:
+    arguments = case.fresh()
+    start = time.perf_counter()
+    _launch(kernel, case, arguments)
+    return time.perf_counter() - start
+
+
+def _error(got: np.ndarray, expected: np.ndarray) -> float:  # type: ignore[type-arg]
+    """The largest difference, relative to the largest expected value; NaN counts as infinite."""
+    difference = np.abs(got.astype("float64") - expected.astype("float64"))
+    largest = float(np.nan_to_num(difference, nan=np.inf).max())
+    return largest / float(np.abs(expected).max())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +58,15 @@ def _constant(text: str, value: str) -> Constant:
         except ValueError:
             continue
     raise MetalloidError(f"--constant {text!r}: {value!r} is neither true, false nor a number")
+
+
+def choose_kernel(names: Sequence[str], asked: str | None, file: str) -> str:
+    """The kernel asked for; without one, the only one there is."""
+    if asked is not None:
+        return asked
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise MetalloidError(f"{file} has no kernel; a kernel is written `kernel void name(...)`")
+    shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+    raise MetalloidError(f"{file} has {len(names)} kernels; choose one with --kernel: {shown}")

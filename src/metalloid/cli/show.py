@@ -8,8 +8,7 @@ from pathlib import Path
 
 import click
 
-from metalloid.cli.options import make_source, parse_constants, source_options
-from metalloid.errors import MetalloidError
+from metalloid.cli.options import choose_kernel, make_source, parse_constants, source_options
 from metalloid.frontend import compile_kernel, find_kernels, rewritten_text
 from metalloid.frontend.stored import encode
 from metalloid.source import Constant, Source
@@ -65,20 +64,9 @@ def command(
     """Show a stage of a kernel of FILE: its text, the C++ clang gets, scalar LLVM IR, its signature."""
     source = make_source(file, include, define, math)
     constants = parse_constants(constant)
-    name = kernel if stage == "metal" and kernel else _choose(source, kernel, stage)
+    names = () if stage == "metal" else tuple(entry.name for entry in find_kernels(source))
+    name = "" if stage == "metal" else choose_kernel(names, kernel, str(file))
     if as_json:
         click.echo(json.dumps(encode(compile_kernel(source, name, constants).signature), indent=2))
     else:
         click.echo(STAGES[stage](source, name, constants))
-
-
-def _choose(source: Source, kernel: str | None, stage: str) -> str:
-    if kernel is not None or stage == "metal":
-        return kernel or ""
-    names = [entry.name for entry in find_kernels(source)]
-    if len(names) == 1:
-        return names[0]
-    if not names:
-        raise MetalloidError(f"{source.name} has no kernel; a kernel is written `kernel void name(...)`")
-    shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-    raise MetalloidError(f"{source.name} has {len(names)} kernels; choose one with --kernel: {shown}")

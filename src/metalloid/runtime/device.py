@@ -55,7 +55,7 @@ class Device:
 
     def library(
         self,
-        source: str | Path,
+        source: str | Path | Source,
         *,
         math: MathMode = "fast",
         defines: Mapping[str, object] | None = None,
@@ -63,7 +63,9 @@ class Device:
         constants: Mapping[str | int, Constant] | None = None,
         name: str = "kernel.metal",
     ) -> Library:
-        """Compile MSL text, or the file at a path."""
+        """Compile MSL text, the file at a path, or a Source, which has its own settings."""
+        if isinstance(source, Source):
+            return Library(self, source, constants or {})
         settings: dict[str, Any] = {
             "math": math,
             "defines": {k: str(int(v) if isinstance(v, bool) else v) for k, v in (defines or {}).items()},
