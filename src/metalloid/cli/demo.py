@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from importlib import resources
-from typing import Literal
+from typing import Any, Literal
 
 import click
 import numpy as np
+from numpy.typing import NDArray
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -24,7 +26,7 @@ def command() -> None:
     device = mt.device()
     text = (resources.files("metalloid.demo") / "kernels.metal").read_text(encoding="utf-8")
     library = device.library(text)
-    table = Table(title=f"Metal kernels on the {device.name}")
+    table = Table(title=f"Metal kernels on the {device.name}", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in ("kernel", "threads", "result", "error", "compiled", "time", "GB/s", "GFLOP/s"):
         justify: Literal["left", "right"] = "left" if heading in ("kernel", "result") else "right"
         table.add_column(heading, justify=justify, no_wrap=True)
@@ -62,7 +64,7 @@ def _run(kernel: mt.Kernel, case: Case) -> tuple[list[str], bool]:
     return row, fine
 
 
-def _launch(kernel: mt.Kernel, case: Case, arguments: dict[str, object]) -> None:
+def _launch(kernel: mt.Kernel, case: Case, arguments: dict[str, Any]) -> None:
     kernel(
         **arguments,
         grid=case.grid,
@@ -78,7 +80,7 @@ def _timed(kernel: mt.Kernel, case: Case) -> float:
     return time.perf_counter() - start
 
 
-def _error(got: np.ndarray, expected: np.ndarray) -> float:  # type: ignore[type-arg]
+def _error(got: NDArray[Any], expected: NDArray[Any]) -> float:
     """The largest difference, relative to the largest expected value; NaN counts as infinite."""
     difference = np.abs(got.astype("float64") - expected.astype("float64"))
     largest = float(np.nan_to_num(difference, nan=np.inf).max())

@@ -108,7 +108,8 @@ class Code:
 
     def __init__(self, object_code: bytes, target: Target) -> None:
         with _LOCK:
-            empty = llvm.parse_assembly("", context=llvm.create_context())
+            # In the global context: llvmlite lets go of a module's own context before the engine that holds it.
+            empty = llvm.parse_assembly("")
             self._engine = llvm.create_mcjit_compiler(empty, machine(target))
             self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
             self._engine.finalize_object()
