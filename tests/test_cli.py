@@ -102,6 +102,8 @@ def test_show_gives_every_stage(call):
     assert "device const float* a [[buffer(0)]]" in signature
     assert "+4    float scale" in signature
     assert "buffer 2: out, float (4 bytes), write" in signature
+    assert "x float>" in call(*show, "vec.ll").output
+    assert "mt_threadgroup" in call(*show, "asm", "--threadgroup", "64").output
 
 
 def test_show_asks_which_kernel_where_there_are_several(call):

@@ -56,3 +56,8 @@ def scalar(
     """The scalar IR and the signature of a kernel."""
     kernel = compile_kernel(source, name, dict(constants or {}))
     return kernel.ir, kernel.signature
+
+
+def vector_stage(ir: str, size: tuple[int, int, int]) -> str:
+    """The guarded vector code of a kernel for threadgroups of one size, as text."""
+    return vector_code(canonical(ir), (size, False, False, True, False), 0, machine.host()).text

@@ -13,7 +13,7 @@ COMMANDS = {
     "demo": "Metal kernels on this machine, checked and measured",
     "run": "run a kernel once and print its outputs",
     "lint": "compile every kernel of a .metal or .py file and say what is wrong",
-    "show": "any stage of a kernel's way: metal, rewritten, ll, signature",
+    "show": "any stage of a kernel's way: metal, rewritten, ll, signature, vec.ll, asm",
     "rule": "the page of a rule: what, why, example, fix",
 }
 

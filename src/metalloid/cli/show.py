@@ -8,15 +8,30 @@ from pathlib import Path
 
 import click
 
+from metalloid.backends.base import Triple
 from metalloid.cli.options import choose_kernel, make_source, parse_constants, source_options
+from metalloid.cli.values import grid
 from metalloid.frontend import compile_kernel, find_kernels, rewritten_text
 from metalloid.frontend.stored import encode
 from metalloid.source import Constant, Source
 
-Stage = Callable[[Source, str, Mapping[str | int, Constant]], str]
+Constants = Mapping[str | int, Constant]
+Stage = Callable[[Source, str, Constants, Triple], str]
 
 
-def _signature(source: Source, kernel: str, constants: Mapping[str | int, Constant]) -> str:
+def _vector(source: Source, kernel: str, constants: Constants, size: Triple) -> str:
+    from metalloid.compile import vector_stage
+
+    return vector_stage(compile_kernel(source, kernel, constants).ir, size)
+
+
+def _assembly(source: Source, kernel: str, constants: Constants, size: Triple) -> str:
+    from metalloid.backends.cpu import machine
+
+    return machine.to_assembly(_vector(source, kernel, constants, size), machine.host())
+
+
+def _signature(source: Source, kernel: str, constants: Constants, size: Triple) -> str:
     signature = compile_kernel(source, kernel, constants).signature
     lines = [str(signature), ""]
     lines.append(f"threads per threadgroup: at most {signature.max_total_threads}")
@@ -37,10 +52,12 @@ def _signature(source: Source, kernel: str, constants: Mapping[str | int, Consta
 
 
 STAGES: dict[str, Stage] = {
-    "metal": lambda source, kernel, constants: source.text,
-    "rewritten": rewritten_text,
-    "ll": lambda source, kernel, constants: compile_kernel(source, kernel, constants).ir,
+    "metal": lambda source, kernel, constants, size: source.text,
+    "rewritten": lambda source, kernel, constants, size: rewritten_text(source, kernel, constants),
+    "ll": lambda source, kernel, constants, size: compile_kernel(source, kernel, constants).ir,
     "signature": _signature,
+    "vec.ll": _vector,
+    "asm": _assembly,
 }
 
 
@@ -49,6 +66,9 @@ STAGES: dict[str, Stage] = {
 @click.option("--kernel", help="its name; may be left out where the file has one")
 @click.option("--stage", type=click.Choice(list(STAGES)), default="signature", show_default=True)
 @click.option("--constant", multiple=True, metavar="NAME=VALUE", help="a function constant, by name or index")
+@click.option(
+    "--threadgroup", default="256", help="its size, for vec.ll and asm: 256 or 16,16", show_default=True
+)
 @click.option("--json", "as_json", is_flag=True, help="for machines; the signature only")
 @source_options
 def command(
@@ -56,12 +76,17 @@ def command(
     kernel: str | None,
     stage: str,
     constant: tuple[str, ...],
+    threadgroup: str,
     as_json: bool,
     include: tuple[Path, ...],
     define: tuple[str, ...],
     math: str,
 ) -> None:
-    """Show a stage of a kernel of FILE: its text, the C++ clang gets, scalar LLVM IR, its signature."""
+    """Show a stage of a kernel of FILE.
+
+    metal: its text; rewritten: the C++ clang gets; ll: scalar LLVM IR; signature: what it takes;
+    vec.ll: vector IR for this processor; asm: machine code.
+    """
     source = make_source(file, include, define, math)
     constants = parse_constants(constant)
     names = () if stage == "metal" else tuple(entry.name for entry in find_kernels(source))
@@ -69,4 +94,5 @@ def command(
     if as_json:
         click.echo(json.dumps(encode(compile_kernel(source, name, constants).signature), indent=2))
     else:
-        click.echo(STAGES[stage](source, name, constants))
+        x, y, z = (*grid(threadgroup), 1, 1)[:3]
+        click.echo(STAGES[stage](source, name, constants, (x, y, z)))
