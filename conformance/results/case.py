@@ -39,6 +39,7 @@ class Output:
     actual: Array
     expected: Array
     tolerance: float = 0.0
+    look: Callable[[Array], Array] = lambda array: array  # what of the buffer is compared
 
 
 @dataclass(frozen=True)

@@ -71,14 +71,14 @@ def _reversed(case: Case, forward: Work, size: Size) -> tuple[str, bool]:
     for step in work.steps:
         run_on_oracle(step, REVERSE)
     for one, other in zip(forward.outputs, work.outputs, strict=True):
-        if one.actual.tobytes() != other.actual.tobytes():
+        if one.look(one.actual).tobytes() != other.look(other.actual).tobytes():
             return f"'{one.name}' changes when threads run in reverse order", False
     return "", True
 
 
 def _error(output: Output) -> tuple[float, str]:
     """The largest error, and a sentence when it is too large."""
-    actual, expected = _number(output.actual), _number(output.expected)
+    actual, expected = _number(output.look(output.actual)), _number(output.expected)
     if actual.shape != expected.shape:
         return np.inf, f"'{output.name}' has shape {actual.shape}, {expected.shape} expected"
     if actual.size == 0:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from conformance.results.ggml import binary, norms, rope, unary
+from conformance.results.ggml import binary, norms, reductions, rope, rows, shapes, unary
 
-FAMILIES = (unary, binary, norms, rope)
+FAMILIES = (unary, binary, norms, rope, rows, reductions, shapes)

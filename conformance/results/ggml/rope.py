@@ -63,7 +63,8 @@ def _rope(
     scale = 0.5 if extension else 1.0
     given = fields(
         x, dst=out, n_past=0, n_dims=dims, n_offs=offset, n_ctx_orig=CONTEXT, freq_base=BASE,
-        freq_scale=scale, ext_factor=extension, attn_factor=1.0, beta_fast=FAST, beta_slow=SLOW, src2=factors, inplace=False,
+        freq_scale=scale, ext_factor=extension, attn_factor=1.0, beta_fast=FAST, beta_slow=SLOW,
+        src2=factors, inplace=False,
         **{f"sect_{n}": s for n, s in enumerate(SECTIONS if kind == "multi" else (6, 6, 0, 0))},
     )  # fmt: skip
     step = launch(

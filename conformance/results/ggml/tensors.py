@@ -114,17 +114,22 @@ def random_blocks(rng: np.random.Generator, type: str, count: int) -> Array:
     _, size = block_of(type)
     blocks = rng.integers(0, 256, (count, size), np.uint8)
     for offset in SCALES.get(type, ()):
-        scales = rng.uniform(-0.05, 0.05, count).astype(np.float16)
+        scales = _scales(rng, count)
         blocks[:, offset : offset + 2] = scales.view(np.uint8).reshape(count, 2)
     if type == "mxfp4":  # the exponent of a power of two
         blocks[:, 0] = rng.integers(122, 128, count)
     if type == "iq1_m":  # four nibbles, the top ones of four 16-bit words, spell one half
         words = blocks[:, 48:56].copy().view(np.uint16)
-        bits = rng.uniform(-0.05, 0.05, count).astype(np.float16).view(np.uint16)
+        bits = _scales(rng, count).view(np.uint16)
         for n in range(4):
             words[:, n] = (words[:, n] & 0x0FFF) | (((bits >> (4 * n)) & 0xF) << 12)
         blocks[:, 48:56] = words.view(np.uint8)
     return blocks
+
+
+def _scales(rng: np.random.Generator, count: int) -> Array:
+    """Of both signs, and large enough that a sixteenth, which kernels take in half precision, is exact."""
+    return (rng.choice([-1, 1], count) * rng.uniform(0.005, 0.05, count)).astype(np.float16)
 
 
 def data(tensor: Any) -> Array:
