@@ -16,6 +16,7 @@ from itertools import pairwise
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.declarations import Declarations, Entry, Span
 from metalloid.frontend.tokens import Token, pair_brackets
+from metalloid.frontend.unsupported import UNSUPPORTED, unsupported_use, unusable
 from metalloid.source import Constant
 
 # Attributes of MSL that C++ does not know, or not in the places MSL allows.
@@ -33,22 +34,6 @@ ATTRIBUTES = frozenset(
         raster_order_group""".split()
 )
 
-# Types that are refused where the kernel uses them: name -> what to call it.
-UNSUPPORTED = {
-    **{
-        name: name
-        for name in """texture1d texture1d_array texture2d texture2d_array texture2d_ms texture2d_ms_array
-            texture3d texturecube texturecube_array texture_buffer depth2d depth2d_array
-            depth2d_ms depth2d_ms_array depthcube depthcube_array sampler
-            acceleration_structure visible_function_table intersection_function_table
-            intersector intersection_query intersection_params tensor tensor_handle
-            tensor_inline cooperative_tensor imageblock imageblock_slice
-            render_pipeline_state compute_pipeline_state command_buffer compute_command
-            render_command depth_stencil_state""".split()
-    },
-    "raytracing": "ray tracing",
-    "mpp": "MetalPerformancePrimitives",
-}
 _HALF_LITERAL = re.compile(r"^([0-9.]+(?:[eE][+-]?[0-9]+)?|0[xX][0-9a-fA-F.]+[pP][+-]?[0-9]+)(h|H|bf|BF)$")
 _ORDERED_SWIZZLES = frozenset("""xy yz zw xz yw xyz yzw xyzw rg gb ba rb ga rgb gba rgba""".split())
 _SWIZZLE = re.compile(r"^(?:[xyzw]{2,4}|[rgba]{2,4})$")
@@ -119,8 +104,8 @@ def rewrite(unit: Unit, entry: Entry | None, constants: Mapping[str, str]) -> Re
     drops += [one.span for one in found.instantiations]
     if entry is not None and keep is not None:
         others = [k for k in found.kernels if k.name not in keep]
-        drops += [k.span for k in others if k.body is None or unsupported_use(unit, k.span) is not None]
-        drops += _unsupported_helpers(unit, keep)
+        drops += [k.span for k in others if k.body is None]
+        drops += unusable(tokens, found, keep)
         bodies = [k.body for k in others if k.body is not None]
     else:
         bodies = []
@@ -160,19 +145,6 @@ def reachable(unit: Unit, entry: Entry) -> frozenset[str]:
     return frozenset(names)
 
 
-def unsupported_use(unit: Unit, span: Span) -> int | None:
-    """Index of the first token in a span that names an unsupported type."""
-    for index in range(span.first, span.last):
-        token = unit.tokens[index]
-        if token.kind != "name" or token.text not in UNSUPPORTED:
-            continue
-        previous = unit.tokens[index - 1].text if index else ""
-        following = unit.tokens[index + 1] if index + 1 < len(unit.tokens) else token
-        if previous not in (".", "->") and (following.kind == "name" or following.text in ("<", "::")):
-            return index
-    return None
-
-
 def refuse_unsupported(unit: Unit, entry: Entry) -> None:
     """Raise for textures, ray tracing and the like in what the kernel uses."""
     keep = reachable(unit, entry)
@@ -180,23 +152,12 @@ def refuse_unsupported(unit: Unit, entry: Entry) -> None:
     spans = [k.span for k in found.kernels if k.name in keep]
     spans += [s for name, all_ in found.functions.items() if name in keep for s in all_]
     for span in spans:
-        index = unsupported_use(unit, span)
+        index = unsupported_use(unit.tokens, found, span)
         if index is not None:
             file, line, column = unit.place(index)
             name = unit.tokens[index].text
             message = f"{UNSUPPORTED[name]} is not supported yet; see docs/support.md"
             raise CompileError([Diagnostic(message, file, line, column, len(name), rule="M616")])
-
-
-def _unsupported_helpers(unit: Unit, keep: frozenset[str]) -> list[Span]:
-    helpers = unit.declarations.functions.items()
-    return [
-        s
-        for name, spans in helpers
-        if name not in keep
-        for s in spans
-        if unsupported_use(unit, s) is not None
-    ]
 
 
 class _Ranges:

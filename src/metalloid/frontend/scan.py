@@ -22,7 +22,7 @@ from metalloid.frontend.declarations import (
 from metalloid.frontend.methods import SPACES, Method, merge
 from metalloid.frontend.tokens import OPENERS, Token, pair_brackets, skip_angles
 
-STAGES = frozenset(("vertex", "fragment", "mesh", "object", "visible", "intersection"))
+STAGES = frozenset(("vertex", "fragment", "mesh", "object", "intersection"))
 _NOT_PARAMETERS = frozenset(
     ("alignas", "__attribute__", "decltype", "__declspec", "sizeof", "noexcept", "__asm__")
 )

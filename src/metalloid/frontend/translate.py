@@ -19,8 +19,10 @@ from metalloid.frontend.patch import copy_conditionals
 from metalloid.frontend.reflect import DebugInfo
 from metalloid.frontend.refuse import refused_kernel, refused_signature, refused_words
 from metalloid.frontend.rewrite import Rewritten, Unit, constant_text, refuse_unsupported, rewrite
+from metalloid.frontend.scan import STAGES
 from metalloid.frontend.slim import slim
 from metalloid.frontend.spaces import resolve_spaces
+from metalloid.frontend.unsupported import stage_function
 from metalloid.ir import Module, read, write
 from metalloid.source import Constant, Source
 from metalloid.types import Signature
@@ -110,6 +112,7 @@ def choose(parsed: Parsed, name: str) -> Entry:
     for entry in parsed.entries:
         if entry.name == name:
             return entry
+    _refuse_stage(parsed, name)
     if name in parsed.words or not parsed.entries:
         _refuse_broken(parsed)
     names = [e.name for e in parsed.entries]
@@ -120,6 +123,15 @@ def choose(parsed: Parsed, name: str) -> Entry:
     else:
         message, hint = "there is no kernel in this source", "a kernel is written `kernel void name(...)`"
     raise CompileError([Diagnostic(message, parsed.source.name, 0, hint=hint)])
+
+
+def _refuse_stage(parsed: Parsed, name: str) -> None:
+    unit = parsed.unit
+    if stage := stage_function(unit.tokens, unit.declarations, name, STAGES):
+        message = f"'{name}' is a {stage[0]} function, which is not supported; only kernels are"
+        file, line, column = unit.place(stage[1])
+        excerpt = Texts(parsed.source).line(file, line)
+        raise CompileError([Diagnostic(message, file, line, column, len(name), rule="M616", excerpt=excerpt)])
 
 
 def _refuse_broken(parsed: Parsed) -> None:

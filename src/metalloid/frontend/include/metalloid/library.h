@@ -109,4 +109,6 @@ template <class T>
 constexpr uniform<T> make_uniform(T value) {
   return uniform<T>(value);
 }
+
+namespace raytracing {}  // for `using namespace metal::raytracing` in files whose other kernels trace no rays
 }  // namespace metal
