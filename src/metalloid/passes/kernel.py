@@ -304,6 +304,9 @@ def _driver(out: Output, parts: int, scratch: Scratch, reverse: bool, many: bool
     lines += [
         f"  %total.at = getelementptr i8, ptr %launch, i64 {abi.LOCAL_TOTAL}",
         "  %total = load i64, ptr %total.at",
+        f"  %some = icmp ugt i64 %total, {abi.LOCAL_START}",
+        "  br i1 %some, label %clear, label %s0",
+        "clear:",
         "  call void @llvm.memset.p0.i64(ptr align 16 %tg, i8 0, i64 %total, i1 false)",
         "  br label %s0",
     ]

@@ -29,6 +29,9 @@ from metalloid.passes.emit import (
 from metalloid.passes.emit.core import Emitter, Val, lowered
 
 
+MAX_COPY = 400  # instructions; code that is written twice is compiled twice
+
+
 class Control:
     """Writes the blocks of a function through an emitter."""
 
@@ -41,6 +44,9 @@ class Control:
         self.parts = e.u.divergence.branches
         self.labels = {name: f"L{n}" for n, name in enumerate(self.order)}
         self.entry_mask: str | None = None
+        self.next = ""
+        self.copying = ""  # the first block of the copy that is being written
+        self.skip_check = ""  # a block whose check was written with its copy
         if (self.parts and self.flow.forest.irreducible) or len(self.order) != len(
             self.flow.graph.reverse_postorder
         ):
@@ -56,7 +62,7 @@ class Control:
         """The slot of a leader's mask, or the flag of another block."""
         key = f"wait:{block}"
         if key not in self.e.launch_values:
-            leads = self.leads(block)
+            leads = self.e.u.divergence.leader[block] == block and block != self.order[0]
             type = self.e.vt("i1") if leads else "i1"
             slot = self.e.alloca(type, "wait")
             self.e.prologue.append(f"  store {type} {'zeroinitializer' if leads else 'false'}, ptr {slot}")
@@ -82,16 +88,83 @@ class Control:
     # ---- blocks -------------------------------------------------------------------------------------------
 
     def write(self) -> None:
-        e = self.e
-        for n, name in enumerate(self.order):
-            following = f"{self.labels[self.order[n + 1]]}.check" if n + 1 < len(self.order) else "end"
-            self.next = f"after{n}" if name in self.ends else following
-            self._check(name)
-            self._body(self.flow.function.block[name])
-            if name in self.ends:
-                e.label(f"after{n}")
-                self._loop_ends(self.ends[name], following)
-        e.label("end")
+        n = 0
+        while n < len(self.order):
+            size = self._copied(n)
+            if size:
+                self._write_copy(n, size)
+            for m in range(n, n + max(1, size)):
+                self._write_block(m, self._label_after(m))
+            n += max(1, size)
+        self.e.label("end")
+
+    def _label_after(self, n: int) -> str:
+        return f"{self.labels[self.order[n + 1]]}.check" if n + 1 < len(self.order) else "end"
+
+    def _write_block(self, n: int, following: str) -> None:
+        name = self.order[n]
+        after = f"{self.labels[name]}.after"
+        self.next = after if name in self.ends else following
+        self._check(name)
+        self._body(self.flow.function.block[name])
+        if name in self.ends:
+            self.e.label(after)
+            self._loop_ends(self.ends[name], following)
+
+    def _copied(self, n: int) -> int:
+        """How many blocks from here on get a copy for the case that no lane is idle.
+
+        Masks turn pattern loads into gathers; most launches have idle lanes in their last threadgroup only.
+        """
+        name = self.order[n]
+        if (
+            self.e.width == 1
+            or self.entry_mask is not None
+            or not self.leads(name)
+            or name in self.flow.forest.loops
+        ):
+            return 0
+        size = 1
+        while n + size < len(self.order) and self.flow.dominators.dominates(name, self.order[n + size]):
+            size += 1
+        inside = self.order[n : n + size]
+        length = sum(len(self.flow.function.block[b].instructions) for b in inside)
+        reads = sum(
+            i.opcode in ("load", "store") or i.opcode == "call"
+            for b in inside
+            for i in self.flow.function.block[b].instructions
+        )
+        if any(
+            not set(self.flow.forest.loops[h].blocks) <= set(inside)
+            for b in inside
+            for h in self.ends.get(b, ())
+        ):
+            return 0
+        return size if reads and length <= MAX_COPY else 0
+
+    def _write_copy(self, n: int, size: int) -> None:
+        """The blocks as they run with all lanes: those of the first one's mask belong to everybody's."""
+        e, name = self.e, self.order[n]
+        inside = self.order[n : n + size]
+        leader, labels = self.leader, self.labels
+        e.label(f"{labels[name]}.check")
+        mask = e.put(f"load {e.vt('i1')}, ptr {self.waiting(name)}")
+        bits = e.put(f"bitcast {e.vt('i1')} {mask} to i{e.width}")
+        full = e.put(f"icmp eq i{e.width} {bits}, -1")
+        e.do(f"br i1 {full}, label %{labels[name]}.all, label %{labels[name]}.some")
+        e.label(f"{labels[name]}.all")
+        e.do(f"store {e.vt('i1')} zeroinitializer, ptr {self.waiting(name)}")
+        e.do(f"br label %{labels[name]}.whole")
+        self.leader = {b: self.order[0] if leader[b] == name else leader[b] for b in leader}
+        self.labels = {b: f"{label}.whole" if b in inside else label for b, label in labels.items()}
+        self.copying = name
+        for m in range(n, n + size):
+            last = m == n + size - 1
+            following = f"{labels[self.order[m + 1]]}.check" if last and m + 1 < len(self.order) else ""
+            self._write_block(m, following or ("end" if last else f"{self.labels[self.order[m + 1]]}.check"))
+        self.copying = ""
+        self.leader, self.labels = leader, labels
+        self.skip_check = name
 
     def _loop_ends(self, headers: list[str], following: str) -> None:
         """Go round where lanes wait at a header; inner loops first."""
@@ -111,6 +184,13 @@ class Control:
     def _check(self, name: str) -> None:
         e = self.e
         label = self.labels[name]
+        if name == self.copying:
+            return  # its check is the one that led here
+        if name == self.skip_check:
+            e.label(f"{label}.some")
+            some = e.any(e.put(f"load {e.vt('i1')}, ptr {self.waiting(name)}"))
+            e.do(f"br i1 {some}, label %{label}, label %{self.next}")
+            return
         if name == self.order[0]:
             e.label(f"{label}.check")
             e.do(f"br label %{label}")
@@ -130,7 +210,9 @@ class Control:
         name = block.name
         e.values, e.built, e.block = {}, {}, name
         e.label(self.labels[name])
-        if name != self.order[0]:
+        if name == self.copying:
+            e.mask = self.entry_mask
+        elif name != self.order[0]:
             slot = self.waiting(name)
             if self.leads(name):
                 mask = e.put(f"load {e.vt('i1')}, ptr {slot}")

@@ -391,6 +391,13 @@ def contiguous(terms: Terms, size: int) -> bool:
     )
 
 
+def _maskable(place: Place, size: int) -> bool:
+    """Whether a masked access does it, and the bounds are about the same lanes."""
+    if not contiguous(place.offset.terms, size):
+        return False
+    return place.limit is None or place.check is place.offset or place.check.uniform
+
+
 MAX_RUNS = 32
 
 
@@ -407,7 +414,7 @@ def regular(e: Emitter, val: Val, size: int) -> list[Run] | None:
 def vector_load(e: Emitter, i: Instruction, place: Place, kind: str, size: int, align: int) -> str:
     offset = place.offset
     plan = regular(e, offset, size)
-    if plan is not None and (e.mask is None or contiguous(offset.terms, size)):
+    if plan is not None and (e.mask is None or _maskable(place, size)):
         if place.limit is None:
             return _fast_load(e, place, plan, kind, size, align)
         if not place.search and place.check.base is not None:
@@ -422,8 +429,7 @@ def _with_slow_load(
 ) -> str:
     site = e.out.site(i, place.root, size)
     good, bad, join = (e.fresh_label(x) for x in ("in", "out", "join"))
-    e.do(f"br i1 {fine}, label %{good}, label %{bad}, !prof !1")
-    e.label(bad)
+    _part(e, place, fine, good, bad)
     slow = _slow(e, place, site, kind, align, None)
     e.do(f"br label %{join}")
     e.label(good)
@@ -431,6 +437,28 @@ def _with_slow_load(
     e.do(f"br label %{join}")
     e.label(join)
     return e.put(f"phi {e.vt(kind)} [ {quick}, %{good} ], [ {slow}, %{bad} ]")
+
+
+def _part(e: Emitter, place: Place, fine: str, good: str, bad: str) -> None:
+    """To the quick copy where all lanes are inside, or where those from the first to the last set lane are;
+    else to the cold one, which begins here."""
+    if e.mask is None or place.check.uniform:
+        e.do(f"br i1 {fine}, label %{good}, label %{bad}, !prof !1")
+        e.label(bad)
+        return
+    edge = e.fresh_label("edge")
+    e.do(f"br i1 {fine}, label %{good}, label %{edge}, !prof !1")
+    e.label(edge)
+    pattern = dict(place.check.terms)[""]
+    ends = []
+    for lane in (e.first(e.mask), e.last(e.mask)):
+        wide = e.put(f"sext i32 {lane} to i64")
+        step = e.put(f"mul i64 {wide}, {pattern[1] - pattern[0]}")
+        at = e.put(f"add i64 {e.put(f'add i64 {place.check.base}, {pattern[0]}')}, {step}")
+        ends.append(e.put(f"icmp ult i64 {at}, {place.limit}"))
+    both = e.put(f"and i1 {ends[0]}, {ends[1]}")
+    e.do(f"br i1 {both}, label %{good}, label %{bad}, !prof !1")
+    e.label(bad)
 
 
 def _slow(e: Emitter, place: Place, site: int, kind: str, align: int, value: str | None) -> str:
@@ -628,7 +656,9 @@ def vector_store(
 ) -> None:
     val = place.offset
     plan = regular(e, val, size)
-    quick = plan is not None and (contiguous(val.terms, size) or (e.mask is None and _storable(plan, size)))
+    quick = plan is not None and (
+        _maskable(place, size) if e.mask is not None else contiguous(val.terms, size) or _storable(plan, size)
+    )
     if quick and plan is not None:
         if place.limit is None:
             _fast_store(e, place, plan, kind, size, align, value)
@@ -637,8 +667,7 @@ def vector_store(
             fine = _spans(e, place)
             site = e.out.site(i, place.root, size, True)
             good, bad, join = (e.fresh_label(x) for x in ("in", "out", "join"))
-            e.do(f"br i1 {fine}, label %{good}, label %{bad}, !prof !1")
-            e.label(bad)
+            _part(e, place, fine, good, bad)
             _slow(e, place, site, kind, align, value)
             e.do(f"br label %{join}")
             e.label(good)
