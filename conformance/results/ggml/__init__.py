@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from conformance.results.ggml import binary, norms, reductions, rope, rows, shapes, unary
+from conformance.results.ggml import binary, conv, norms, recurrent, reductions, rope, rows, shapes, unary
 
-FAMILIES = (unary, binary, norms, rope, rows, reductions, shapes)
+FAMILIES = (unary, binary, norms, rope, rows, reductions, shapes, conv, recurrent)
