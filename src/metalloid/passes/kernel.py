@@ -80,14 +80,16 @@ def name_privates(module: Module) -> tuple[Module, list[Private]]:
     return module.with_function(function).declare("__mt_private", PointerType(5), (I32,)), found
 
 
-def vectorise(module: Module, lanes: Lanes, guard: bool, reverse: bool = False) -> VectorCode:
+def vectorise(
+    module: Module, lanes: Lanes, guard: bool, reverse: bool = False, vector_bits: int = 512
+) -> VectorCode:
     """Vector code for a canonical module."""
     module, privates = name_privates(module)
     function = module.function[ENTRY]
     whole_roots = Roots(function)
     barriers = [i for i in function.instructions() if i.called == segments.BARRIER]
     layout = data_layout(module.datalayout)
-    out = Output(module, layout, lanes, guard)
+    out = Output(module, layout, lanes, guard, vector_bits // 8)
     local = out.layout_locals()
     barrier_sites = tuple(Site(s.location, None, 0, False, "M204") for s in _sites_of(out, barriers))
     scratch = Scratch(lanes)

@@ -1,11 +1,114 @@
-"""How many threads an instance runs side by side."""
+"""How many threads an instance runs side by side.
+
+Wide is good: addresses, loop counters and barriers are paid once per instance, and values that all lanes share are
+loaded once. The limit is registers: a loop's own values must stay in them. So: count the values that differ
+from lane to lane and live at the same time, and take as many lanes as fill the registers with them; fewer where lanes
+leave loops at different times (they wait for the slowest), where the code is long (it has to be compiled) and in
+straight code, where nothing is gained. SIMD-group operations need whole SIMD-groups of 32, and are best with one.
+"""
 
 from __future__ import annotations
 
-from metalloid.ir import Module
-from metalloid.passes.lanes import Triple
+from metalloid.ir import Block, Function, Module
+from metalloid.ir.layout import data_layout
+from metalloid.ir.types import FloatType, IntType
+from metalloid.passes.canonical import ENTRY
+from metalloid.passes.divergence import Flow
+from metalloid.passes.kernel import name_privates, uses_lanes
+from metalloid.passes.lanes import Lanes, Triple
+from metalloid.passes.roots import Roots
+from metalloid.passes.segments import BARRIER
+from metalloid.passes.uniformity import Uniformity
+
+WIDEST = 256
+STRAIGHT = 4  # registers per value where there is no loop
+DIVERGENT = 4  # where lanes leave a loop at different times
+CODE = 5000  # vector instructions, counted in registers
 
 
 def choose(module: Module, size: Triple, vector_bits: int) -> int:
     """Lanes per instance, for a threadgroup of this size."""
-    return 32
+    count = size[0] * size[1] * size[2]
+    if uses_lanes(module):
+        return 32
+    if count == 1:
+        return 1
+    lanes = vector_bits // 32  # of 32 bits in a register
+    registers = 32 if vector_bits == 512 else 16
+    module, privates = name_privates(module)
+    function = module.function[ENTRY]
+    flow = Flow(function)
+    if flow.forest.irreducible:
+        return 1
+    trial = Uniformity(flow, Roots(function), Lanes(32, size), data_layout(module.datalayout))
+    live = max(pressure(flow, trial), 1)
+    most = lanes
+    while most < WIDEST and 2 * most * live <= lanes * registers:
+        most *= 2
+    barriers = any(i.called == BARRIER for i in function.instructions())
+    if trial.divergence.loops:
+        most = min(most, DIVERGENT * lanes)
+    elif not flow.forest.loops and not barriers:
+        most = min(most, STRAIGHT * lanes)
+    work = sum(1 for i in function.instructions() if i.name and trial.varies(i.value))
+    while most > lanes and work * most // lanes > CODE:
+        most //= 2
+    if privates:
+        most = min(most, 2 * lanes)
+    return _fit(max(8, most), size, count)
+
+
+def _fit(most: int, size: Triple, count: int) -> int:
+    """The widest that leaves no lane idle and keeps positions regular; else one that wastes little."""
+    width = most
+    while width >= 8:
+        if count % width == 0 and not Lanes(width, size).places[0].table:
+            return width
+        width //= 2
+    width = most
+    while width > 8 and width >= 2 * count:
+        width //= 2
+    return min(width, 32)
+
+
+def pressure(flow: Flow, u: Uniformity) -> int:
+    """The most values that differ from lane to lane and live at once, in units of 32 bits per lane, in any loop;
+    without loops, in any block."""
+    function = flow.function
+    worst = 0
+    for block in function.blocks:
+        if flow.forest.loops and flow.forest.depth(block.name) == 0:
+            continue
+        carried = sum(
+            _units(phi.type)
+            for header in flow.forest.nest(block.name)
+            for phi in function.block[header].phis
+            if u.shape(phi.value) is None
+        )
+        worst = max(
+            worst, carried + max(0, _local(function, block, u) - 1)
+        )  # one replaces what it grows from
+    return worst
+
+
+def _local(function: Function, block: Block, u: Uniformity) -> int:
+    """The most values of a block that live at once inside it, less those that are only loaded to be used once."""
+    last: dict[str, int] = {}
+    for n, i in enumerate(block.body):
+        for use in i.uses:
+            last[use] = n
+    now = worst = 0
+    ends: dict[int, int] = {}
+    for n, i in enumerate(block.body):
+        now -= ends.pop(n, 0)
+        if i.name and i.opcode != "load" and u.shape(i.value) is None and last.get(i.name, n) > n:
+            size = _units(i.type)
+            now += size
+            ends[last[i.name]] = ends.get(last[i.name], 0) + size
+        worst = max(worst, now)
+    return worst
+
+
+def _units(type: object) -> int:
+    bits = type.bits if isinstance(type, IntType | FloatType) else 64
+    return max(1, bits // 32)

@@ -20,6 +20,7 @@ from metalloid.passes.emit import (
     atomics,
     collective,
     crossing,
+    groups,
     logs,
     matrix,
     memory,
@@ -228,7 +229,11 @@ class Control:
             self._take(phi)
         if name in self.flow.forest.loops and e.out.guard:
             self._poll()
+        together = groups.find(self.flow.function, block, e.out.layout)
+        e.done = set()
         for i in block.body[:-1]:
+            if i.name in e.done or (i.name in together and groups.load_group(e, together[i.name])):
+                continue
             instruction(e, i)
         self._leave(block)
 

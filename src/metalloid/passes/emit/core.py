@@ -57,6 +57,7 @@ class Output:
     layout: DataLayout
     lanes: Lanes
     guard: bool
+    vector_bytes: int = 64
     local_offsets: dict[str, int] = field(default_factory=dict)  # of threadgroup variables
     local_sizes: dict[str, int] = field(default_factory=dict)
     private: dict[int, PrivatePlace] = field(default_factory=dict)
@@ -136,6 +137,8 @@ class Emitter:
         self.parts: dict[str, int] = {}
         self.mask: str | None = None  # of the current block; None: all lanes
         self.block = ""
+        self.done: set[str] = set()  # instructions that were written together with an earlier one
+        self.entry_mask: str | None = None
         self.count = 0
         self.launch_values: dict[str, str] = {}
         self.crossing = self._crossing()

@@ -573,10 +573,59 @@ def _fast_load(e: Emitter, place: Place, plan: list[Run], kind: str, size: int, 
         return e.put(
             f"call {vk} @{name}(ptr align {align} {at}, {e.vt('i1')} {e.mask}, {vk} zeroinitializer)"
         )
+    return _load_chunks(e, place, kind, size, align)
+
+
+def _load_chunks(e: Emitter, place: Place, kind: str, size: int, align: int) -> str:
+    """Register by register: neighbours in one register often need less than all lanes do, and many registers
+    of one vector often need the same."""
+    val = place.offset
+    count = min(e.width, max(1, e.out.vector_bytes // size))
+    symbolic = [(c, p) for c, p in val.terms if c]
+    plain = dict(val.terms).get("", (0,) * e.width)
+    made: dict[tuple[object, ...], str] = {}
+    chunks: list[str] = []
+    for start in range(0, e.width, count):
+        lanes = range(start, start + count)
+        key = tuple((tuple((c, p[lane]) for c, p in symbolic if p[lane]), plain[lane]) for lane in lanes)
+        if key not in made:
+            found: dict[tuple[tuple[str, int], ...], list[int]] = {}
+            for n, (part, _) in enumerate(key):
+                found.setdefault(part, []).append(n)
+            plan = [Run(k, tuple(v), tuple(key[n][1] for n in v)) for k, v in found.items()]
+            made[key] = _load_chunk(e, place, plan, kind, size, align, count)
+        chunks.append(made[key])
+    return concat(e, kind, chunks, count)
+
+
+def _load_chunk(
+    e: Emitter, place: Place, plan: list[Run], kind: str, size: int, align: int, count: int
+) -> str:
     parts = [_load_run(e, place, run, kind, size, align) for run in plan]
-    if any(p is None for p in parts):
-        return gather(e, place.ptr, e.expand(val), e.mask, kind, align)
-    return merge(e, kind, [(run.lanes, p) for run, p in zip(plan, parts, strict=True) if p is not None])
+    if all(p is not None for p in parts):
+        done = [(run.lanes, p) for run, p in zip(plan, parts, strict=True) if p is not None]
+        return merge(e, kind, done, count)
+    total = "poison"
+    for run in plan:
+        for lane, offset in zip(run.lanes, run.offsets, strict=True):
+            at = address(e, place.ptr, run_start(e, place.offset, run, offset))
+            one = e.put(f"load {kind}, ptr {at}, align {align}")
+            total = e.put(f"insertelement <{count} x {kind}> {total}, {kind} {one}, i64 {lane}")
+    return total
+
+
+def concat(e: Emitter, kind: str, chunks: list[str], count: int) -> str:
+    """Short vectors end to end."""
+    while len(chunks) > 1:
+        picks = ", ".join(f"i32 {n}" for n in range(2 * count))
+        chunks = [
+            e.put(
+                f"shufflevector <{count} x {kind}> {a}, <{count} x {kind}> {b}, <{2 * count} x i32> <{picks}>"
+            )
+            for a, b in zip(chunks[::2], chunks[1::2], strict=True)
+        ]
+        count *= 2
+    return chunks[0]
 
 
 def _load_run(
@@ -621,9 +670,8 @@ def _load_run(
 Part = tuple[tuple[int, ...], tuple[str, int, list[int]]]
 
 
-def merge(e: Emitter, kind: str, parts: list[Part]) -> str:
-    """The lanes of several short vectors as one."""
-    total, w = "", e.width
+def merge(e: Emitter, kind: str, parts: list[Part], w: int) -> str:
+    """The lanes of several short vectors as one of `w` elements."""
     ready: list[tuple[str, list[int]]] = []
     for lanes, (ref, count, picks) in parts:
         mask = ["poison"] * w
@@ -642,13 +690,12 @@ def merge(e: Emitter, kind: str, parts: list[Part]) -> str:
             (a, in_a), (b, in_b) = ready[n], ready[n + 1]
             picks = [str(x) if in_a[x] else (str(w + x) if in_b[x] else "poison") for x in range(w)]
             text = ", ".join(f"i32 {p}" for p in picks)
-            both = e.put(f"shufflevector {e.vt(kind)} {a}, {e.vt(kind)} {b}, <{w} x i32> <{text}>")
+            both = e.put(f"shufflevector <{w} x {kind}> {a}, <{w} x {kind}> {b}, <{w} x i32> <{text}>")
             paired.append((both, [x | y for x, y in zip(in_a, in_b, strict=True)]))
         if len(ready) % 2:
             paired.append(ready[-1])
         ready = paired
-    total = ready[0][0]
-    return total
+    return ready[0][0]
 
 
 def vector_store(

@@ -1,0 +1,233 @@
+"""Loads of neighbouring elements by the same lanes: a row of a tile, the parts of a float4.
+
+Each lane's elements lie side by side, so they are read as one short vector per lane and turned round: as many
+vector loads as lanes and a network of interleavings, where element by element would take a gather each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.layout import DataLayout
+from metalloid.ir.types import ArrayType, FloatType, IntType, PointerType, StructType
+from metalloid.ir.values import Int, Local, Value
+from metalloid.passes.emit.core import Emitter, Val, lowered
+from metalloid.passes.emit.memory import (
+    Place,
+    Run,
+    _slow,
+    address,
+    bounds,
+    concat,
+    memory_type,
+    run_start,
+    shifted,
+    where,
+)
+
+MAX_BYTES = (
+    16  # of a row: longer ones were slower, 16 lanes x 16 floats turned round do not fit the registers
+)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Loads at `base` + `offset`, the offsets one element apart."""
+
+    base: Value
+    loads: tuple[tuple[int, Instruction], ...]
+
+
+def find(function: Function, block: Block, layout: DataLayout) -> dict[str, Group]:
+    """The groups of a block, by the name of the load that comes first."""
+    opened: dict[tuple[str, str], list[tuple[int, Instruction, Value]]] = {}
+    order: dict[str, int] = {}
+    found: dict[str, Group] = {}
+
+    def close() -> None:
+        for members in opened.values():
+            for group in _sequences(members, layout):
+                first = min(group.loads, key=lambda m: order[m[1].name])[1].name
+                found[first] = group
+        opened.clear()
+
+    for n, i in enumerate(block.body):
+        if i.opcode == "load" and not i.ordering and isinstance(i.type, FloatType | IntType):
+            base, offset = _resolve(function, i.operands[0], layout)
+            if isinstance(base, Local):
+                order[i.name] = n
+                opened.setdefault((base.name, str(i.type)), []).append((offset, i, base))
+        elif _writes(i):
+            close()
+    close()
+    return found
+
+
+def _writes(i: Instruction) -> bool:
+    if i.opcode in ("store", "atomicrmw", "cmpxchg", "fence"):
+        return True
+    return (
+        i.opcode == "call"
+        and i.called.startswith("__mt_")
+        and ("barrier" in i.called or "matrix" in i.called)
+    )
+
+
+def _resolve(function: Function, pointer: Value, layout: DataLayout) -> tuple[Value, int]:
+    """A pointer as another and a constant distance."""
+    total = 0
+    while isinstance(pointer, Local):
+        i = function.definitions[pointer.name]
+        if i.opcode != "getelementptr" or not all(isinstance(x, Int) for x in i.operands[1:]):
+            break
+        type = i.element
+        assert type is not None
+        for n, index in enumerate(i.operands[1:]):
+            assert isinstance(index, Int)
+            if n == 0:
+                total += index.signed * layout.size(type)
+            elif isinstance(type, StructType):
+                total += layout.struct(type)[0][index.value]
+                type = type.elements[index.value]
+            else:
+                assert isinstance(type, ArrayType)
+                type = type.element
+                total += index.signed * layout.size(type)
+        pointer = i.operands[0]
+    return pointer, total
+
+
+def _sequences(members: list[tuple[int, Instruction, Value]], layout: DataLayout) -> list[Group]:
+    """Runs of at least two loads, one element apart."""
+    size = layout.store_size(members[0][1].type)
+    by_offset: dict[int, tuple[int, Instruction, Value]] = {}
+    for member in members:
+        by_offset.setdefault(member[0], member)
+    made: list[Group] = []
+    current: list[tuple[int, Instruction, Value]] = []
+    for offset in [*sorted(by_offset), None]:
+        if current and (
+            offset is None or offset != current[-1][0] + size or len(current) * size == MAX_BYTES
+        ):
+            if len(current) > 1:
+                made.append(Group(current[0][2], tuple((o, i) for o, i, _ in current)))
+            current = []
+        if offset is not None:
+            current.append(by_offset[offset])
+    return made
+
+
+def load_group(e: Emitter, group: Group) -> bool:
+    """Write all loads of a group at the first of them; False where one by one is better."""
+    first = group.loads[0][1]
+    kind, size = memory_type(first.type)
+    shape = e.shape(group.base)
+    root = e.roots.root(group.base)
+    if e.mask is not None or e.width == 1 or kind != lowered(first.type) or shape is None or not shape.terms:
+        return False
+    if root is None or root.kind in ("private", "unknown") or not isinstance(group.base.type, PointerType):
+        return False
+    count = min(e.width, max(1, e.out.vector_bytes // size))
+    n = len(group.loads)
+    keys = _chunks(shape.terms, e.width, count)
+    if not all(_worth(key, n * size) for key in keys):
+        return False
+    place = where(e, group.base, size)
+    align = min(max(1, i.align and min(i.align, size) or 1) for _, i in group.loads)
+    low = group.loads[0][0]
+    labels = [e.fresh_label(x) for x in ("in", "out", "join")]
+    slow: list[str] = []
+    if place.limit is not None:
+        start, end = bounds(e, place.check)
+        a = e.put(f"icmp ult i64 {e.put(f'add i64 {start}, {low}')}, {place.limit}")
+        b = e.put(f"icmp ult i64 {e.put(f'add i64 {end}, {group.loads[-1][0]}')}, {place.limit}")
+        e.do(f"br i1 {e.put(f'and i1 {a}, {b}')}, label %{labels[0]}, label %{labels[1]}, !prof !1")
+        e.label(labels[1])
+        for offset, i in group.loads:
+            moved = shifted(e, place.check, offset, (0,) * e.width)
+            here = Place(place.root, place.ptr, moved, place.limit, moved)
+            slow.append(_slow(e, here, e.out.site(i, place.root, size), kind, align, None))
+        e.do(f"br label %{labels[2]}")
+        e.label(labels[0])
+    made: dict[tuple[object, ...], list[str]] = {}
+    columns: list[list[str]] = [[] for _ in range(n)]
+    for key in keys:
+        if key not in made:
+            made[key] = _rows(e, place, key, low, n, kind, size, align)
+        for column, ref in zip(columns, made[key], strict=True):
+            column.append(ref)
+    results = [concat(e, kind, column, count) for column in columns]
+    if place.limit is not None:
+        e.do(f"br label %{labels[2]}")
+        e.label(labels[2])
+        results = [
+            e.put(f"phi {e.vt(kind)} [ {quick}, %{labels[0]} ], [ {other}, %{labels[1]} ]")
+            for quick, other in zip(results, slow, strict=True)
+        ]
+    for (_, i), ref in zip(group.loads, results, strict=True):
+        e.set(i.name, Val(kind, vec=ref))
+        e.done.add(i.name)
+    return True
+
+
+Key = tuple[tuple[tuple[tuple[str, int], ...], int], ...]  # for each lane: symbolic part and constant
+
+
+def _chunks(terms: tuple[tuple[str, tuple[int, ...]], ...], width: int, count: int) -> list[Key]:
+    symbolic = [(c, p) for c, p in terms if c]
+    plain = dict(terms).get("", (0,) * width)
+    return [
+        tuple((tuple((c, p[x]) for c, p in symbolic if p[x]), plain[x]) for x in range(start, start + count))
+        for start in range(0, width, count)
+    ]
+
+
+def _worth(key: Key, reach: int) -> bool:
+    """Whether the lanes' rows do not overlap, and there are enough of them."""
+    distinct = sorted(set(key))
+    if len(distinct) < 4 or len(distinct) & (len(distinct) - 1):
+        return False
+    return all(a[0] != b[0] or b[1] - a[1] >= reach for a, b in zip(distinct, distinct[1:], strict=False))
+
+
+def _rows(
+    e: Emitter, place: Place, key: Key, low: int, n: int, kind: str, size: int, align: int
+) -> list[str]:
+    """The n elements of each lane, as n vectors over the lanes."""
+    distinct = list(dict.fromkeys(key))
+    count = len(distinct)
+    plain = all(k == distinct[0][0] for k, _ in distinct)
+    steps = [b[1] - a[1] for a, b in zip(distinct, distinct[1:], strict=False)]
+    if plain and all(s == n * size for s in steps):
+        at = run_start(e, place.offset, Run(distinct[0][0], (), ()), distinct[0][1] + low)
+        whole = e.put(f"load <{count * n} x {kind}>, ptr {address(e, place.ptr, at)}, align {align}")
+        columns = [_pick(e, kind, whole, count * n, [x * n + k for x in range(count)]) for k in range(n)]
+    else:
+        rows = []
+        for part, offset in distinct:
+            at = run_start(e, place.offset, Run(part, (), ()), offset + low)
+            rows.append(e.put(f"load <{n} x {kind}>, ptr {address(e, place.ptr, at)}, align {align}"))
+        length = n
+        while len(rows) > 1:
+            half = len(rows) // 2
+            picks = ", ".join(f"i32 {x}, i32 {x + length}" for x in range(length))
+            rows = [
+                e.put(
+                    f"shufflevector <{length} x {kind}> {a}, <{length} x {kind}> {b}, <{2 * length} x i32> <{picks}>"
+                )
+                for a, b in zip(rows[:half], rows[half:], strict=True)
+            ]
+            length *= 2
+        columns = [_pick(e, kind, rows[0], length, [k * count + x for x in range(count)]) for k in range(n)]
+    if count == len(key):
+        return columns
+    index = [distinct.index(x) for x in key]
+    return [_pick(e, kind, column, count, index) for column in columns]
+
+
+def _pick(e: Emitter, kind: str, ref: str, count: int, index: list[int]) -> str:
+    text = ", ".join(f"i32 {x}" for x in index)
+    return e.put(
+        f"shufflevector <{count} x {kind}> {ref}, <{count} x {kind}> poison, <{len(index)} x i32> <{text}>"
+    )
