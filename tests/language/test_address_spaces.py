@@ -277,3 +277,24 @@ kernel void k(device Table* t [[buffer(0)]], uint i [[thread_position_in_grid]])
         resources=[(base, a), (base + 0x100, b), (base + 0x200, out)],
     )
     np.testing.assert_array_equal(out, [a[0], b[1], a[2], b[3], a[4]])
+
+
+def test_threadgroup_variables_of_classes_with_constructors() -> None:
+    out = poisoned(6, np.float32)
+    run(
+        """
+struct Complex { float re, im; constexpr Complex() : re(0), im(0) {} Complex(float r) : re(r), im(1) {} };
+template <typename T> float spread(device float* o, uint i) {
+  threadgroup T s[6];
+  alignas(16) threadgroup float a[6];
+  s[i] = T(float(i));
+  a[i] = i * 10;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  return s[5 - i].re + s[i].im * 100 + a[5 - i];
+}
+kernel void k(device float* o, uint i [[thread_position_in_grid]]) { o[i] = spread<Complex>(o, i); }""",
+        out,
+        grid=6,
+        threadgroup=6,
+    )
+    np.testing.assert_array_equal(out, np.arange(6)[::-1] * 11 + 100)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from metalloid.backends.base import Launch
+from metalloid.errors import CompileError
 from metalloid.frontend import find_kernels
 from metalloid.source import Source
 from tests.language.launch import HEAD, build, poisoned, run
@@ -28,6 +29,7 @@ DECLARATIONS = {
     "static kernel void k(device int* o, uint i [[thread_position_in_grid]])": None,
     "kernel void k(device int *o [[buffer(0)]], const uint i [[thread_position_in_grid]])": None,
     "kernel void\nk(\n  device int * o,\n\n  uint i [[thread_position_in_grid]]\n)": None,
+    'extern "C" kernel void k(device int* o, uint i [[thread_position_in_grid]])': None,
     "kernel METAL_FUNC void k(device int* o, uint i [[thread_position_in_grid]])": None,
 }
 
@@ -260,3 +262,14 @@ def test_early_return() -> None:
     run(body, out, np.array([5], np.uint32), grid=8, threadgroup=4)
     assert (out[:5] == 5).all() and (out[5:].view(np.uint8) == 0xA5).all()
     assert build(body).signature.parameters[0].access == "write"
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    ["int i [[thread_position_in_grid]]", "float i [[thread_index_in_simdgroup]]", "ulong i [[threads_per_grid]]", "uint4 i [[thread_position_in_grid]]", "uint3 i [[thread_index_in_simdgroup]]", "ushort2 i [[simdgroup_index_in_threadgroup]]"],
+)  # fmt: skip
+def test_positions_of_a_wrong_type_are_refused(declaration: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        build(f"kernel void k(device int* o,\n  {declaration}) {{ o[0] = 1; }}")
+    found = caught.value.diagnostics[0]
+    assert found.rule == "M612" and found.line == 4 and "uint" in found.hint, found

@@ -145,12 +145,11 @@ kernel void k(device array<int, 4>* o, constant array<int, 4>& a, uint i [[threa
     np.testing.assert_array_equal(out, [[-1, 6, 7, 8], [5, -1, 7, 9], [5, 6, -1, 10]])
 
 
-def test_uniform_swap_and_traits() -> None:
+def test_uniform_and_traits() -> None:
     check(
         [
             ("int", "[&] { uniform<int> u = n; return int(u) + make_uniform(3); }()", 5),
             ("int", "[&] { uniform<uint> u = make_uniform(4u); int t = 0; for (uniform<uint> i = 0u; i < u; i = i + 1u) t += i; return t; }()", 6),
-            ("int", "[&] { int a = 1, b = n; swap(a, b); return a * 10 + b; }()", 21),
             ("bool", "is_same_v<remove_cv_t<const int>, int> && is_same<int, int>::value", True),
             ("bool", "is_floating_point_v<half> && is_floating_point<bfloat>::value && !is_floating_point_v<int>", True),
             ("bool", "is_integral_v<ushort> && is_unsigned_v<uchar> && is_signed_v<int> && is_arithmetic_v<half>", True),

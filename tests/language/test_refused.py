@@ -99,6 +99,7 @@ kernel void k(device float* o) { o[0] = twice(4) + thrice(5); }"""
         ("kernel void k(device float* o [[buffer(1)]], device float* p [[buffer(1)]]) { o[0] = 1; p[0] = 1; }", "buffer(1)"),
         ("kernel void k(device float* o) { threadgroup float t[9000]; t[0] = o[0]; o[0] = t[1]; }", "32,768"),
         ("kernel void k(device float* o) { device float* p = (device float*)&o; thread float x = 1; p = &x; }", "address space"),
+        ("float a(float x) { return x; }\nfloat b(float x) { return -x; }\nkernel void k(device float* o) { float (*f)(float) = o[0] > 1 ? a : b; o[0] = f(o[1]); }", "chosen at run time"),
         ("kernel void k(constant float* o) { o[0] = 1; }", "const"),
     ],
 )  # fmt: skip

@@ -119,3 +119,35 @@ kernel void k(device float4* o, device const float4* a, device S* s, uint i [[th
         r = r[[1, 0, 2, 3]]
         np.testing.assert_array_equal(out[i], r)
         np.testing.assert_array_equal(other[i], [r[0], r[1], r[1], r[0]])
+
+
+def test_in_templates_before_their_type_is_known() -> None:
+    out = poisoned((3, 4), np.float32)
+    run(
+        """
+template <typename T> struct Four { using type = vec<T, 4>; };
+template <typename V, typename T> void f(device float4* o, V v, T s) {
+  v.xy = v.zw * s + s * v.rg;
+  v.zw *= s;
+  v.zw += v.xy; v.r = v.g + v.x;
+  bool2 b = v.xy > s && v.zw != v.xy;
+  o[0] = float4(v);
+  vec<T, 2> q = -v.xy;
+  q = (q) + v.yx.yx / v.zz - v.wz
+      * v.a;
+  o[1] = float4(q.x, q.y, b.x, b.y);
+  typename Four<T>::type w = v;
+  o[2] = float4(float2(w.xy + w.wz), float(dot(w.xy, w.zw)), float(max(w.xy, w.yx).x));
+}
+kernel void k(device float4* o, constant half4& v) { f(o, half4(v), 2.0h); }""",
+        *(out, np.array([1, 2, 4, 8], np.float16)),
+    )
+    v = np.array([1.0, 2, 4, 8])
+    v[:2] = v[2:] * 2 + 2 * v[:2]
+    v[2:] *= 2
+    v[2:] += v[:2]
+    v[0] = v[1] + v[0]
+    q = -v[:2] + v[:2] / v[2] - v[[3, 2]] * v[3]
+    np.testing.assert_array_equal(out[0], v)
+    np.testing.assert_allclose(out[1], [*q, 1, 1], rtol=1e-3)
+    np.testing.assert_array_equal(out[2], [*(v[:2] + v[[3, 2]]), v[0] * v[2] + v[1] * v[3], max(v[:2])])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from metalloid.errors import Diagnostic
-from metalloid.frontend.refuse import recursion
+from metalloid.frontend.refuse import chosen_at_run_time, recursion
 from metalloid.ir.debug import location
 from metalloid.ir.layout import data_layout
 from metalloid.ir.module import Function, Instruction, Module
@@ -106,7 +106,8 @@ def left_over(module: Module) -> Iterator[Diagnostic]:
     """What the later stages cannot take: calls that were not inlined, generic pointers, assembly."""
     for function in module.functions:
         if function.blocks and function.name != "__mt_entry":
-            yield recursion(_plain_name(function.name), *_first_place(module, function))
+            say = recursion if _calls_itself(module, function) else chosen_at_run_time
+            yield say(_plain_name(function.name), *_first_place(module, function))
             return
     for instruction in module.function["__mt_entry"].instructions():
         if instruction.opcode == "call" and not instruction.called.startswith(("llvm.", "__mt_")):
@@ -119,6 +120,20 @@ def left_over(module: Module) -> Iterator[Diagnostic]:
             )
         elif isinstance(instruction.type, VectorType):
             yield _problem(module, instruction, "the compiler left a vector operation here")
+
+
+def _calls_itself(module: Module, function: Function) -> bool:
+    seen: set[str] = set()
+    todo = [function.name]
+    while todo:
+        name = todo.pop()
+        if name in module.function:
+            called = {i.called for i in module.function[name].instructions() if i.opcode == "call"}
+            if function.name in called:
+                return True
+            todo += called - seen
+            seen |= called
+    return False
 
 
 def _generic(instruction: Instruction) -> bool:

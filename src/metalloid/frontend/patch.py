@@ -2,6 +2,8 @@
 
 - A cast between half and bfloat goes through float.
 - `c ? device_value : value` copies both sides, since they lie in different address spaces.
+- `v.xy * s` in a template calls the swizzle's function: clang forgets there that a property has a value.
+- A threadgroup variable of a class with a constructor is not constructed; it starts as whatever it is.
 
 The error names the operands, so they can be wrapped and the source compiled again.
 """
@@ -21,6 +23,16 @@ _CAST = re.compile(
     re.MULTILINE,
 )
 _CONDITIONAL = re.compile(rf"^.*?:\d+:\d+:{_RANGE}{_RANGE}: error: incompatible operand types", re.MULTILINE)
+_OPERATOR = re.compile(
+    rf"^.*?:\d+:\d+:({_RANGE})+: error: invalid (?:operands to binary|argument type .* to unary) expression",
+    re.MULTILINE,
+)
+_CONSTRUCTED = re.compile(r"^.*?: error: variable with 'loader_uninitialized' attribute must", re.MULTILINE)
+_SWIZZLE = re.compile(r"^(?:[xyzw]{1,4}|[rgba]{1,4})$")
+_COLOURS = str.maketrans("rgba", "xyzw")
+_ASSIGNMENTS = frozenset(
+    ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", "++", "--", ".", "->", "(", "[")
+)
 ROUNDS = 8  # clang stops at 20 errors; nobody has more than a few of these
 
 Position = tuple[int, int]  # line and column, from 1, of what clang was given
@@ -39,8 +51,29 @@ def mend(messages: str, rewritten: Rewritten, lines_before: int) -> Rewritten | 
             opening = rewritten.original_offset(starts[lines[0]] + first[1] - 1)
             closing = rewritten.original_offset(starts[lines[1]] + last[1] - 1)
             edits |= {Edit(opening, opening, f"{wrapper}("), Edit(closing, closing, ")")}
+    edits |= set(_called_swizzles(messages, rewritten, starts, lines_before))
     fresh = edits - set(rewritten.edits)
+    if _CONSTRUCTED.search(messages):
+        return rewritten.replacing(", loader_uninitialized", "")
     return rewritten.with_edits(sorted(fresh, key=lambda e: e.start)) if fresh else None
+
+
+def _called_swizzles(
+    messages: str, rewritten: Rewritten, starts: list[int], lines_before: int
+) -> Iterator[Edit]:
+    """`v.xy` becomes `v.__get_xy()` on the lines of the errors, but where it is assigned to."""
+    for match in _OPERATOR.finditer(messages):
+        numbers = [int(line) - lines_before - 1 for line in re.findall(r"[{-](\d+):", match[0])]
+        first, last = min(numbers), max(numbers)
+        if not 0 <= first <= last < len(starts):
+            continue
+        end = starts[last + 1] if last + 1 < len(starts) else len(rewritten.text)
+        tokens = tokenize(rewritten.text[starts[first] : end])
+        for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+            if before.text in (".", "->") and _SWIZZLE.match(token.text) and after.text not in _ASSIGNMENTS:
+                start = rewritten.original_offset(starts[first] + token.start)
+                name = token.text.translate(_COLOURS)
+                yield Edit(start, start + len(token.text), name if len(name) == 1 else f"__get_{name}()")
 
 
 def _operands(messages: str) -> Iterator[tuple[str, Position, Position]]:

@@ -98,6 +98,37 @@ def refused_signature(signature: Signature, excerpt: str = "") -> Iterator[Diagn
             hint="make the tile smaller, keep it as `half`, or let two phases share one array",
             excerpt=excerpt,
         )
+    for parameter in signature.parameters:
+        if parameter.kind == "builtin" and str(parameter.type) not in _builtin_types(parameter.builtin):
+            yield Diagnostic(
+                f"[[{parameter.builtin}]] cannot be declared `{parameter.type} {parameter.name}`",
+                signature.file,
+                parameter.line,
+                rule="M612",
+                hint=f"Metal gives it as {', '.join(_builtin_types(parameter.builtin))}",
+                excerpt=excerpt,
+            )
+
+
+def _builtin_types(builtin: str) -> tuple[str, ...]:
+    if "_in_grid" in builtin or builtin.startswith("grid_") or builtin.endswith(_IN_THREE_AXES):
+        return "uint", "uint2", "uint3", "ushort", "ushort2", "ushort3"
+    return "uint", "ushort"
+
+
+_IN_THREE_AXES = ("position_in_threadgroup", "threads_per_threadgroup", "_per_grid")
+
+
+def chosen_at_run_time(function: str, file: str, line: int, excerpt: str = "") -> Diagnostic:
+    """A function that is only pointed at: after inlining everything, it is left."""
+    return Diagnostic(
+        f"'{function}' is called through a pointer that is chosen at run time, which is not supported",
+        file,
+        line,
+        rule="M616",
+        hint="choose with `if` or `switch`, or pass the function as a template argument",
+        excerpt=excerpt,
+    )
 
 
 def recursion(function: str, file: str, line: int, excerpt: str = "") -> Diagnostic:

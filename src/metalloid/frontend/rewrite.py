@@ -72,6 +72,14 @@ class Rewritten:
         text, edits = _apply(self.before, [*self.edits, *more])
         return replace(self, text=text, edits=edits)
 
+    def replacing(self, old: str, new: str) -> Rewritten | None:
+        """The same with other words in the edits; None where they do not occur."""
+        changed = [replace(edit, text=edit.text.replace(old, new)) for edit in self.edits]
+        if changed == list(self.edits):
+            return None
+        text, edits = _apply(self.before, changed)
+        return replace(self, text=text, edits=edits)
+
 
 @dataclass(frozen=True)
 class Unit:

@@ -81,6 +81,12 @@ class _Scanner:
 
     def item(self, first: int, last: int, scope: tuple[str, ...]) -> int:
         """One namespace-level item; returns the index after it."""
+        if (
+            self.text(first) == "extern"
+            and self.tokens[first + 1].kind == "string"
+            and self.text(first + 2) != "{"
+        ):
+            first += 2  # extern "C" of one declaration
         words = self.head_words(first, last)
         end, brace = self.extent(first, last)
         if "namespace" in words[:2] or (words[:1] == ["extern"] and self.tokens[first + 1].kind == "string"):
@@ -330,12 +336,16 @@ class _Scanner:
 
     def starts_statement(self, here: int) -> bool:
         previous = here - 1
-        while (
-            self.text(previous) in ("const", "constexpr", "volatile", "alignas")
-            or self.text(previous) == "]]"
-        ):
-            previous = self.opener(previous) - 1 if self.text(previous) == "]]" else previous - 1
-        return self.text(previous) in ("{", "}", ";", ":") or self.tokens[previous].kind == "directive"
+        while True:
+            text = self.text(previous)
+            if text == "]]":
+                previous = self.opener(previous) - 1
+            elif text == ")" and self.text(self.opener(previous) - 1) == "alignas":
+                previous = self.opener(previous) - 2
+            elif text in ("const", "constexpr", "volatile"):
+                previous -= 1
+            else:
+                return text in ("{", "}", ";", ":") or self.tokens[previous].kind == "directive"
 
     def declares_variable(self, here: int, last: int) -> bool:
         """`threadgroup T x[n];`, not `threadgroup T* p = ...;`"""
@@ -344,6 +354,9 @@ class _Scanner:
             text = self.text(here)
             if text in ("*", "&"):
                 return False
+            if text in ("alignas", "__attribute__"):
+                here = self.pairs.get(here + 1, here) + 1
+                continue
             if text in (";", "=", "[", ",", "(", "{"):
                 return text != "("
             if text == "<":

@@ -91,12 +91,6 @@ struct array {
   constexpr T& back() { return __elements[N - 1]; }
 };
 
-template <class T>
-constexpr void swap(T& a, T& b) {
-  T c = a;
-  a = b;
-  b = c;
-}
 // A value that the author promises to be the same in all threads of a SIMD-group.
 template <class T>
 struct uniform {
