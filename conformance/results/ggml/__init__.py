@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
-from conformance.results.ggml import binary, conv, norms, recurrent, reductions, rope, rows, shapes, unary
+from conformance.results.ggml import (
+    attention,
+    binary,
+    conv,
+    matmul,
+    norms,
+    recurrent,
+    reductions,
+    rope,
+    rows,
+    shapes,
+    unary,
+)
 
-FAMILIES = (unary, binary, norms, rope, rows, reductions, shapes, conv, recurrent)
+FAMILIES = (unary, binary, norms, rope, rows, reductions, shapes, conv, recurrent, matmul, attention)

@@ -130,8 +130,8 @@ def _wkv7(rng: np.random.Generator, size: Size) -> Work:
 
 def _gated_delta(rng: np.random.Generator, size: Size, n: int, gates: bool, snapshots: int) -> Work:
     """One gate per head, or (`gates`) one per key channel; the last states follow the output."""
-    batch, tokens, heads = {"small": (1, 3, 2), "large": (2, 12, 6)}[size]
-    key_heads = heads // 2
+    batch, tokens, heads = {"small": (1, 2, 2 if n == 32 else 1), "large": (2, 12, 6)}[size]
+    key_heads = max(1, heads // 2)
     q, k = (random_tensor(rng, "f32", (batch, tokens, key_heads, n)) for _ in range(2))
     k /= np.linalg.norm(k, axis=-1, keepdims=True)
     v = random_tensor(rng, "f32", (batch, tokens, heads, n))
