@@ -298,3 +298,21 @@ kernel void k(device float* o, uint i [[thread_position_in_grid]]) { o[i] = spre
         threadgroup=6,
     )
     np.testing.assert_array_equal(out, np.arange(6)[::-1] * 11 + 100)
+
+
+def test_array_parameters_and_coherent_memory() -> None:
+    check(
+        [
+            ("float", "rows(m, m, t)", 6 + 2 + 40),
+            ("float", "flat(m[1], a)", 7 + 3),
+            ("float", "by_reference(m)", 8),
+        ],
+        ("device coherent(device) const float* a", np.array([2, 3, 5], np.float32)),
+        ("coherent(device) device float* b", np.array([40], np.float32)),
+        setup="float m[2][4] = {{1, 2, 3, 4}, {5, 6, 7, 8}}; threadgroup float t[2][4]; t[1][1] = b[0];",
+        prelude="""
+float rows(thread float (*m)[4], const thread float n[2][4], threadgroup float t[2][4]) { return m[1][1] + n[0][1] + t[1][1]; }
+float flat(thread float v[4], device const float w[3]) { return v[2] + w[1]; }
+template <int R, int C> float by_reference(const thread float (&m)[R][C]) { return m[R - 1][C - 1]; }
+""",
+    )

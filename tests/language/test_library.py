@@ -206,6 +206,24 @@ def test_line_directives_move_messages() -> None:
     assert out[0] == 101
 
 
+def test_assert_is_accepted() -> None:
+    out = poisoned(1)
+    run("#include <metal_assert>\nkernel void k(device int* o) { assert(o[0] == 77); o[0] = 1; }", out)
+    assert out[0] == 1
+
+
+def test_names_that_metal_leaves_to_its_users() -> None:
+    """Each may be defined by a kernel's author, who says `using namespace metal` too."""
+    names = "erf erfc lgamma log1p expm1 hypot cbrt sigmoid gelu swap lerp square norm reduce hash inverse identity copied launch".split()
+    lines = "".join(f"float {name}(float x) {{ return x * {n}; }}\n" for n, name in enumerate(names, 1))
+    swap = "template <typename T> void swap(thread T& a, thread T& b) { T c = a; a = b; b = c; }\n"
+    stores = "".join(f"o[{n}] = {name}(a);" for n, name in enumerate(names))
+    body = f"{lines}{swap}kernel void k(device float* o) {{ float a = 2, b = 3; swap(a, b); {stores} }}"
+    out = poisoned(len(names), np.float32)
+    run(body, out)
+    np.testing.assert_array_equal(out, 3 * np.arange(1, len(names) + 1))
+
+
 def test_defines_from_outside() -> None:
     out = poisoned(2, np.float32)
     body = "kernel void k(device T* o) { o[0] = SCALE * 2; \n#ifdef FLAG\n o[1] = 7;\n#endif\n}"

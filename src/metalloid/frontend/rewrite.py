@@ -34,6 +34,7 @@ ATTRIBUTES = frozenset(
         raster_order_group""".split()
 )
 
+_COHERENT = frozenset(("(device)", "(threadgroup)", "(system)"))
 _HALF_LITERAL = re.compile(r"^([0-9.]+(?:[eE][+-]?[0-9]+)?|0[xX][0-9a-fA-F.]+[pP][+-]?[0-9]+)(h|H|bf|BF)$")
 _ORDERED_SWIZZLES = frozenset("""xy yz zw xz yw xyz yzw xyzw rg gb ba rb ga rgb gba rgba""".split())
 _SWIZZLE = re.compile(r"^(?:[xyzw]{2,4}|[rgba]{2,4})$")
@@ -215,6 +216,8 @@ def _token_edits(unit: Unit) -> list[Edit]:
                 edits.append(Edit(token.start, token.end, f"(({name}){digits}f)"))
         elif token.text == "kernel" and _declares(tokens, index):
             edits.append(Edit(token.start, token.end, " " * len(token.text)))
+        elif token.text == "coherent" and "".join(t.text for t in tokens[index + 1 : index + 4]) in _COHERENT:
+            edits += _blank(unit, Span(index, index + 4))
         elif token.text == "[[":
             pairs = pair_brackets(tokens) if pairs is None else pairs
             close = pairs.get(index, index)
@@ -269,9 +272,12 @@ def _constant_edits(unit: Unit, constants: Mapping[str, str]) -> list[Edit]:
 def _parameter_edits(unit: Unit) -> list[Edit]:
     """Array parameters in an address space become pointers."""
     edits: list[Edit] = []
-    for name, brackets in unit.declarations.arrays:
-        start = unit.tokens[name].start
-        edits.append(Edit(start, start, "* "))
+    for index, brackets in unit.declarations.arrays:
+        name = unit.tokens[index]
+        if brackets.last < len(unit.tokens) and unit.tokens[brackets.last].text == "[":  # m[2][4]
+            edits += [Edit(name.start, name.start, "(*"), Edit(name.end, name.end, ")")]
+        else:
+            edits.append(Edit(name.start, name.start, "* "))
         edits += _blank(unit, brackets)
     return edits
 

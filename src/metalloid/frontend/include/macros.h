@@ -18,6 +18,7 @@
 #define METAL_FUNC inline __attribute__((always_inline))
 #define METAL_ALIGN(n) __attribute__((aligned(n)))
 #define METAL_VALID_ARGS(...)
+#define assert(...) ((void)0)
 
 #define CHAR_BIT 8
 #define SCHAR_MAX 127

@@ -13,8 +13,13 @@ struct matrix {
   explicit constexpr matrix(T diagonal) : columns{} {
     for (int i = 0; i < (C < R ? C : R); i++) columns[i][i] = diagonal;
   }
-  template <class... V, class = enable_if_t<sizeof...(V) == C - 1>>
-  constexpr matrix(vec<T, R> first, V... rest) : columns{first, vec<T, R>(rest)...} {}
+  // Not variadic: the columns may be braced lists, which have no type to deduce.
+  template <int N = C, class = enable_if_t<N == 2>>
+  constexpr matrix(vec<T, R> a, vec<T, R> b) : columns{a, b} {}
+  template <int N = C, class = enable_if_t<N == 3>>
+  constexpr matrix(vec<T, R> a, vec<T, R> b, vec<T, R> c) : columns{a, b, c} {}
+  template <int N = C, class = enable_if_t<N == 4>>
+  constexpr matrix(vec<T, R> a, vec<T, R> b, vec<T, R> c, vec<T, R> d) : columns{a, b, c, d} {}
   template <class... S, class = enable_if_t<sizeof...(S) == C * R - 2>, class = void>
   constexpr matrix(T first, T second, S... rest) : columns{} {
     const T all[] = {first, second, T(rest)...};
