@@ -62,7 +62,7 @@ def _check(index: int) -> Outcome:
 
 
 def run(cases: list[Case], jobs: int, console: Console) -> list[Outcome]:
-    """Every case, in order; neighbours share a process, where the front end keeps what it parsed."""
+    """Every case, in order; neighbours share a process, where `check` keeps the source it parsed."""
     _cases[:] = cases
     with ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
         pending = pool.map(_check, range(len(cases)), chunksize=8)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from conformance.check import Outcome
-from conformance.packages import LLAMA, MLX, MLX_LM, MLX_VLM, ROOT
+from conformance.packages import LLAMA, MLX, MLX_LM, MLX_VLM, ROOT, STORE
 
 TITLES = {
     "ggml": f"ggml-metal ({LLAMA.name} {LLAMA.version}; bfloat on, tensor path off)",
@@ -105,7 +105,7 @@ function tables, `metal::tensor` and the Metal Performance Primitives built on i
 
 
 def _line(reason: str) -> str:
-    return " ".join(reason.replace(str(ROOT), "").split())[:200]
+    return " ".join(reason.replace(f"{STORE}/", "").split())[:200]
 
 
 def write_page(outcomes: Sequence[Outcome], unresolved: Sequence[str]) -> None:
