@@ -27,16 +27,15 @@ from metalloid.passes.emit import (
     pointers,
     positions,
 )
+from metalloid.passes.emit.copies import Copies
 from metalloid.passes.emit.core import Emitter, Val, lowered
 
 
-MAX_COPY = 400  # instructions; code that is written twice is compiled twice
-
-
-class Control:
+class Control(Copies):
     """Writes the blocks of a function through an emitter."""
 
     def __init__(self, e: Emitter) -> None:
+        super().__init__()
         self.e = e
         self.flow = e.u.flow
         self.order = self.flow.order
@@ -46,8 +45,6 @@ class Control:
         self.labels = {name: f"L{n}" for n, name in enumerate(self.order)}
         self.entry_mask: str | None = None
         self.next = ""
-        self.copying = ""  # the first block of the copy that is being written
-        self.skip_check = ""  # a block whose check was written with its copy
         if (self.parts and self.flow.forest.irreducible) or len(self.order) != len(
             self.flow.graph.reverse_postorder
         ):
@@ -61,9 +58,9 @@ class Control:
 
     def waiting(self, block: str) -> str:
         """The slot of a leader's mask, or the flag of another block."""
-        key = f"wait:{block}"
+        leads = self.leads(block)
+        key = f"{'wait' if leads else 'flag'}:{block}"
         if key not in self.e.launch_values:
-            leads = self.e.u.divergence.leader[block] == block and block != self.order[0]
             type = self.e.vt("i1") if leads else "i1"
             slot = self.e.alloca(type, "wait")
             self.e.prologue.append(f"  store {type} {'zeroinitializer' if leads else 'false'}, ptr {slot}")
@@ -89,18 +86,8 @@ class Control:
     # ---- blocks -------------------------------------------------------------------------------------------
 
     def write(self) -> None:
-        n = 0
-        while n < len(self.order):
-            size = self._copied(n)
-            if size:
-                self._write_copy(n, size)
-            for m in range(n, n + max(1, size)):
-                self._write_block(m, self._label_after(m))
-            n += max(1, size)
+        self.write_range(0, len(self.order), "end", True)
         self.e.label("end")
-
-    def _label_after(self, n: int) -> str:
-        return f"{self.labels[self.order[n + 1]]}.check" if n + 1 < len(self.order) else "end"
 
     def _write_block(self, n: int, following: str) -> None:
         name = self.order[n]
@@ -111,61 +98,6 @@ class Control:
         if name in self.ends:
             self.e.label(after)
             self._loop_ends(self.ends[name], following)
-
-    def _copied(self, n: int) -> int:
-        """How many blocks from here on get a copy for the case that no lane is idle.
-
-        Masks turn pattern loads into gathers; most launches have idle lanes in their last threadgroup only.
-        """
-        name = self.order[n]
-        if (
-            self.e.width == 1
-            or self.entry_mask is not None
-            or not self.leads(name)
-            or name in self.flow.forest.loops
-        ):
-            return 0
-        size = 1
-        while n + size < len(self.order) and self.flow.dominators.dominates(name, self.order[n + size]):
-            size += 1
-        inside = self.order[n : n + size]
-        length = sum(len(self.flow.function.block[b].instructions) for b in inside)
-        reads = sum(
-            i.opcode in ("load", "store") or i.opcode == "call"
-            for b in inside
-            for i in self.flow.function.block[b].instructions
-        )
-        if any(
-            not set(self.flow.forest.loops[h].blocks) <= set(inside)
-            for b in inside
-            for h in self.ends.get(b, ())
-        ):
-            return 0
-        return size if reads and length <= MAX_COPY else 0
-
-    def _write_copy(self, n: int, size: int) -> None:
-        """The blocks as they run with all lanes: those of the first one's mask belong to everybody's."""
-        e, name = self.e, self.order[n]
-        inside = self.order[n : n + size]
-        leader, labels = self.leader, self.labels
-        e.label(f"{labels[name]}.check")
-        mask = e.put(f"load {e.vt('i1')}, ptr {self.waiting(name)}")
-        bits = e.put(f"bitcast {e.vt('i1')} {mask} to i{e.width}")
-        full = e.put(f"icmp eq i{e.width} {bits}, -1")
-        e.do(f"br i1 {full}, label %{labels[name]}.all, label %{labels[name]}.some")
-        e.label(f"{labels[name]}.all")
-        e.do(f"store {e.vt('i1')} zeroinitializer, ptr {self.waiting(name)}")
-        e.do(f"br label %{labels[name]}.whole")
-        self.leader = {b: self.order[0] if leader[b] == name else leader[b] for b in leader}
-        self.labels = {b: f"{label}.whole" if b in inside else label for b, label in labels.items()}
-        self.copying = name
-        for m in range(n, n + size):
-            last = m == n + size - 1
-            following = f"{labels[self.order[m + 1]]}.check" if last and m + 1 < len(self.order) else ""
-            self._write_block(m, following or ("end" if last else f"{self.labels[self.order[m + 1]]}.check"))
-        self.copying = ""
-        self.leader, self.labels = leader, labels
-        self.skip_check = name
 
     def _loop_ends(self, headers: list[str], following: str) -> None:
         """Go round where lanes wait at a header; inner loops first."""
@@ -186,7 +118,9 @@ class Control:
         e = self.e
         label = self.labels[name]
         if name == self.copying:
-            return  # its check is the one that led here
+            e.label(f"{label}.check")  # the test was made before, with the mask
+            e.do(f"br label %{label}")
+            return
         if name == self.skip_check:
             e.label(f"{label}.some")
             some = e.any(e.put(f"load {e.vt('i1')}, ptr {self.waiting(name)}"))
@@ -289,6 +223,27 @@ class Control:
                 self._edge(block, target, None)
                 self._go(block, target)
             return
+        inside = self.stays(block)
+        if inside:
+            stay, part = e.fresh_label("stay"), e.fresh_label("part")
+            e.do(f"br i1 {self.all_stay(condition, inside == targets[0])}, label %{stay}, label %{part}")
+            saved, built = dict(e.values), dict(e.built)
+            e.label(stay)
+            self._edge(block, inside, None)
+            self._go(block, inside)
+            e.label(part)
+            e.values, e.built = saved, built
+            with self.as_masked(block.name):
+                head = self.leader[block.name]
+                if head != self.order[0]:
+                    e.do(f"store {e.vt('i1')} splat (i1 true), ptr {self.current(head)}")
+                self._split(block, condition)
+            return
+        self._split(block, condition)
+
+    def _split(self, block: Block, condition: Value) -> None:
+        """Lanes part: each target's mask gets its own."""
+        e, targets = self.e, block.terminator.labels
         flags = e.vector(condition)
         other = e.put(f"xor {e.vt('i1')} {flags}, splat (i1 true)")
         masks = (e.both(e.mask, flags), e.both(e.mask, other))
