@@ -238,6 +238,28 @@ def test_instantiations_by_type_name(name: str, dtype: type) -> None:
     np.testing.assert_array_equal(out, np.arange(5))
 
 
+def test_specialised_kernels_and_functions() -> None:
+    body = """
+template <typename T> T value(T x) { return x; }
+template <> int value<int>(int x) { return x * 100; }
+template <typename T> kernel void f(device T* o, uint i [[thread_position_in_grid]]) { o[i] = value(T(1)); }
+template <> kernel void f<half>(device half* o, uint i [[thread_position_in_grid]]) { o[i] = 7; }
+template [[host_name("f_int")]] kernel void f<int>(device int*, uint);
+template [[host_name("f_half")]] kernel void f<half>(device half*, uint);
+template [[host_name("f_float")]] kernel void f<float>(device float*, uint);
+kernel void none(void) {}
+"""
+    for name, dtype, value in [
+        ("f_int", np.int32, 100),
+        ("f_half", np.float16, 7),
+        ("f_float", np.float32, 1),
+    ]:
+        out = poisoned(3, dtype)
+        run(body, out, grid=3, threadgroup=3, kernel=name)
+        np.testing.assert_array_equal(out, value)
+    assert build(body, "none").signature.parameters == ()
+
+
 def test_the_names_a_source_offers() -> None:
     names = [entry.name for entry in find_kernels(Source(HEAD + INSTANTIATIONS))]
     assert names == ["full", "bare", "typeof", "plain_typeof", "typedefed", "used", "made_uchar", "made_long"]

@@ -107,7 +107,7 @@ class Declarations:
             if kernel.body is None and kernel.qualified in defined:
                 continue
             if kernel.template:
-                templates[kernel.qualified] = kernel
+                templates.setdefault(kernel.qualified, kernel)
                 templates.setdefault(kernel.name, kernel)
             else:
                 name = kernel.attributes.get("host_name", kernel.name)

@@ -259,6 +259,8 @@ class _Scanner:
         name = parameters - 1
         while name > start and self.text(name) == "]]":  # f [[max_total_threads_per_threadgroup(n)]] (
             name = self.opener(name) - 1
+        if self.text(name) == ">":  # template <> void f<int>(...)
+            name = next((i for i in range(name, start, -1) if self.text(i) == "<"), name + 1) - 1
         attributes = dict(self.attributes(start, parameters))
         close = self.pairs.get(parameters, end)
         attributes.update(self.attributes(close, brace if brace is not None else end))
@@ -440,7 +442,7 @@ class _Scanner:
         while here <= close:
             text = self.text(here)
             if here == close or text == ",":
-                if here > start:
+                if here > start and [self.text(i) for i in range(start, here)] != ["void"]:
                     found.append(self.argument(start, here))
                 start = here + 1
             elif text == "<":

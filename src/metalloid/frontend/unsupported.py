@@ -24,7 +24,7 @@ UNSUPPORTED = {
             intersector intersection_query intersection_params tensor tensor_handle
             tensor_inline cooperative_tensor imageblock imageblock_slice
             render_pipeline_state compute_pipeline_state command_buffer compute_command
-            render_command depth_stencil_state""".split()
+            render_command depth_stencil_state simdgroup_event""".split()
     },
     "raytracing": "ray tracing",
     "mpp": "MetalPerformancePrimitives",
