@@ -6,22 +6,36 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from metalloid.errors import CompileError, DeviceError, KernelFault, LaunchError, MetalloidError
+    from metalloid.runtime.accelerator import Accelerator, KernelDefinition
     from metalloid.runtime.buffer import Buffer
-    from metalloid.runtime.device import Device, Library, device, devices
+    from metalloid.runtime.commands import CommandBuffer
+    from metalloid.runtime.device import Device, device, devices
+    from metalloid.runtime.events import SharedEvent
     from metalloid.runtime.kernel import Kernel
+    from metalloid.runtime.library import Library
+    from metalloid.runtime.places import LaunchWarning
+    from metalloid.runtime.queue import Queue
+    from metalloid.runtime.resources import leaks
 
 __all__ = [
+    "Accelerator",
     "Buffer",
+    "CommandBuffer",
     "CompileError",
     "Device",
     "DeviceError",
     "Kernel",
+    "KernelDefinition",
     "KernelFault",
     "LaunchError",
+    "LaunchWarning",
     "Library",
     "MetalloidError",
+    "Queue",
+    "SharedEvent",
     "device",
     "devices",
+    "leaks",
 ]
 
 # Names are looked up when they are first used: importing numpy and LLVM takes longer than most programs want to wait.
@@ -29,8 +43,15 @@ _HOMES = {
     **dict.fromkeys(
         ("CompileError", "DeviceError", "KernelFault", "LaunchError", "MetalloidError"), "metalloid.errors"
     ),
-    **dict.fromkeys(("Device", "Library", "device", "devices"), "metalloid.runtime.device"),
+    **dict.fromkeys(("Device", "device", "devices"), "metalloid.runtime.device"),
+    **dict.fromkeys(("Accelerator", "KernelDefinition"), "metalloid.runtime.accelerator"),
     "Buffer": "metalloid.runtime.buffer",
+    "CommandBuffer": "metalloid.runtime.commands",
+    "LaunchWarning": "metalloid.runtime.places",
+    "Library": "metalloid.runtime.library",
+    "Queue": "metalloid.runtime.queue",
+    "SharedEvent": "metalloid.runtime.events",
+    "leaks": "metalloid.runtime.resources",
     "Kernel": "metalloid.runtime.kernel",
 }
 

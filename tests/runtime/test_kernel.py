@@ -72,10 +72,6 @@ def test_mistakes_are_refused_before_anything_runs(library, arguments, more, say
         library["axpy"](*arguments, **more)
 
 
-def test_an_empty_grid_does_nothing(library):
-    library["axpy"](np.zeros(0, np.float32), np.zeros(0, np.float32), 1, 0, grid=0)
-
-
 def test_importing_is_quick_and_loads_no_compiler():
     code = "import sys, metalloid; assert 'llvmlite' not in sys.modules and 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

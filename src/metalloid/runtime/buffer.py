@@ -1,17 +1,35 @@
-"""Memory that kernels read and write: a numpy array at an address that suits vectors."""
+"""Memory that kernels read and write. On the CPU host and kernel see the same bytes."""
 
 from __future__ import annotations
 
-from typing import Any
+import weakref
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metalloid.errors import LaunchError
+from metalloid.runtime import resources
+from metalloid.runtime.pack import NUMPY
+from metalloid.runtime.places import warn_once
+
+if TYPE_CHECKING:
+    from metalloid.runtime.device import Device
+
 _PAGE = 4096  # misaligned buffers cost a quarter of the speed of 512-bit code
+_BY_NAME = {dtype.numpy_name: kind for dtype, kind in NUMPY.items()}
+
+
+def dtype_of(name: Any) -> np.dtype[Any]:
+    """A dtype by numpy's or Metal's name; "bfloat16" included."""
+    if isinstance(name, str) and name in _BY_NAME:
+        return _BY_NAME[name]
+    made: np.dtype[Any] = np.dtype(name)
+    return made
 
 
 def aligned(shape: int | tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
     """An uninitialised array that starts on a page."""
-    kind = np.dtype(dtype)
+    kind = dtype_of(dtype)
     count = int(np.prod(shape, dtype=np.int64))
     raw = np.empty(count * kind.itemsize + _PAGE, np.uint8)
     start = -raw.ctypes.data % _PAGE
@@ -19,31 +37,138 @@ def aligned(shape: int | tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
 
 
 class Buffer:
-    """A piece of memory; on the CPU the host sees the same bytes."""
+    """A piece of memory, or a slice of one: `buffer[2:8]` shares its bytes."""
 
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self._array = array
+    __slots__ = ("__weakref__", "_array", "_parent", "_pending", "device", "label", "shared")
+
+    def __init__(
+        self,
+        array: np.ndarray[Any, Any],
+        device: Device | None = None,
+        shared: bool = False,
+        parent: Buffer | None = None,
+    ) -> None:
+        self._array: np.ndarray[Any, Any] | None = array
+        self._parent = parent  # a slice is valid as long as what it is a slice of
+        self._pending: weakref.ref[Any] | None = None  # the command buffer that will write it
+        self.device = device
+        self.shared = shared  # the memory is the caller's own array
+        self.label = ""
+        if parent is None:
+            resources.made(self, "buffer")
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The contents, without a copy."""
-        return self._array
+        """The contents, without a copy; warns where commands that will write them have not run yet."""
+        root = self._root()
+        if root._pending is not None:
+            commands = root._pending()
+            if commands is None or commands.done:
+                root._pending = None
+            else:
+                warn_once(
+                    "M308",
+                    f"[buffer] {self.label or 'this buffer'} is read while {commands!r} has yet to write it.\n"
+                    "Call commit() and wait_until_completed() first.",
+                )
+        return self.memory()
+
+    def memory(self) -> np.ndarray[Any, Any]:
+        """The same array, for binding."""
+        array = self._array
+        if array is None or (self._parent is not None and self._parent.released):
+            raise LaunchError("[buffer] used after release; its memory may be somebody else's by now.")
+        return array
+
+    def copy_from(self, data: Any) -> Buffer:
+        """Host to device: replace the contents, element by element."""
+        array = self.numpy()
+        given = np.asarray(data)
+        if given.dtype != array.dtype or given.size != array.size:
+            raise LaunchError(
+                f"[buffer] holds {array.dtype}{list(array.shape)}; got {given.dtype}{list(given.shape)} to copy into it."
+            )
+        array[...] = given.reshape(array.shape)
+        return self
+
+    def copy_to(self, out: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
+        """Device to host: a copy of the contents, in `out` where it is given."""
+        array = self.numpy()
+        if out is None:
+            return array.copy()
+        if out.dtype != array.dtype or out.size != array.size:
+            raise LaunchError(
+                f"[buffer] holds {array.dtype}{list(array.shape)}; it does not fit {out.dtype}{list(out.shape)}."
+            )
+        out[...] = array.reshape(out.shape)
+        return out
+
+    def __getitem__(self, key: Any) -> Buffer:
+        part = self.memory()[key]
+        if not isinstance(part, np.ndarray) or not part.flags.c_contiguous:
+            raise LaunchError(f"[buffer] {key!r} is not a contiguous piece; kernels see memory without gaps.")
+        return Buffer(part, self.device, self.shared, self)
+
+    def view(self, dtype: Any, offset: int = 0, nbytes: int | None = None) -> Buffer:
+        """The same bytes from `offset` on, as another dtype."""
+        raw = self.memory().reshape(-1).view(np.uint8)
+        end = raw.nbytes if nbytes is None else offset + nbytes
+        kind = dtype_of(dtype)
+        if not 0 <= offset <= end <= raw.nbytes or (end - offset) % kind.itemsize or offset % kind.itemsize:
+            raise LaunchError(
+                f"[buffer] bytes {offset} to {end} of {raw.nbytes} are no whole, aligned number of {kind}."
+            )
+        return Buffer(raw[offset:end].view(kind), self.device, self.shared, self)
+
+    def release(self) -> None:
+        """Give the memory back; using the buffer or a slice of it is an error from here on."""
+        self._array = None
+        resources.released(self)
+
+    def _root(self) -> Buffer:
+        return self if self._parent is None else self._parent._root()
+
+    def will_be_written(self, commands: object) -> None:
+        """Remember the command buffer that writes this memory."""
+        self._root()._pending = weakref.ref(commands)
+
+    @property
+    def released(self) -> bool:
+        return self._array is None or (self._parent is not None and self._parent.released)
+
+    def __enter__(self) -> Buffer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        array = self.numpy()
+        return array.astype(dtype) if dtype is not None and dtype != array.dtype else array
+
+    def __len__(self) -> int:
+        return len(self.memory())
 
     @property
     def address(self) -> int:
         """What a kernel sees as its address."""
-        return int(self._array.ctypes.data)
+        return int(self.memory().ctypes.data)
 
     @property
     def nbytes(self) -> int:
-        return int(self._array.nbytes)
+        return int(self.memory().nbytes)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self._array.shape
+        shape: tuple[int, ...] = self.memory().shape
+        return shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return self._array.dtype
+        dtype: np.dtype[Any] = self.memory().dtype
+        return dtype
 
     def __repr__(self) -> str:
-        return f"Buffer({self.nbytes} bytes: {self.dtype}{list(self.shape)})"
+        if self.released:
+            return "Buffer(released)"
+        label = f"{self.label!r}, " if self.label else ""
+        return f"Buffer({label}{self.nbytes} bytes: {self.dtype}{list(self.shape)})"

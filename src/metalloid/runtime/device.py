@@ -1,8 +1,9 @@
-"""Devices and the libraries they compile."""
+"""Devices: they make libraries, buffers and queues. Each has one pool of memory, and nothing points back at it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,47 +12,36 @@ import numpy as np
 
 from metalloid import config
 from metalloid.errors import DeviceError
-from metalloid.runtime.buffer import Buffer, aligned
-from metalloid.runtime.kernel import Kernel
+from metalloid.runtime import trace
+from metalloid.runtime.buffer import Buffer, dtype_of
+from metalloid.runtime.library import Library
+from metalloid.runtime.pool import Pool
+from metalloid.runtime.queue import Queue
+from metalloid.runtime.sizes import LOCAL_LIMIT, MOST_THREADS
 from metalloid.source import Constant, MathMode, Source
 
-
-class Library:
-    """The kernels of one source."""
-
-    def __init__(self, device: Device, source: Source, constants: Mapping[str | int, Constant]) -> None:
-        self.device, self.source, self.constants = device, source, dict(constants)
-        self._kernels: dict[object, Kernel] = {}
-
-    @cached_property
-    def kernels(self) -> tuple[str, ...]:
-        """Names of all kernels, host names included."""
-        from metalloid.frontend import find_kernels
-
-        return tuple(entry.name for entry in find_kernels(self.source))
-
-    def kernel(self, name: str, constants: Mapping[str | int, Constant] | None = None) -> Kernel:
-        """A kernel, with values for its function constants."""
-        values = {**self.constants, **(constants or {})}
-        key = (name, tuple(sorted(values.items(), key=repr)))
-        if key not in self._kernels:
-            made = Kernel(self, name, values)
-            _ = made.signature  # compiled now, so that mistakes show here and not at the first call
-            self._kernels[key] = made
-        return self._kernels[key]
-
-    def __getitem__(self, name: str) -> Kernel:
-        return self.kernel(name)
-
-    def __repr__(self) -> str:
-        return f"<library {self.source.name}>"
+Shape = int | tuple[int, ...]
+# Lists of Python numbers become what Metal calls float and int.
+_PLAIN: dict[str, np.dtype[Any]] = {
+    "f": np.dtype(np.float32),
+    "i": np.dtype(np.int32),
+    "b": np.dtype(np.bool_),
+}
 
 
 class Device:
     """A processor that runs kernels."""
 
-    def __init__(self, name: str) -> None:
+    max_threads_per_threadgroup = MOST_THREADS
+    max_threadgroup_memory_length = LOCAL_LIMIT
+
+    def __init__(self, name: str = "cpu") -> None:
         self.name = name
+
+    @cached_property
+    def pool(self) -> Pool:
+        """The memory that buffers of this device are made of."""
+        return Pool()
 
     def library(
         self,
@@ -78,20 +68,50 @@ class Device:
         )
         return Library(self, made, constants or {})
 
-    def buffer(self, data: Any) -> Buffer:
-        """A buffer with a copy of an array's contents."""
-        array = np.asarray(data)
-        made = aligned(array.shape, array.dtype)
-        made[...] = array
-        return Buffer(made)
+    def buffer(self, data: Any, dtype: Any = None, copy: bool | None = None) -> Buffer:
+        """A buffer with an array's contents: the array's own memory where that can be, else a copy.
 
-    def zeros(self, shape: int | tuple[int, ...], dtype: Any = np.float32) -> Buffer:
-        made = aligned(shape, dtype)
-        made.fill(0)
-        return Buffer(made)
+        `copy=True` always copies; `copy=False` raises where sharing is not possible.
+        """
+        array = np.asarray(data, None if dtype is None else dtype_of(dtype))
+        if dtype is None and not isinstance(data, np.ndarray | np.generic | Buffer):
+            array = array.astype(_PLAIN.get(array.dtype.kind, array.dtype))
+        shareable = (
+            array is data and array.flags.c_contiguous and array.flags.writeable and array.flags.aligned
+        )
+        if shareable and not copy:
+            return Buffer(array, self, shared=True)
+        if copy is False:
+            raise DeviceError(
+                "[buffer] copy=False, and this memory cannot be shared: it has to be a numpy array of its final"
+                " dtype, contiguous and writable."
+            )
+        made = self.empty(array.shape, array.dtype)
+        made.numpy()[...] = array
+        return made
 
-    def empty(self, shape: int | tuple[int, ...], dtype: Any = np.float32) -> Buffer:
-        return Buffer(aligned(shape, dtype))
+    def empty(self, shape: Shape, dtype: Any = np.float32) -> Buffer:
+        """An uninitialised buffer that starts on a page."""
+        kind = dtype_of(dtype)
+        wanted = (shape,) if isinstance(shape, int) else tuple(shape)
+        count = int(np.prod(wanted, dtype=np.int64))
+        return Buffer(self.pool.allocate(count * kind.itemsize).view(kind).reshape(wanted), self)
+
+    def zeros(self, shape: Shape, dtype: Any = np.float32) -> Buffer:
+        made = self.empty(shape, dtype)
+        made.numpy().view(np.uint8).fill(0)
+        return made
+
+    def queue(self, label: str = "") -> Queue:
+        """A queue whose command buffers run one after the other, in the background."""
+        return Queue(self, label)
+
+    def trace(self) -> trace.Trace:
+        """`with device.trace() as trace:` records every step of every launch."""
+        return trace.Trace()
+
+    def step(self, kind: str, subject: str, **detail: object) -> AbstractContextManager[None]:
+        return trace.step(kind, subject, ", ".join(f"{k} {v}" for k, v in detail.items()))
 
     def __repr__(self) -> str:
         return f"<device {self.name}>"

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metalloid import config
-from metalloid.backends.base import Launch, LogMessage, Triple
-from metalloid.errors import LaunchError
+from metalloid.backends.base import Launch, LogMessage
+from metalloid.errors import MetalloidError
 from metalloid.runtime.arguments import bound
+from metalloid.runtime.guess import warn_about_grid
+from metalloid.runtime.sizes import Size, local_memory, sizes, thread_limit
+from metalloid.runtime.watch import watchers
 from metalloid.source import Constant
 from metalloid.types import Parameter, Signature
 
 if TYPE_CHECKING:
     from metalloid.backends.cpu.program import Program
-    from metalloid.runtime.device import Library
+    from metalloid.runtime.library import Library
+    from metalloid.runtime.plan import Plan
 
-Size = int | tuple[int, ...]
-DEFAULT_THREADS = 256
-LOCAL_LIMIT = 32768  # bytes of threadgroup memory
+Local = Mapping[int | str, int]
+_MOST_PLANS = 64
 
 
 class Kernel:
@@ -28,6 +32,7 @@ class Kernel:
     def __init__(self, library: Library, name: str, constants: Mapping[str | int, Constant]) -> None:
         self.library, self.name, self.constants = library, name, dict(constants)
         self.on_log: Callable[[LogMessage], None] | None = None
+        self._plans: dict[object, Plan] = {}
 
     @cached_property
     def _scalar(self) -> tuple[str, Signature]:
@@ -54,9 +59,18 @@ class Kernel:
 
         return cpu_program(self.ir, self.signature)
 
+    @cached_property
+    def loops(self) -> bool:
+        """Whether a thread may go over the same code twice."""
+        from metalloid.ir import read
+        from metalloid.ir.loops import loops
+
+        forest = loops(read(self.ir).function["__mt_entry"])
+        return bool(forest.loops or forest.irreducible)
+
     @property
     def max_threads_per_threadgroup(self) -> int:
-        return min(1024, self.signature.max_total_threads)
+        return thread_limit(self.signature)
 
     @property
     def thread_execution_width(self) -> int:
@@ -72,21 +86,43 @@ class Kernel:
         grid: Size | None = None,
         threadgroup: Size | None = None,
         threadgroups: Size | None = None,
-        threadgroup_memory: Mapping[int, int] | None = None,
+        threadgroup_memory: Local | None = None,
         guard: bool = True,
         timeout: float | None = None,
+        overlap: bool = False,
         **named: object,
     ) -> None:
-        """Run it and wait. `grid` counts threads; `threadgroups` counts threadgroups instead."""
-        launch = self.launch(
-            *arguments,
-            grid=grid,
-            threadgroup=threadgroup,
-            threadgroups=threadgroups,
-            threadgroup_memory=threadgroup_memory,
-            **named,
-        )
-        self.program.run(launch, guard=guard, timeout=timeout, threads=config.threads(), on_log=self.on_log)
+        """Run it and wait. `grid` counts threads; `threadgroups` counts threadgroups instead.
+
+        `overlap` allows memory that is written to be bound twice; `timeout` is in seconds.
+        """
+        key = None
+        if not (watchers or named or timeout or overlap):
+            try:
+                local = tuple(threadgroup_memory.items()) if threadgroup_memory else None
+                key = (grid, threadgroup, threadgroups, local, guard)
+                plan = self._plans.get(key)
+            except TypeError:  # a list, for example
+                key = plan = None
+            if plan is not None and plan.go(arguments, self):
+                return
+        try:
+            launch = self.launch(
+                *arguments,
+                grid=grid,
+                threadgroup=threadgroup,
+                threadgroups=threadgroups,
+                threadgroup_memory=threadgroup_memory,
+                overlap=overlap,
+                **named,
+            )
+        except MetalloidError as error:
+            for watcher in watchers:
+                watcher.refused(self, error)
+            raise
+        self.run(launch, guard, timeout)
+        if key is not None:
+            self._keep(key, launch, arguments, guard)
 
     def launch(
         self,
@@ -94,59 +130,51 @@ class Kernel:
         grid: Size | None = None,
         threadgroup: Size | None = None,
         threadgroups: Size | None = None,
-        threadgroup_memory: Mapping[int, int] | None = None,
+        threadgroup_memory: Local | None = None,
+        overlap: bool = False,
         **named: object,
     ) -> Launch:
-        """The launch that a call with these arguments makes."""
-        memory, resources = bound(self.signature, arguments, named)
-        threads, size = self._sizes(grid, threadgroup, threadgroups)
-        local = dict(threadgroup_memory or {})
-        total = self.threadgroup_memory_length + sum(local.values())
-        if total > LOCAL_LIMIT:
-            raise LaunchError(
-                f"[launch {self.name}] threadgroup memory is {total} bytes; this device allows {LOCAL_LIMIT}."
-            )
+        """The launch that a call with these arguments makes; raises LaunchError where it would make none."""
+        threads, size = sizes(self.signature, grid, threadgroup, threadgroups)
+        local = local_memory(self.signature, threadgroup_memory)
+        memory, resources = bound(self.signature, arguments, named, self.library.device, overlap)
+        if grid is not None and threadgroup is not None:
+            warn_about_grid(self, threads, size, memory)
         return Launch(threads, size, memory, local, resources=resources, kernel=self.name)
 
-    def _sizes(
-        self, grid: Size | None, threadgroup: Size | None, threadgroups: Size | None
-    ) -> tuple[Triple, Triple]:
-        if (grid is None) == (threadgroups is None):
-            raise LaunchError(
-                f"[launch {self.name}] needs either grid= (threads in all) or threadgroups= (how many threadgroups)."
-            )
-        wanted = self._triple(
-            "grid" if threadgroups is None else "threadgroups", grid if grid is not None else threadgroups
-        )
-        if threadgroup is None:
-            if threadgroups is not None:
-                raise LaunchError(
-                    f"[launch {self.name}] threadgroups= needs threadgroup= as well: threads in each."
+    def run(self, launch: Launch, guard: bool = True, timeout: float | None = None) -> None:
+        """Run a launch that has been validated, under the eyes of all watchers."""
+        done = False
+        for watcher in tuple(watchers):
+            done = watcher.before(self, launch) or done
+        error: BaseException | None = None
+        start = time.perf_counter()
+        try:
+            if not done:
+                self.program.run(
+                    launch, guard=guard, timeout=timeout, threads=config.threads(), on_log=self.on_log
                 )
-            size: Triple = (min(max(1, wanted[0]), DEFAULT_THREADS, self.max_threads_per_threadgroup), 1, 1)
-        else:
-            size = self._triple("threadgroup", threadgroup)
-        count = size[0] * size[1] * size[2]
-        if count > self.max_threads_per_threadgroup:
-            raise LaunchError(
-                f"[launch {self.name}] threadgroup is {count} threads; this kernel allows"
-                f" {self.max_threads_per_threadgroup}.\nPass a smaller threadgroup."
-            )
-        if threadgroups is not None:
-            x, y, z = (a * b for a, b in zip(wanted, size, strict=True))
-            return (x, y, z), size
-        return wanted, size
+        except BaseException as caught:
+            error = caught
+            raise
+        finally:
+            for watcher in tuple(watchers):
+                watcher.after(self, launch, time.perf_counter() - start, error)
 
-    def _triple(self, what: str, size: Size | None) -> Triple:
-        parts = (size,) if isinstance(size, int) or not hasattr(size, "__len__") else tuple(size)  # type: ignore[arg-type]
-        if not 1 <= len(parts) <= 3 or not all(hasattr(p, "__index__") for p in parts):
-            raise LaunchError(f"[launch {self.name}] {what} is {size!r}; pass 1 to 3 whole numbers.")
-        x, y, z = (*(p.__index__() for p in parts if p is not None), 1, 1)[:3]
-        if max(x, y, z) >= 1 << 32:
-            raise LaunchError(
-                f"[launch {self.name}] {what} is {size!r}; an axis holds fewer than 2^32 threads."
-            )
-        return x, y, z
+    def _keep(self, key: object, launch: Launch, arguments: tuple[Any, ...], guard: bool) -> None:
+        """Make later launches like this one quick."""
+        from metalloid.runtime.plan import Plan
+
+        plan = self._plans.get(key)
+        if plan is None:
+            threads = config.threads()
+            prepared = self.program.prepared(launch, guard, False, threads)
+            if not Plan.fits(self, prepared):
+                return
+            if len(self._plans) >= _MOST_PLANS:
+                self._plans.clear()
+            plan = self._plans[key] = Plan(self, launch, prepared, threads)
+        plan.learn(arguments, dict(launch.buffers))
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"

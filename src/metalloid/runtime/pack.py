@@ -52,7 +52,7 @@ def scalar(dtype: DType, value: object, where: str) -> bytes:
             raise LaunchError(f"{where} is a bool; got {value!r}. Pass True or False.")
         return struct.pack("?", bool(number))
     if dtype in _REAL:
-        return bytes(NUMPY[dtype].type(number).tobytes())
+        return _real(dtype, number, value, where)
     if int(number) != number:
         raise LaunchError(
             f"{where} is declared {dtype.msl}; {value!r} would lose its fraction. Pass a whole number, "
@@ -64,6 +64,25 @@ def scalar(dtype: DType, value: object, where: str) -> bytes:
             f"{where} is declared {dtype.msl}, which holds {low} to {high}; {value!r} does not fit."
         )
     return int(number).to_bytes(dtype.size, "little", signed=low < 0)
+
+
+def _real(dtype: DType, number: int | float, value: object, where: str) -> bytes:
+    """A real number, rounded; refused where it overflows, and where a whole number would become another."""
+    try:
+        with np.errstate(over="ignore"):
+            made = NUMPY[dtype].type(float(number))
+    except OverflowError:
+        made = NUMPY[dtype].type(np.inf)
+    if np.isinf(made) and number not in (np.inf, -np.inf):
+        raise LaunchError(
+            f"{where} is declared {dtype.msl}; {value!r} is too large and would become infinite."
+        )
+    if isinstance(number, int) and int(made) != number:
+        raise LaunchError(
+            f"{where} is declared {dtype.msl}; {value!r} would become {int(made)}. Pass a float where rounding is meant,"
+            " or declare it as an integer in the kernel."
+        )
+    return bytes(made.tobytes())
 
 
 def _number(value: object, dtype: DType, where: str) -> int | float:

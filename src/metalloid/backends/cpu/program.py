@@ -113,6 +113,19 @@ class Program:
         """Run to the end; the launch's buffers are changed in place."""
         if 0 in launch.grid:
             return
+        prepared = self.prepared(launch, guard, backwards, threads)
+        record = native.LaunchRecord.from_buffer_copy(prepared.record)
+        keep = bind(record, launch, prepared.searches)
+        main = threading.current_thread() is _MAIN
+        status = native.runtime().run(
+            ctypes.addressof(record), threads, int(timeout * 1e9) if timeout else 0, int(main)
+        )
+        del keep
+        if status or record.log_count:
+            self.finish(prepared, record, launch, status, timeout, on_log)
+
+    def prepared(self, launch: Launch, guard: bool, backwards: bool, threads: int) -> Prepared:
+        """A launch without its memory, made once for each size."""
         key = (
             launch.grid,
             launch.threadgroup,
@@ -121,14 +134,18 @@ class Program:
             backwards,
             threads,
         )
-        prepared = self._prepared.get(key) or self._prepare(key, launch, guard, backwards, threads)
-        record = native.LaunchRecord.from_buffer_copy(prepared.record)
-        keep = bind(record, launch, prepared.searches)
-        main = threading.current_thread() is _MAIN
-        status = native.runtime().run(
-            ctypes.addressof(record), threads, int(timeout * 1e9) if timeout else 0, int(main)
-        )
-        del keep
+        return self._prepared.get(key) or self._prepare(key, launch, guard, backwards, threads)
+
+    def finish(
+        self,
+        prepared: Prepared,
+        record: native.LaunchRecord,
+        launch: Launch,
+        status: int,
+        timeout: float | None,
+        on_log: Callable[[LogMessage], None] | None,
+    ) -> None:
+        """Pass on what a launch logged; raise what stopped it."""
         if record.log_count:
             formats = next(v for v in prepared.variants if v is not None).compiled.formats
             self._report_logs(record, launch, formats, on_log)

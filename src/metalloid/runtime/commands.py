@@ -1,0 +1,216 @@
+"""Command buffers: work that is encoded, committed once, and run in the background.
+
+not enqueued -> enqueued -> committed -> scheduled -> completed
+                                                   -> error
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Generator
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from metalloid.backends.base import Launch
+from metalloid.errors import LaunchError
+from metalloid.runtime import resources
+from metalloid.runtime.arguments import WRITES
+from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.encoder import ComputeEncoder
+from metalloid.runtime.events import SharedEvent
+from metalloid.runtime.places import place
+from metalloid.runtime.trace import step
+
+if TYPE_CHECKING:
+    from metalloid.runtime.kernel import Kernel
+    from metalloid.runtime.queue import Queue
+
+Handler = Callable[["CommandBuffer"], object]
+
+
+class Status(StrEnum):
+    NOT_ENQUEUED = "not enqueued"
+    ENQUEUED = "enqueued"
+    COMMITTED = "committed"
+    SCHEDULED = "scheduled"
+    COMPLETED = "completed"
+    ERROR = "error"
+
+
+class CommandBuffer:
+    """Commands in order. Errors of its kernels come out of `wait_until_completed`, of `await`, and of `error`."""
+
+    def __init__(self, queue: Queue, label: str = "") -> None:
+        self.queue, self.label = queue, label
+        self.status = Status.NOT_ENQUEUED
+        self.error: BaseException | None = None
+        self.gpu_start_time = self.gpu_end_time = 0.0
+        self._commands: list[Callable[[], None]] = []
+        self._encoder: ComputeEncoder | None = None
+        self._scheduled: list[Handler] = []
+        self._completed: list[Handler] = []
+        self._changed = threading.Condition()
+        self._place = place()
+        resources.made(self, "command buffer")
+
+    def compute_encoder(self) -> ComputeEncoder:
+        """A new encoder; the one before it has to be ended."""
+        self._still_open("compute_encoder")
+        self._encoder = ComputeEncoder(self)
+        return self._encoder
+
+    def signal_event(self, event: SharedEvent, value: int) -> None:
+        """Set a shared event once everything before has run."""
+        self._still_open("signal_event")
+        self._commands.append(lambda: event.signal(value))
+
+    def wait_for_event(self, event: SharedEvent, value: int, timeout: float | None = None) -> None:
+        """Hold up what comes after until a shared event has this value."""
+        self._still_open("wait_for_event")
+
+        def wait() -> None:
+            if not event.wait(value, timeout):
+                raise LaunchError(f"[command buffer] {event} did not reach {value} within {timeout} s.")
+
+        self._commands.append(wait)
+
+    def add_scheduled_handler(self, handler: Handler) -> None:
+        self._still_open("add_scheduled_handler", encoding=True)
+        self._scheduled.append(handler)
+
+    def add_completed_handler(self, handler: Handler) -> None:
+        """Call `handler(commands)` in the background when all is done, well or not."""
+        self._still_open("add_completed_handler", encoding=True)
+        self._completed.append(handler)
+
+    def enqueue(self) -> None:
+        """Reserve the place in the queue; the work starts with `commit`."""
+        self._still_open("enqueue", encoding=True)
+        if self.status is Status.NOT_ENQUEUED:
+            self.status = Status.ENQUEUED
+            self.queue._reserve(self)
+
+    def commit(self) -> None:
+        """Hand the work over. It runs when what was committed before it has."""
+        self._still_open("commit")
+        self.enqueue()
+        resources.released(self)
+        with step("commit", repr(self), f"{len(self._commands)} commands"), self._changed:
+            self.status = Status.COMMITTED
+        self.queue._wake()
+
+    def wait_until_scheduled(self) -> None:
+        self._wait((Status.SCHEDULED, Status.COMPLETED, Status.ERROR), None)
+
+    def wait_until_completed(self, timeout: float | None = None) -> None:
+        """Wait, and raise what went wrong."""
+        self._wait((Status.COMPLETED, Status.ERROR), timeout)
+        self._raise()
+
+    def __await__(self) -> Generator[Any, None, None]:
+        self._must_be_committed()
+        loop = asyncio.get_running_loop()
+        waiting: asyncio.Future[None] = loop.create_future()
+
+        def finished(_: CommandBuffer) -> None:
+            loop.call_soon_threadsafe(tell)
+
+        def tell() -> None:
+            if not waiting.done():
+                waiting.set_result(None)
+
+        with self._changed:
+            if not self.done:
+                self._completed.append(finished)
+        if not self.done:
+            yield from waiting.__await__()
+        self._raise()
+
+    @property
+    def done(self) -> bool:
+        return self.status in (Status.COMPLETED, Status.ERROR)
+
+    @property
+    def gpu_time(self) -> float:
+        """Seconds from the start of its first command to the end of its last."""
+        return self.gpu_end_time - self.gpu_start_time
+
+    def _run(self) -> None:
+        """Called by the queue's thread."""
+        self._become(Status.SCHEDULED)
+        self._call(self._scheduled)
+        self.gpu_start_time = time.perf_counter()
+        error: BaseException | None = None
+        try:
+            for command in self._commands:
+                command()
+        except BaseException as caught:
+            error = caught
+        self.gpu_end_time = time.perf_counter()
+        self._commands.clear()
+        self.error = error
+        with step("completion", repr(self), f"{error or 'no error'}, {self.gpu_time * 1e3:.3f} ms"):
+            pass  # told before anybody who waits goes on
+        self._become(Status.ERROR if error else Status.COMPLETED)
+        self._call(self._completed)
+
+    def _become(self, status: Status) -> None:
+        with self._changed:
+            self.status = status
+            self._changed.notify_all()
+
+    def _call(self, handlers: list[Handler]) -> None:
+        with self._changed:
+            due, handlers[:] = list(handlers), []
+        for handler in due:
+            try:
+                handler(self)
+            except Exception as error:  # a handler's mistake is its caller's to see, not the queue's end
+                self.error = self.error or error
+                self._become(Status.ERROR)
+
+    def _encoded(self, kernel: Kernel, launch: Launch, arguments: list[object], guard: bool) -> None:
+        self._commands.append(lambda: kernel.run(launch, guard))
+        for parameter, value in zip(kernel.signature.buffers, arguments, strict=True):
+            if isinstance(value, Buffer) and parameter.access in WRITES:
+                value.will_be_written(self)
+
+    def _encoder_ended(self, encoder: ComputeEncoder) -> None:
+        if self._encoder is encoder:
+            self._encoder = None
+
+    def _still_open(self, what: str, encoding: bool = False) -> None:
+        if self.status not in (Status.NOT_ENQUEUED, Status.ENQUEUED):
+            again = "committed twice" if what == "commit" else f"{what} after commit"
+            raise LaunchError(
+                f"[command buffer] {again}; it is {self.status}. Ask the queue for another command buffer."
+            )
+        if self._encoder is not None and not encoding:
+            raise LaunchError(f"[command buffer] {what} while an encoder is open; call end_encoding() first.")
+
+    def _must_be_committed(self) -> None:
+        if self.status in (Status.NOT_ENQUEUED, Status.ENQUEUED):
+            raise LaunchError(
+                f"[command buffer] M308 waiting for work that was never committed (made at {self._place}).\n"
+                "Call commit() first."
+            )
+
+    def _wait(self, statuses: tuple[Status, ...], timeout: float | None) -> None:
+        self._must_be_committed()
+        with self._changed:
+            if not self._changed.wait_for(lambda: self.status in statuses, timeout):
+                raise TimeoutError(f"[command buffer] still {self.status} after {timeout} s.")
+
+    def _raise(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def __del__(self) -> None:
+        status = getattr(self, "status", None)
+        if status in (Status.NOT_ENQUEUED, Status.ENQUEUED) and self._commands:
+            resources.forgotten.append(resources.Resource("command buffer", repr(self), self._place))
+
+    def __repr__(self) -> str:
+        return f"<command buffer{f' {self.label!r}' if self.label else ''}, {self.status}>"

@@ -1,0 +1,52 @@
+"""Does a grid look like a count of threadgroups?
+
+Metal has both ways to launch, and people who come from other systems take one for the other: 1/256 of the
+work runs, quickly, and reads as a speed-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import TYPE_CHECKING
+
+from metalloid.backends.base import Triple
+from metalloid.runtime.arguments import WRITES, Memory
+from metalloid.runtime.places import warn_once
+from metalloid.runtime.sizes import shown
+
+if TYPE_CHECKING:
+    from metalloid.runtime.kernel import Kernel
+
+
+def warn_about_grid(kernel: Kernel, grid: Triple, threadgroup: Triple, memory: Mapping[int, Memory]) -> None:
+    """Warn, once per place, where far fewer threads run than the outputs and threadgroups tell of."""
+    each = prod(threadgroup)
+    if each < 2:
+        return
+    threads = prod(grid)
+    asked = {p.builtin for p in kernel.parameters if p.kind == "builtin"}
+    if "threadgroup_position_in_grid" in asked and "thread_position_in_grid" not in asked:
+        few = threads < each and threads > 1
+        why = f"it is less than one threadgroup of {each}, and the kernel works by threadgroups"
+    else:
+        largest = max(
+            (_elements(p.type.size, memory[p.index]) for p in kernel.signature.buffers if _output(p, memory)),
+            default=0,
+        )
+        few = largest > threads and -(-largest // each) == threads and not kernel.loops
+        why = f"an output has {largest} elements, which is {threads} threadgroups of {each}"
+    if few:
+        warn_once(
+            "M304",
+            f"[launch {kernel.name}] grid={shown(grid)} looks like a count of threadgroups: {why}.\n"
+            f"grid counts threads; pass threadgroups={shown(grid)} if threadgroups are meant.",
+        )
+
+
+def _output(parameter: object, memory: Mapping[int, Memory]) -> bool:
+    return parameter.access in WRITES and parameter.index in memory  # type: ignore[attr-defined]
+
+
+def _elements(size: int, memory: Memory) -> int:
+    return int(memory.nbytes // max(1, size))

@@ -1,0 +1,54 @@
+"""The kernels of one source."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from metalloid.runtime.kernel import Kernel
+from metalloid.source import Constant, Source
+
+if TYPE_CHECKING:
+    from metalloid.runtime.device import Device
+
+
+class Library:
+    """What a device makes of MSL text; kernels are compiled when they are asked for."""
+
+    def __init__(self, device: Device, source: Source, constants: Mapping[str | int, Constant]) -> None:
+        self.device, self.source, self.constants = device, source, dict(constants)
+        self._kernels: dict[object, Kernel] = {}
+        self._lock = threading.Lock()
+
+    @cached_property
+    def kernels(self) -> tuple[str, ...]:
+        """Names of all kernels, host names included."""
+        from metalloid.frontend import find_kernels
+
+        return tuple(entry.name for entry in find_kernels(self.source))
+
+    def kernel(self, name: str, constants: Mapping[str | int, Constant] | None = None) -> Kernel:
+        """A kernel, with values for its function constants."""
+        values = {**self.constants, **(constants or {})}
+        key = (name, repr(sorted(values.items(), key=repr)))  # repr: True is not 1
+        with self._lock:
+            if key not in self._kernels:
+                made = Kernel(self, name, values)
+                with self.device.step("compile", name, source=self.source.name):
+                    _ = made.signature  # now, so that mistakes show here and not at the first call
+                self._kernels[key] = made
+            return self._kernels[key]
+
+    def __getitem__(self, name: str) -> Kernel:
+        return self.kernel(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.kernels)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.kernels
+
+    def __repr__(self) -> str:
+        return f"<library {self.source.name}>"

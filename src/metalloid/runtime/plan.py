@@ -1,0 +1,160 @@
+"""The short road of a launch.
+
+The first launch of a size goes through every check. What it found out is kept as a plan; from then on a
+launch looks at what can differ between two calls (which arrays, which numbers) and hands the record to the
+native runtime. Whatever is not plainly right is sent back to the long road, which knows what to say.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metalloid.backends.base import Launch
+from metalloid.backends.cpu import native
+from metalloid.backends.cpu.program import Prepared
+from metalloid.runtime.arguments import WRITES, element
+from metalloid.runtime.buffer import Buffer
+from metalloid.types import Parameter, Scalar
+
+if TYPE_CHECKING:
+    from metalloid.runtime.kernel import Kernel
+
+_address = ctypes.addressof
+_exported = ctypes.c_char.from_buffer  # refuses what is not writable or not contiguous
+_move = ctypes.memmove
+_SIZE = ctypes.sizeof(native.LaunchRecord)
+_LENGTHS = native.LaunchRecord.lengths.offset
+_MAIN = threading.main_thread().ident
+_ident = threading.get_ident
+_MOST_VALUES = 256  # packed scalars kept per parameter
+
+
+class Slot:
+    """What one parameter accepts on the short road."""
+
+    __slots__ = ("dtype", "index", "parameter", "read", "size", "values", "written")
+
+    def __init__(self, parameter: Parameter) -> None:
+        self.parameter, self.index = parameter, parameter.index
+        self.dtype = element(parameter.type)
+        self.written = parameter.access in WRITES
+        self.size = parameter.type.size if parameter.reference else 0
+        # Only plain scalars: equal numbers of other types (True, 1.0) are kept apart by their type.
+        scalar = parameter.reference and isinstance(parameter.type, Scalar) and not self.written
+        self.values: dict[tuple[type, object], tuple[int, int, object]] | None = {} if scalar else None
+
+
+class Plan:
+    """One kernel, one size of launch."""
+
+    __slots__ = ("_free", "_kernel", "_pack", "_slots", "_template", "launch", "prepared", "run", "threads")
+
+    def __init__(self, kernel: Kernel, launch: Launch, prepared: Prepared, threads: int) -> None:
+        self._kernel, self.prepared, self.threads = kernel, prepared, threads
+        self.launch = Launch(
+            launch.grid, launch.threadgroup, {}, launch.threadgroup_memory, kernel=kernel.name
+        )
+        self._slots = tuple(Slot(p) for p in kernel.signature.buffers)
+        self._template = _address(prepared.record)
+        self._free: list[tuple[native.LaunchRecord, int]] = []
+        self._pack = struct.Struct(f"{len(self._slots)}Q").pack_into
+        self.run = native.runtime().run
+
+    @staticmethod
+    def fits(kernel: Kernel, prepared: Prepared) -> bool:
+        """Whether launches of a kernel can take the short road: buffers 0 to n, no search for pointers."""
+        indices = [p.index for p in kernel.signature.buffers]
+        return not prepared.searches and indices == list(range(len(indices)))
+
+    def go(self, arguments: tuple[Any, ...], kernel: Kernel) -> bool:
+        """Run with these arguments; False where the long road has to look at them, and nothing ran."""
+        slots = self._slots
+        if len(arguments) != len(slots):
+            return False
+        addresses: list[int] = []
+        lengths: list[int] = []
+        spans: list[tuple[int, int, bool]] = []
+        try:
+            for slot, value in zip(slots, arguments, strict=True):
+                kind = type(value)
+                if kind is Buffer:
+                    if value.device is not kernel.library.device:
+                        return False
+                    value = value.memory()
+                    kind = np.ndarray
+                if kind is np.ndarray:
+                    size = value.nbytes
+                    if value.dtype is not slot.dtype or (slot.size and slot.size != size):
+                        return False
+                    at = _address(_exported(value))
+                    spans.append((at, at + size, slot.written))
+                else:
+                    if slot.values is None:
+                        return False
+                    known = slot.values.get((kind, value)) or slot.values.get((kind, repr(value)))
+                    if known is None:
+                        return False
+                    at, size, _ = known
+                addresses.append(at)
+                lengths.append(size)
+        except (TypeError, ValueError, BufferError):
+            return False
+        if len(spans) > 1 and _overlap(spans):
+            return False
+        try:
+            spare = self._free.pop()
+            record, there = spare
+            _move(there, self._template, _SIZE)
+        except IndexError:
+            record = native.LaunchRecord.from_buffer_copy(self.prepared.record)
+            there = _address(record)
+            spare = (record, there)
+        self._pack(record, 0, *addresses)
+        self._pack(record, _LENGTHS, *lengths)
+        status = self.run(there, self.threads, 0, _ident() == _MAIN)
+        if status or record.log_count:
+            self._report(arguments, record, status)
+        self._free.append(spare)
+        return True
+
+    def learn(self, arguments: tuple[Any, ...], memory: dict[int, Any]) -> None:
+        """Keep the packed form of scalars that the long road has accepted."""
+        for slot, value in zip(self._slots, arguments, strict=False):
+            if slot.values is None or not isinstance(value, int | float | np.number | np.bool_):
+                continue
+            if len(slot.values) >= _MOST_VALUES:
+                slot.values = {}
+            packed = memory[slot.index]
+            key = value if value else repr(value)  # 0.0 and -0.0 are equal and are not the same bits
+            slot.values[type(value), key] = (packed.ctypes.data, packed.nbytes, packed)
+
+    def _report(self, arguments: tuple[Any, ...], record: native.LaunchRecord, status: int) -> None:
+        """Say what happened in the words of a full launch."""
+        buffers = {
+            slot.index: value.memory() if isinstance(value, Buffer) else value
+            for slot, value in zip(self._slots, arguments, strict=True)
+            if isinstance(value, Buffer | np.ndarray)
+        }
+        small = self.launch
+        launch = Launch(small.grid, small.threadgroup, buffers, small.threadgroup_memory, kernel=small.kernel)
+        kernel = self._kernel
+        kernel.program.finish(self.prepared, record, launch, status, None, kernel.on_log)
+
+
+def _overlap(spans: list[tuple[int, int, bool]]) -> bool:
+    """Whether memory that is written is bound a second time."""
+    spans.sort()
+    end = end_written = 0
+    for start, stop, writes in spans:
+        if start < end_written or (writes and start < end):
+            return True
+        if stop > end:
+            end = stop
+        if writes and stop > end_written:
+            end_written = stop
+    return False

@@ -1,0 +1,71 @@
+"""Who is still there: buffers never released, command buffers never committed, and the line that made each.
+
+A buffer counts as released when `release` is called or when nothing refers to it any more.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import threading
+import weakref
+from dataclasses import dataclass
+
+from metalloid.runtime.places import place
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One thing that is still held."""
+
+    kind: str  # "buffer" or "command buffer"
+    what: str
+    place: str  # the line that made it
+
+    def __str__(self) -> str:
+        problem = "never committed: its work never ran" if self.kind == "command buffer" else "not released"
+        rule = "M308" if self.kind == "command buffer" else "M309"
+        return f"{self.place}: {rule} {self.what} {problem}"
+
+
+_LOCK = threading.RLock()
+_alive: dict[int, tuple[weakref.ref[object], str, str]] = {}
+
+
+def made(thing: object, kind: str) -> None:
+    """Remember who made it; the memory of it goes when it does."""
+    key = id(thing)
+    reference = weakref.ref(thing, lambda _: _alive.pop(key, None) and None)
+    _alive[key] = (reference, kind, place())
+
+
+def released(thing: object) -> None:
+    _alive.pop(id(thing), None)
+
+
+def leaks() -> tuple[Resource, ...]:
+    """Everything that is held right now, oldest first."""
+    found = []
+    with _LOCK:
+        for reference, kind, where in tuple(_alive.values()):
+            thing = reference()
+            if thing is not None:
+                found.append(Resource(kind, repr(thing), where))
+    return tuple(found)
+
+
+# What was lost without a word: collected before it was committed.
+forgotten: list[Resource] = []
+
+
+@atexit.register
+def _report() -> None:
+    """Work that never ran is always told; buffers that live until the end are told to those who trace."""
+    from metalloid.runtime.trace import wanted
+
+    held = leaks()
+    lost = [*forgotten, *(r for r in held if r.kind == "command buffer")]
+    if wanted():
+        lost += [r for r in held if r.kind == "buffer"]
+    for resource in lost:
+        print(f"metalloid: {resource}", file=sys.stderr)

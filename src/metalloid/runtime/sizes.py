@@ -1,0 +1,107 @@
+"""How many threads, in what groups: the arithmetic of a launch, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from metalloid.backends.base import Triple
+from metalloid.errors import LaunchError
+from metalloid.types import Signature
+
+Size = int | tuple[int, ...]
+DEFAULT_THREADS = 256
+MOST_THREADS = 1024  # per threadgroup
+LOCAL_LIMIT = 32768  # bytes of threadgroup memory
+
+
+def thread_limit(signature: Signature) -> int:
+    """Threads that one threadgroup of this kernel may have."""
+    return min(MOST_THREADS, signature.max_total_threads)
+
+
+def sizes(
+    signature: Signature, grid: object, threadgroup: object, threadgroups: object
+) -> tuple[Triple, Triple]:
+    """The grid and the threadgroup in threads, from whichever way they were given."""
+    where = f"[launch {signature.name}]"
+    if (grid is None) == (threadgroups is None):
+        raise LaunchError(
+            f"{where} needs either grid= (threads in all) or threadgroups= (how many threadgroups)."
+        )
+    if threadgroups is not None and threadgroup is None:
+        raise LaunchError(f"{where} threadgroups= needs threadgroup= as well: threads in each.")
+    limit = thread_limit(signature)
+    what = "grid" if threadgroups is None else "threadgroups"
+    wanted = triple(where, what, grid if threadgroups is None else threadgroups)
+    if threadgroup is None:
+        size: Triple = (min(wanted[0], DEFAULT_THREADS, limit), 1, 1)
+    else:
+        size = triple(where, "threadgroup", threadgroup)
+    count = prod(size)
+    if count > limit:
+        said = "this device allows" if limit == MOST_THREADS else "this kernel's limit is"
+        raise LaunchError(
+            f"{where} M302 threadgroup is {shown(size)}, {count} threads; {said} {limit}.\n"
+            f"Pass a threadgroup of {limit} threads or fewer."
+        )
+    if threadgroups is not None:
+        x, y, z = (a * b for a, b in zip(wanted, size, strict=True))
+        wanted = triple(where, "threadgroups times threadgroup", (x, y, z))
+    return wanted, size
+
+
+def triple(where: str, what: str, size: object) -> Triple:
+    """One to three whole numbers, each from 1 to 2^32 - 1."""
+    given = tuple(size) if hasattr(size, "__iter__") else (size,)
+    whole = all(hasattr(part, "__index__") and not isinstance(part, bool) for part in given)
+    if not 1 <= len(given) <= 3 or not whole:
+        raise LaunchError(f"{where} {what} is {size!r}; pass 1 to 3 whole numbers.")
+    x, y, z = (*(part.__index__() for part in given), 1, 1)[:3]
+    if min(x, y, z) < 0:
+        raise LaunchError(f"{where} {what} is {size!r}; no axis can be negative.")
+    if 0 in (x, y, z):
+        raise LaunchError(
+            f"{where} M301 {what} is {size!r}: no thread would run, and outputs would keep what they hold.\n"
+            "Every axis needs 1 or more; skip the launch where there is nothing to do."
+        )
+    if max(x, y, z) >= 1 << 32:
+        raise LaunchError(f"{where} {what} is {size!r}; an axis holds fewer than 2^32 threads.")
+    return x, y, z
+
+
+def local_memory(signature: Signature, given: Mapping[int | str, int] | None) -> dict[int, int]:
+    """Bytes of threadgroup memory by index: all that the kernel asks for, none that it does not know."""
+    where = f"[launch {signature.name}]"
+    wanted = {p.index: p for p in signature.parameters if p.kind == "threadgroup" and p.present}
+    by_name = {p.name: p.index for p in wanted.values()}
+    lengths: dict[int, int] = {}
+    for key, length in (given or {}).items():
+        index = by_name.get(key, -1) if isinstance(key, str) else key
+        if index not in wanted:
+            known = ", ".join(f"{p.index} ('{p.name}')" for p in wanted.values()) or "none"
+            raise LaunchError(
+                f"{where} threadgroup_memory has an entry for {key!r}; the kernel takes {known}.\n{signature}"
+            )
+        if isinstance(length, bool) or not hasattr(length, "__index__") or length < 1:
+            raise LaunchError(
+                f"{where} threadgroup memory {key!r} is {length!r}; pass a number of bytes from 1 on."
+            )
+        lengths[index] = length.__index__()
+    for index, parameter in wanted.items():
+        if index not in lengths:
+            raise LaunchError(
+                f"{where} M108 '{parameter.name}' is threadgroup memory that the caller sizes, and no size came.\n"
+                f"Pass threadgroup_memory={{{index}: bytes}}.\n{signature}"
+            )
+    total = signature.threadgroup_memory + sum(-(-length // 16) * 16 for length in lengths.values())
+    if total > LOCAL_LIMIT:
+        raise LaunchError(
+            f"{where} M303 threadgroup memory is {total} bytes ({signature.threadgroup_memory} declared in the"
+            f" kernel, {total - signature.threadgroup_memory} passed); this device allows {LOCAL_LIMIT}."
+        )
+    return lengths
+
+
+def shown(size: Triple) -> str:
+    return f"({', '.join(map(str, size))})"

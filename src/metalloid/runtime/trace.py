@@ -1,0 +1,131 @@
+"""A record of every step of every launch: nothing fails silently.
+
+`with device.trace() as trace: ...` collects steps; METALLOID_TRACE=1 prints them as they happen.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TextIO
+
+from metalloid.backends.base import Launch
+from metalloid.runtime.sizes import shown
+from metalloid.runtime.watch import watchers
+
+if TYPE_CHECKING:
+    from metalloid.runtime.kernel import Kernel
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that was done, and how it went."""
+
+    kind: str  # "compile", "bind", "sizes", "threadgroup memory", "run", "refused", "commit", ...
+    subject: str  # the kernel or object
+    detail: str
+    outcome: str = "ok"
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        took = f" [{self.seconds * 1e3:.3f} ms]" if self.seconds else ""
+        return f"{self.kind} {self.subject}: {self.detail}{took} -> {self.outcome}"
+
+
+class Trace:
+    """Steps as they happen; a file gets them as lines."""
+
+    def __init__(self, file: TextIO | None = None) -> None:
+        self._file = file
+        self._steps: list[Step] = []
+        self._lock = threading.Lock()
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        return tuple(self._steps)
+
+    def text(self) -> str:
+        return "\n".join(map(str, self._steps))
+
+    def add(self, step: Step) -> None:
+        if self._file is not None:
+            print(f"metalloid: {step}", file=self._file)
+        else:
+            with self._lock:
+                self._steps.append(step)
+
+    def before(self, kernel: Kernel, launch: Launch) -> bool:
+        for parameter in kernel.signature.buffers:
+            self.add(Step("bind", kernel.name, _binding(parameter, launch.buffers.get(parameter.index))))
+        groups = launch.threadgroups
+        self.add(
+            Step(
+                "sizes",
+                kernel.name,
+                f"grid {shown(launch.grid)} threads in threadgroups of {shown(launch.threadgroup)}"
+                f" = {shown(groups)} threadgroups",
+            )
+        )
+        local = "".join(f", {n} bytes at index {i}" for i, n in launch.threadgroup_memory.items())
+        declared = f"{kernel.threadgroup_memory_length} bytes declared"
+        self.add(Step("threadgroup memory", kernel.name, declared + local))
+        return False
+
+    def after(self, kernel: Kernel, launch: Launch, seconds: float, error: BaseException | None) -> None:
+        outcome = "completed" if error is None else f"{error.__class__.__name__}: {error}"
+        self.add(
+            Step("run", kernel.name, f"pipeline {kernel.name} on {kernel.library.device}", outcome, seconds)
+        )
+
+    def refused(self, kernel: Kernel, error: BaseException) -> None:
+        self.add(Step("refused", kernel.name, "nothing ran", f"{error.__class__.__name__}: {error}"))
+
+    def __enter__(self) -> Trace:
+        watchers.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        watchers.remove(self)
+
+
+@contextmanager
+def step(kind: str, subject: str, detail: str = "") -> Iterator[None]:
+    """A step that takes time and may fail, for whoever traces."""
+    tracers = [w for w in watchers if isinstance(w, Trace)]
+    if not tracers:
+        yield
+        return
+    start = time.perf_counter()
+    outcome = "ok"
+    try:
+        yield
+    except BaseException as error:
+        outcome = f"{error.__class__.__name__}: {error}"
+        raise
+    finally:
+        seconds = time.perf_counter() - start
+        for tracer in tracers:
+            tracer.add(Step(kind, subject, detail, outcome, seconds))
+
+
+def wanted() -> bool:
+    """METALLOID_TRACE: print every step of every launch."""
+    return os.environ.get("METALLOID_TRACE", "").strip() not in ("", "0")
+
+
+def _binding(parameter: Any, memory: Any) -> str:
+    if memory is None:
+        return f"index {parameter.index} '{parameter.name}' is not bound"
+    return (
+        f"index {parameter.index} '{parameter.name}' {memory.nbytes} bytes of {parameter.type},"
+        f" {memory.dtype}{list(memory.shape)} at {int(memory.ctypes.data):#x}"
+    )
+
+
+if wanted():
+    watchers.append(Trace(sys.stderr))
