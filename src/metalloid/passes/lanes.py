@@ -130,8 +130,8 @@ class Lanes:
                 align = math.gcd(align, place.modulo)
         whole = place.divide == 1 and place.modulo and place.step % place.modulo == 0
         base = 0 if align == S.MAX_ALIGN or whole else None
-        if base == 0:
-            align = S.MAX_ALIGN
+        if base == 0 or self.one:  # the only instance is number 0
+            base, align = 0, S.MAX_ALIGN
         if not any(place.pattern):
             shape = Shape((), align, place.limit - 1, True, base)
         else:

@@ -79,20 +79,33 @@ void fill_tables(Worker &w, u32 x, u32 y, u32 z) {
 
 u32 least(u64 a, u64 b) { return u32(a < b ? a : b); }
 
-void run_group(Launch &l, Worker &w, u64 number) {
-    u64 across = l.groups[0], down = l.groups[1];
-    u32 g[3] = {u32(number % across), u32(number / across % down), u32(number / (across * down))};
-    u32 s[3];
-    for (int a = 0; a < 3; a++) s[a] = least(l.threadgroup[a], u64(l.grid[a]) - u64(g[a]) * l.threadgroup[a]);
+int variant_of(const Launch &l, const u32 *g, u32 *s) {
     int outer = l.threadgroup[2] > 1 ? 2 : l.threadgroup[1] > 1 ? 1 : 0;
     bool whole = true, inner = true;
     for (int a = 0; a < 3; a++) {
+        s[a] = least(l.threadgroup[a], u64(l.grid[a]) - u64(g[a]) * l.threadgroup[a]);
         whole = whole && s[a] == l.threadgroup[a];
         inner = inner && (a == outer || s[a] == l.threadgroup[a]);
     }
-    int variant = whole ? 0 : inner ? 1 : 2;
-    if (l.tables[variant]) fill_tables(w, s[0], s[1], s[2]);
-    l.kernels[variant](&l, w.tables, w.local, w.scratch, g[0], g[1], g[2], s[0], s[1], s[2]);
+    return whole ? 0 : inner ? 1 : 2;
+}
+
+// Threadgroups `first` to before `last`; divisions are slow, so positions are counted on.
+void run_groups(Launch &l, Worker &w, u64 first, u64 last) {
+    u64 across = l.groups[0], down = l.groups[1];
+    u64 number = l.backwards ? l.total - 1 - first : first;
+    u32 g[3] = {u32(number % across), u32(number / across % down), u32(number / (across * down))};
+    for (u64 n = first; n < last && !l.cancel; n++) {
+        u32 s[3];
+        int variant = variant_of(l, g, s);
+        if (l.tables[variant]) fill_tables(w, s[0], s[1], s[2]);
+        l.kernels[variant](&l, w.tables, w.local, w.scratch, g[0], g[1], g[2], s[0], s[1], s[2]);
+        for (int a = 0; a < 3; a++) {
+            if (!l.backwards && ++g[a] < l.groups[a]) break;
+            if (l.backwards && g[a]-- > 0) break;
+            g[a] = l.backwards ? l.groups[a] - 1 : 0;
+        }
+    }
 }
 
 void work(Launch &l, Worker &w) {
@@ -108,7 +121,7 @@ void work(Launch &l, Worker &w) {
         u64 first = __atomic_fetch_add(&l.next, l.chunk, __ATOMIC_RELAXED);
         if (first >= l.total) return;
         u64 last = first + l.chunk < l.total ? first + l.chunk : l.total;
-        for (u64 n = first; n < last && !l.cancel; n++) run_group(l, w, l.backwards ? l.total - 1 - n : n);
+        run_groups(l, w, first, last);
     }
 }
 
@@ -240,18 +253,10 @@ i32 mt_run(Launch *l, u32 threads, i64 timeout, u32 catch_interrupt) {
 void mt_fault(Launch *l, u32 site, i64 offset, u32 index, u32 x, u32 y, u32 z) {
     i32 none = 0;
     if (__atomic_compare_exchange_n(&l->fault.state, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-        u32 g[3] = {x, y, z};
-        u32 s[3];
-        for (int a = 0; a < 3; a++) s[a] = least(l->threadgroup[a], u64(l->grid[a]) - u64(g[a]) * l->threadgroup[a]);
-        int outer = l->threadgroup[2] > 1 ? 2 : l->threadgroup[1] > 1 ? 1 : 0;
-        bool whole = true, inner = true;
-        for (int a = 0; a < 3; a++) {
-            whole = whole && s[a] == l->threadgroup[a];
-            inner = inner && (a == outer || s[a] == l->threadgroup[a]);
-        }
+        u32 g[3] = {x, y, z}, s[3];
         l->fault.site = site, l->fault.offset = offset, l->fault.index = index;
         l->fault.x = x, l->fault.y = y, l->fault.z = z;
-        l->fault.variant = whole ? 0 : inner ? 1 : 2;
+        l->fault.variant = variant_of(*l, g, s);
         __atomic_store_n(&l->fault.state, 2, __ATOMIC_RELEASE);
     }
     if (!l->cancel) l->cancel = 1;

@@ -27,7 +27,7 @@ from metalloid.passes.emit import (
     pointers,
     positions,
 )
-from metalloid.passes.emit.copies import Copies
+from metalloid.passes.emit.copies import Copies, known_range
 from metalloid.passes.emit.core import Emitter, Val, lowered
 
 
@@ -159,6 +159,11 @@ class Control(Copies):
                 e.mask = self.mask_of(name)
         else:
             e.mask = self.entry_mask
+        e.range = None
+        if self.leads(name) and self.entry_mask is None:
+            sources = self.flow.graph.predecessors[name]
+            if self.leader[sources[0]] == self.order[0]:
+                e.range = known_range(e, block, sources)
         for phi in block.phis:
             self._take(phi)
         if name in self.flow.forest.loops and e.out.guard:

@@ -139,6 +139,9 @@ class Emitter:
         self.block = ""
         self.done: set[str] = set()  # instructions that were written together with an earlier one
         self.entry_mask: str | None = None
+        self.range: tuple[int, int] | None = (
+            None  # the lanes of the current block, where that is all about its mask
+        )
         self.count = 0
         self.launch_values: dict[str, str] = {}
         self.crossing = self._crossing()

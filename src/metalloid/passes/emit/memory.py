@@ -130,8 +130,11 @@ def _static(e: Emitter, total: int, size: int, val: Val) -> str | None:
     if not e.out.guard:
         return None
     limit = max(0, total - size + 1)
-    if val.uniform and val.base is not None and not val.base.startswith("%") and 0 <= int(val.base) < limit:
-        return None
+    if val.base is not None and not val.base.startswith("%") and all(not c for c, _ in val.terms):
+        lanes = range(*e.range) if e.range else range(e.width)
+        pattern = dict(val.terms).get("", (0,) * e.width)
+        if all(0 <= int(val.base) + pattern[lane] < limit for lane in lanes):
+            return None  # proved
     return str(limit)
 
 
@@ -391,6 +394,81 @@ def contiguous(terms: Terms, size: int) -> bool:
     )
 
 
+def _by_range(e: Emitter, place: Place, size: int) -> bool:
+    """Whether the lanes that run are known and their addresses lie side by side."""
+    return (
+        e.range is not None
+        and contiguous(place.offset.terms, size)
+        and place.check is place.offset
+        and not place.search
+    )
+
+
+def _range_check(
+    e: Emitter, i: Instruction, place: Place, size: int, write: bool
+) -> tuple[str, tuple[str, str]] | None:
+    """Where the first lane's access starts; and the labels of the access and of what follows it."""
+    assert e.range is not None and place.check.base is not None
+    first, last = e.range
+    pattern = dict(place.check.terms)[""]
+    start = e.put(f"add i64 {place.check.base}, {pattern[first]}")
+    good, bad, join = (e.fresh_label(x) for x in ("in", "out", "join"))
+    if place.limit is not None:
+        end = e.put(f"add i64 {start}, {pattern[last - 1] - pattern[first]}")
+        a, b = e.put(f"icmp ult i64 {start}, {place.limit}"), e.put(f"icmp ult i64 {end}, {place.limit}")
+        e.do(f"br i1 {e.put(f'and i1 {a}, {b}')}, label %{good}, label %{bad}, !prof !1")
+        e.label(bad)
+    return start, (good, join)
+
+
+def _range_load(e: Emitter, i: Instruction, place: Place, kind: str, size: int, align: int) -> str:
+    assert e.range is not None
+    first, last = e.range
+    found = _range_check(e, i, place, size, False)
+    assert found is not None
+    start, (good, join) = found
+    slow = ""
+    if place.limit is not None:
+        slow = _slow(e, place, e.out.site(i, place.root, size), kind, align, None)
+        text = ", ".join(f"i32 {n}" for n in range(first, last))
+        slow = e.put(
+            f"shufflevector {e.vt(kind)} {slow}, {e.vt(kind)} poison, <{last - first} x i32> <{text}>"
+        )
+        bad = next(line[:-1] for line in reversed(e.lines) if line.endswith(":"))
+        e.do(f"br label %{join}")
+        e.label(good)
+    count = last - first
+    part = e.put(f"load <{count} x {kind}>, ptr {address(e, place.ptr, start)}, align {align}")
+    if place.limit is not None:
+        e.do(f"br label %{join}")
+        e.label(join)
+        part = e.put(f"phi <{count} x {kind}> [ {part}, %{good} ], [ {slow}, %{bad} ]")
+    picks = ", ".join(f"i32 {n - first if first <= n < last else 'poison'}" for n in range(e.width))
+    return e.put(
+        f"shufflevector <{count} x {kind}> {part}, <{count} x {kind}> poison, <{e.width} x i32> <{picks}>"
+    )
+
+
+def _range_store(
+    e: Emitter, i: Instruction, place: Place, kind: str, size: int, align: int, value: str
+) -> None:
+    assert e.range is not None
+    first, last = e.range
+    found = _range_check(e, i, place, size, True)
+    assert found is not None
+    start, (good, join) = found
+    if place.limit is not None:
+        _slow(e, place, e.out.site(i, place.root, size, True), kind, align, value)
+        e.do(f"br label %{join}")
+        e.label(good)
+    picks = ", ".join(f"i32 {n}" for n in range(first, last))
+    part = e.put(f"shufflevector {e.vt(kind)} {value}, {e.vt(kind)} poison, <{last - first} x i32> <{picks}>")
+    e.do(f"store <{last - first} x {kind}> {part}, ptr {address(e, place.ptr, start)}, align {align}")
+    if place.limit is not None:
+        e.do(f"br label %{join}")
+        e.label(join)
+
+
 def _maskable(place: Place, size: int) -> bool:
     """Whether a masked access does it, and the bounds are about the same lanes."""
     if not contiguous(place.offset.terms, size):
@@ -413,6 +491,8 @@ def regular(e: Emitter, val: Val, size: int) -> list[Run] | None:
 
 def vector_load(e: Emitter, i: Instruction, place: Place, kind: str, size: int, align: int) -> str:
     offset = place.offset
+    if _by_range(e, place, size):
+        return _range_load(e, i, place, kind, size, align)
     plan = regular(e, offset, size)
     if plan is not None and (e.mask is None or _maskable(place, size)):
         if place.limit is None:
@@ -702,6 +782,9 @@ def vector_store(
     e: Emitter, i: Instruction, place: Place, kind: str, size: int, align: int, value: str
 ) -> None:
     val = place.offset
+    if _by_range(e, place, size):
+        _range_store(e, i, place, kind, size, align, value)
+        return
     plan = regular(e, val, size)
     quick = plan is not None and (
         _maskable(place, size) if e.mask is not None else contiguous(val.terms, size) or _storable(plan, size)

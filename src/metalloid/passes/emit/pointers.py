@@ -95,6 +95,9 @@ def _sum(e: Emitter, i: Instruction, vector: bool) -> str:
             constant += index.signed * stride
             continue
         made = e.get(index)
+        if not vector and made.base is not None and not made.base.startswith("%"):
+            constant += int(made.base) * stride
+            continue
         ref = e.vector(index) if vector else made.base
         if made.type != "i64":
             if int(made.type[1:]) > 64:
@@ -105,7 +108,9 @@ def _sum(e: Emitter, i: Instruction, vector: bool) -> str:
             by = f"splat (i64 {stride})" if vector else str(stride)
             ref = e.put(f"mul {kind} {ref}, {by}")
         total = ref if total == "0" else e.put(f"add {kind} {total}, {ref}")
-    if constant:
+    if constant and not vector and total is not None and not total.startswith("%"):
+        total = str(int(total) + constant)
+    elif constant:
         by = f"splat (i64 {constant})" if vector else str(constant)
         total = e.put(f"add {kind} {total}, {by}")
     assert total is not None

@@ -37,7 +37,7 @@ def position(e: Emitter, i: Instruction) -> None:
 
 
 def base_of(e: Emitter, place: Place) -> str:
-    if not place.step:
+    if not place.step or e.out.lanes.one:
         return "0"
     base = "%j" if place.step == 1 else e.put(f"mul i32 %j, {place.step}")
     if place.divide > 1:
