@@ -60,12 +60,12 @@ def mlx() -> Any:
     return importlib.import_module("mlx.core")
 
 
-@cache
-def mlx_lm(module: str) -> Any:
-    """A module of mlx-lm, as in `models.gated_delta`."""
+def mlx_lm(module: str, utils: ModuleType) -> Any:
+    """A module of mlx-lm, as in `models.gated_delta`; `utils` stands for mlx_lm.utils."""
     mlx()
     folder = fetch(MLX_LM) / "mlx_lm"
     bare_package("mlx_lm", folder)
     for part in ("models", "kernels", "tuner"):
         bare_package(f"mlx_lm.{part}", folder / part)
+    sys.modules.setdefault("mlx_lm.utils", utils)
     return importlib.import_module(f"mlx_lm.{module}")

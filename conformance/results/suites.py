@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from conformance.results.case import Case
 from conformance.results.ggml import FAMILIES as GGML
+from conformance.results.mlx_lm import cases as mlx_lm
 
 
 def all_cases() -> list[Case]:
-    return [case for family in GGML for case in family.cases()]
+    return [case for family in (*GGML, mlx_lm) for case in family.cases()]

@@ -103,7 +103,7 @@ def _mul_mv(
 
 
 def _sums(type: str, out: Array) -> float:
-    """Products of vectors add hundreds of terms; tq2_0's kernel weighs whole bytes, and the excess cancels."""
+    """Hundreds of terms are added; tq2_0's kernel weighs whole bytes, and what is too much cancels."""
     return tolerance(out, 64 if type == "tq2_0" else SUMS)
 
 
