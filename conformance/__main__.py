@@ -1,4 +1,7 @@
-"""`python -m conformance [SUITE ...] [--only TEXT] [--json] [--failures N]`."""
+"""`python -m conformance [SUITE ...] [--only TEXT] [--json] [--failures N]`.
+
+`python -m conformance results` runs kernels instead and compares what they compute.
+"""
 
 from __future__ import annotations
 
@@ -70,4 +73,8 @@ def run(cases: list[Case], jobs: int, console: Console) -> list[Outcome]:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["results"]:
+        from conformance.results.command import main as results
+
+        results(sys.argv[2:])
     main()

@@ -97,7 +97,3 @@ def store(verdicts: list[Verdict], backend: str) -> None:
     kept = json.loads(PAGE.read_text()) if PAGE.exists() else {}
     kept[backend] = [{**asdict(v), "passed": v.passed} for v in verdicts]
     PAGE.write_text(json.dumps(kept, indent=1))
-
-
-if __name__ == "__main__":
-    main()
