@@ -16,6 +16,7 @@ from metalloid.backends.interpret import Schedule
 from metalloid.frontend import Kernel, compile_kernel
 from metalloid.types import Parameter
 
+TIMEOUT = 120.0  # seconds; the longest launch takes one
 FORWARD, REVERSE = Schedule("forward"), Schedule("reverse")
 
 
@@ -38,10 +39,14 @@ def run_on_engine(step: Step) -> None:
     kernel = compile_kernel(step.source, step.kernel, step.constants)
     function = _library(step.source).kernel(step.kernel, constants=dict(step.constants))
     function(
-        *bind(kernel, step),
+        *(
+            memoryview(a.reshape(-1).view(np.uint8)) for a in bind(kernel, step)
+        ),  # ggml declares char*, or void*
         grid=_grid(step),
         threadgroup=step.threadgroup,
         threadgroup_memory=dict(step.threadgroup_memory),
+        overlap=True,  # some bind one buffer as input and output
+        timeout=TIMEOUT,
     )
 
 
