@@ -47,7 +47,7 @@ def cpu_program(
 def vector_code(module: Module, variant: Variant, width: int, target: machine.Target) -> VectorCode:
     size, ragged, tables, guard, backwards = variant
     lanes = width or choose(module, size, target.vector_bits)
-    return vectorise(module, Lanes(lanes, size, ragged, tables), guard, backwards)
+    return vectorise(module, Lanes(lanes, size, ragged, tables), guard, backwards, target.vector_bits)
 
 
 def scalar(

@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 from metalloid.errors import DeviceError
 from metalloid.ir import Function, Instruction, Module, write
 from metalloid.ir.layout import data_layout
+from metalloid.ir.tokens import quote
 from metalloid.ir.types import I32, PointerType
 from metalloid.ir.values import Global, Int, Local
-from metalloid.ir.tokens import quote
 from metalloid.ir.write import write_value
 from metalloid.passes import abi, segments
 from metalloid.passes.canonical import ENTRY, tidy
 from metalloid.passes.divergence import Flow
 from metalloid.passes.emit.control import Control
 from metalloid.passes.emit.core import Emitter, Output, PrivatePlace, Site, SlotPlace, lowered
-from metalloid.passes.emit.memory import memory_type
+from metalloid.passes.emit.places import memory_type
 from metalloid.passes.lanes import Lanes
 from metalloid.passes.roots import Root, Roots
 from metalloid.passes.uniformity import Uniformity

@@ -150,7 +150,7 @@ class Uniformity:
             operands = [self._look(o) for o in i.operands]
             if any(o is _BOTTOM for o in operands):
                 return _BOTTOM
-            return special(self, i, operands)
+            return special(self, i, operands)  # type: ignore[arg-type]
         if i.opcode == "call":
             return self._call(i)
         return self._plain(i)

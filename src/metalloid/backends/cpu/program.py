@@ -20,6 +20,19 @@ MAX_THREADS = 1024
 _MAIN = threading.main_thread()
 
 
+class RootLike(Protocol):
+    """The memory that an access was meant for."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def index(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def space(self) -> int: ...
+
+
 class SiteLike(Protocol):
     """A place that can fault; passes make them."""
 
@@ -31,6 +44,8 @@ class SiteLike(Protocol):
     def write(self) -> bool: ...
     @property
     def rule(self) -> str: ...
+    @property
+    def root(self) -> RootLike | None: ...
 
 
 @dataclass(frozen=True)
@@ -39,8 +54,8 @@ class Compiled:
 
     text: str
     entry: str
-    sites: Sequence[object]
-    barriers: Sequence[object]
+    sites: Sequence[SiteLike]
+    barriers: Sequence[SiteLike]
     formats: Sequence[str]
     local: int
     scratch: int
@@ -222,18 +237,19 @@ class Program:
         local = (n % sx, n // sx % sy, n // (sx * sy))
         axes = zip(group, launch.threadgroup, local, strict=True)
         px, py, pz = (g * t + p for g, t, p in axes)
-        rule = site.rule  # type: ignore[attr-defined]
+        rule = site.rule
         if rule == "M204":
             number = record.offset
             chosen = compiled.barriers[number - 1] if number else site
             message = "barrier not reached by all threads of the threadgroup; this one is missing"
-            return Fault(rule, message, launch.kernel, chosen.location, (px, py, pz), group)  # type: ignore[attr-defined]
+            return Fault(rule, message, launch.kernel, chosen.location, (px, py, pz), group)
         return self._access_fault(site, record.offset, launch, (px, py, pz), group)
 
     def _access_fault(
-        self, site: object, offset: int, launch: Launch, thread: Triple, group: Triple
+        self, site: SiteLike, offset: int, launch: Launch, thread: Triple, group: Triple
     ) -> Fault:
-        root, size, write = site.root, site.size, site.write  # type: ignore[attr-defined]
+        root, size, write = site.root, site.size, site.write
+        assert root is not None
         what = "write" if write else "read"
         index = None
         if root.kind == "buffer":
@@ -254,7 +270,7 @@ class Program:
         message = f"out-of-bounds {what} of {size} bytes at offset {offset} of {label}"
         return Fault(
             "M102" if write else "M101", message, launch.kernel, site.location, thread, group, index, offset
-        )  # type: ignore[attr-defined]
+        )
 
     def _report_logs(
         self,
@@ -296,7 +312,7 @@ def bind(record: native.LaunchRecord, launch: Launch, searches: bool) -> list[ob
     if searches:
         ranges = [(buffers[i], lengths[i]) for i in launch.buffers if lengths[i]]
         ranges += [(address, memoryview(memory).nbytes) for address, memory in launch.resources]
-        table = (native.Range * max(1, len(ranges)))(*sorted(ranges))
+        table = (native.Range * max(1, len(ranges)))(*(native.Range(*r) for r in sorted(ranges)))
         record.ranges, record.range_count = ctypes.addressof(table), len(ranges)
         keep.append(table)
     return keep

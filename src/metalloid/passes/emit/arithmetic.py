@@ -63,7 +63,10 @@ def widen_bfloat(e: Emitter, ref: str, vector: bool) -> str:
 def narrow_bfloat(e: Emitter, ref: str, vector: bool) -> str:
     """To nearest even; a NaN stays one."""
     i32, i16 = typed(e, "i32", vector), typed(e, "i16", vector)
-    c = lambda n: spread("i32", n, vector)  # noqa: E731
+
+    def c(number: int) -> str:
+        return spread("i32", number, vector)
+
     bits = e.put(f"bitcast {typed(e, 'float', vector)} {ref} to {i32}")
     odd = e.put(f"and {i32} {e.put(f'lshr {i32} {bits}, {c(16)}')}, {c(1)}")
     rounded = e.put(f"add {i32} {e.put(f'add {i32} {bits}, {c(0x7FFF)}')}, {odd}")
@@ -87,7 +90,6 @@ def spread(type: str, number: int, vector: bool) -> str:
 
 def _binary(e: Emitter, i: Instruction) -> None:
     shape = e.shape(i.value)
-    kind = lowered(i.type)
     if e.width > 1 and shape is not None and shape.terms:
         base = BASES.get(i.opcode, _linear)(e, i)
         affine(e, i, base, lambda: operation(e, i, True))
@@ -458,7 +460,7 @@ def llvm_call(e: Emitter, i: Instruction) -> None:
     if isinstance(i.type, StructType | ArrayType):
         _pair_call(e, i, stem, vector)
         return
-    operands = [o for o in i.operands]
+    operands = list(i.operands)
     refs = []
     for position, operand in enumerate(operands):
         fixed = stem in _SCALAR_LAST and position == 1
@@ -542,7 +544,7 @@ def _bfloat_call(e: Emitter, i: Instruction, stem: str, refs: list[tuple[str, st
         done = call_llvm(e, "llvm.fma", "double", doubles, vector)
         return narrow_bfloat(e, odd_float(e, done, vector), vector)
     kind = "float" if is_bfloat(i.type) else lowered(i.type)
-    overloads = (kind,)
+    overloads: tuple[str, ...] = (kind,)
     if stem == "llvm.is.fpclass":
         raise DeviceError("[engine] llvm.is.fpclass of bfloat is not supported")
     if stem.endswith(".sat"):

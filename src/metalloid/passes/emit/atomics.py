@@ -9,7 +9,8 @@ from metalloid.ir import Instruction
 from metalloid.ir.types import FloatType, IntType, StructType
 from metalloid.passes.emit.collective import reduce_all
 from metalloid.passes.emit.core import Emitter, Val, lowered
-from metalloid.passes.emit.memory import address, checked_mask, guarded_scalar, memory_type, where
+from metalloid.passes.emit.guard import checked_mask, guarded_scalar
+from metalloid.passes.emit.places import address, memory_type, where
 
 FOLDS = {
     "add": "sum",

@@ -9,6 +9,8 @@ announced by the block that parted them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from metalloid.errors import DeviceError
 from metalloid.ir import Block, Instruction
 from metalloid.ir.cfg import EXIT
@@ -49,10 +51,10 @@ class Control(Copies):
             self.flow.graph.reverse_postorder
         ):
             raise DeviceError("[engine] a loop with two ways in and lanes that part is not supported")
-        ends = {max(loop.blocks, key=lambda b: self.place[b]): [] for loop in self.flow.forest.loops.values()}
-        self.ends: dict[str, list[str]] = ends
+        ends: dict[str, list[str]] = {}
         for loop in sorted(self.flow.forest.loops.values(), key=lambda loop: -loop.depth):
-            ends[max(loop.blocks, key=lambda b: self.place[b])].append(loop.header)
+            ends.setdefault(max(loop.blocks, key=lambda b: self.place[b]), []).append(loop.header)
+        self.ends = ends
 
     # ---- slots ------------------------------------------------------------------------------------------
 
@@ -251,8 +253,9 @@ class Control(Copies):
         e, targets = self.e, block.terminator.labels
         flags = e.vector(condition)
         other = e.put(f"xor {e.vt('i1')} {flags}, splat (i1 true)")
-        masks = (e.both(e.mask, flags), e.both(e.mask, other))
-        masks = tuple(e.put(f"freeze {e.vt('i1')} {m}") for m in masks) if e.mask is None else masks
+        masks = [e.both(e.mask, flags), e.both(e.mask, other)]
+        if e.mask is None:
+            masks = [e.put(f"freeze {e.vt('i1')} {m}") for m in masks]
         for target, mask in zip(targets, masks, strict=True):
             self._edge(block, target, mask)
         self._announce(block.name)
@@ -374,12 +377,16 @@ def call(e: Emitter, i: Instruction) -> None:
         raise DeviceError(f"[engine] the kernel calls '{name}', which is no intrinsic")
 
 
-OPCODES = {
+def _fence(e: Emitter, i: Instruction) -> None:
+    e.do("fence seq_cst")
+
+
+OPCODES: dict[str, Callable[[Emitter, Instruction], None]] = {
     **arithmetic.OPCODES,
     "getelementptr": pointers.gep,
     "load": memory.load,
     "store": memory.store,
     "atomicrmw": atomics.atomic_rmw,
     "cmpxchg": atomics.cmpxchg,
-    "fence": lambda e, i: e.do("fence seq_cst"),
+    "fence": _fence,
 }

@@ -8,8 +8,8 @@ values and masks are in slots that both share.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from metalloid.ir import Block
 from metalloid.ir.types import IntType

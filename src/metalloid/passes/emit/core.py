@@ -144,6 +144,7 @@ class Emitter:
         )
         self.count = 0
         self.launch_values: dict[str, str] = {}
+        self._slots: dict[str, str] = {}
         self.crossing = self._crossing()
         self.needs = self._needs_vector()
 
@@ -280,10 +281,6 @@ class Emitter:
         if key not in self._slots:
             self._slots[key] = self.alloca(self.vt(type) if vector else type, "slot")
         return self._slots[key]
-
-    @property
-    def _slots(self) -> dict[str, str]:
-        return self.__dict__.setdefault("_slot_table", {})
 
     def set(self, name: str, made: Val) -> None:
         """A value of the current block."""

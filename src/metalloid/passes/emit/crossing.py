@@ -5,7 +5,7 @@ from __future__ import annotations
 from metalloid.ir import Instruction
 from metalloid.ir.values import Int
 from metalloid.passes.emit.core import Emitter, SlotPlace, Val, lowered
-from metalloid.passes.emit.memory import fault
+from metalloid.passes.emit.guard import fault
 
 
 def barrier(e: Emitter, i: Instruction) -> None:

@@ -13,22 +13,11 @@ from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import ArrayType, FloatType, IntType, PointerType, StructType
 from metalloid.ir.values import Int, Local, Value
 from metalloid.passes.emit.core import Emitter, Val, lowered
-from metalloid.passes.emit.memory import (
-    Place,
-    Run,
-    _slow,
-    address,
-    bounds,
-    concat,
-    memory_type,
-    run_start,
-    shifted,
-    where,
-)
+from metalloid.passes.emit.guard import access_slowly, bounds
+from metalloid.passes.emit.patterns import Run, concat, run_start
+from metalloid.passes.emit.places import Place, address, memory_type, shifted, where
 
-MAX_BYTES = (
-    16  # of a row: longer ones were slower, 16 lanes x 16 floats turned round do not fit the registers
-)
+MAX_BYTES = 16  # of a row; longer ones, turned round, do not fit the registers and were slower
 
 
 @dataclass(frozen=True)
@@ -134,7 +123,7 @@ def load_group(e: Emitter, group: Group) -> bool:
     if not all(_worth(key, n * size) for key in keys):
         return False
     place = where(e, group.base, size)
-    align = min(max(1, i.align and min(i.align, size) or 1) for _, i in group.loads)
+    align = min(max(1, (i.align and min(i.align, size)) or 1) for _, i in group.loads)
     low = group.loads[0][0]
     labels = [e.fresh_label(x) for x in ("in", "out", "join")]
     slow: list[str] = []
@@ -147,7 +136,7 @@ def load_group(e: Emitter, group: Group) -> bool:
         for offset, i in group.loads:
             moved = shifted(e, place.check, offset, (0,) * e.width)
             here = Place(place.root, place.ptr, moved, place.limit, moved)
-            slow.append(_slow(e, here, e.out.site(i, place.root, size), kind, align, None))
+            slow.append(access_slowly(e, here, e.out.site(i, place.root, size), kind, align, None))
         e.do(f"br label %{labels[2]}")
         e.label(labels[0])
     made: dict[tuple[object, ...], list[str]] = {}

@@ -10,14 +10,9 @@ from metalloid.errors import DeviceError
 from metalloid.ir import Instruction
 from metalloid.ir.values import Int
 from metalloid.passes.emit.core import Emitter, Val
-from metalloid.passes.emit.memory import (
-    Place,
-    address,
-    checked_mask,
-    gather,
-    scatter,
-    where,
-)
+from metalloid.passes.emit.guard import checked_mask
+from metalloid.passes.emit.patterns import gather, scatter
+from metalloid.passes.emit.places import Place, address, where
 
 ROWS = [(lane >> 4 & 1) * 4 + (lane >> 1 & 3) for lane in range(32)]
 COLUMNS = [(lane >> 3 & 1) * 4 + (lane & 1) * 2 for lane in range(32)]

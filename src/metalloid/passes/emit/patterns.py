@@ -1,0 +1,283 @@
+"""Vector accesses whose lanes lie in a known pattern, and those that do not.
+
+Lanes with the same symbolic part form a run. A run is loaded register by register: one vector over the span and a
+shuffle, or one load per distinct address, or a gather of the distinct ones; it is stored neighbours at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metalloid.passes.emit.core import Emitter, Val
+from metalloid.passes.emit.places import Place, address
+from metalloid.passes.shape import Terms
+
+
+@dataclass(frozen=True)
+class Run:
+    """Lanes whose addresses differ by constants: `offsets` from base + `key`."""
+
+    key: tuple[tuple[str, int], ...]  # coefficient -> its multiple
+    lanes: tuple[int, ...]
+    offsets: tuple[int, ...]
+
+
+def runs(terms: Terms, width: int) -> list[Run]:
+    """Lanes by their symbolic part."""
+    found: dict[tuple[tuple[str, int], ...], list[int]] = {}
+    for lane in range(width):
+        key = tuple((c, p[lane]) for c, p in terms if c and p[lane])
+        found.setdefault(key, []).append(lane)
+    plain = dict(terms).get("", (0,) * width)
+    return [Run(k, tuple(v), tuple(plain[lane] for lane in v)) for k, v in found.items()]
+
+
+def contiguous(terms: Terms, size: int) -> bool:
+    return (
+        len(terms) == 1
+        and terms[0][0] == ""
+        and all(b - a == size for a, b in zip(terms[0][1], terms[0][1][1:], strict=False))
+    )
+
+
+def maskable(place: Place, size: int) -> bool:
+    """Whether a masked access does it, and the bounds are about the same lanes."""
+    if not contiguous(place.offset.terms, size):
+        return False
+    return place.limit is None or place.check is place.offset or place.check.uniform
+
+
+MAX_RUNS = 32
+
+
+def regular(e: Emitter, val: Val, size: int) -> list[Run] | None:
+    """The runs of an access, where going run by run is worth it."""
+    if val.base is None or not val.terms:
+        return None
+    found = runs(val.terms, e.width)
+    if len(found) > MAX_RUNS:
+        return None
+    return found
+
+
+def gather(e: Emitter, ptr: str, offsets: str, mask: str | None, kind: str, align: int) -> str:
+    w, vk = e.width, e.vt(kind)
+    suffix = {"float": "f32", "half": "f16", "double": "f64"}.get(kind, kind)
+    at = _addresses(e, ptr, offsets)
+    name = f"llvm.masked.gather.v{w}{suffix}.v{w}p0"
+    e.out.declare(name, f"declare {vk} @{name}(<{w} x ptr>, <{w} x i1>, {vk})")
+    m = mask or "splat (i1 true)"
+    return e.put(f"call {vk} @{name}(<{w} x ptr> align {align} {at}, <{w} x i1> {m}, {vk} zeroinitializer)")
+
+
+def _addresses(e: Emitter, ptr: str, offsets: str) -> str:
+    if ptr == "null":
+        return e.put(f"inttoptr {e.vt('i64')} {offsets} to {e.vt('ptr')}")
+    return e.put(f"getelementptr i8, ptr {ptr}, {e.vt('i64')} {offsets}")
+
+
+def scatter(e: Emitter, ptr: str, offsets: str, mask: str | None, kind: str, align: int, value: str) -> None:
+    w, vk = e.width, e.vt(kind)
+    suffix = {"float": "f32", "half": "f16", "double": "f64"}.get(kind, kind)
+    at = _addresses(e, ptr, offsets)
+    name = f"llvm.masked.scatter.v{w}{suffix}.v{w}p0"
+    e.out.declare(name, f"declare void @{name}({vk}, <{w} x ptr>, <{w} x i1>)")
+    e.do(
+        f"call void @{name}({vk} {value}, <{w} x ptr> align {align} {at}, <{w} x i1> {mask or 'splat (i1 true)'})"
+    )
+
+
+def run_start(e: Emitter, val: Val, run: Run, low: int) -> str:
+    """The offset of a run's lowest address."""
+    assert val.base is not None
+    total = val.base
+    for coefficient, multiple in run.key:
+        part = e.put(f"mul i64 {e.coefficient(coefficient, 'i64')}, {multiple}")
+        total = e.put(f"add i64 {total}, {part}")
+    return e.put(f"add i64 {total}, {low}") if low else total
+
+
+def _load_chunks(e: Emitter, place: Place, kind: str, size: int, align: int) -> str:
+    """Register by register: neighbours in one register often need less than all lanes do, and many registers
+    of one vector often need the same."""
+    val = place.offset
+    count = min(e.width, max(1, e.out.vector_bytes // size))
+    symbolic = [(c, p) for c, p in val.terms if c]
+    plain = dict(val.terms).get("", (0,) * e.width)
+    made: dict[tuple[object, ...], str] = {}
+    chunks: list[str] = []
+    for start in range(0, e.width, count):
+        lanes = range(start, start + count)
+        key = tuple((tuple((c, p[lane]) for c, p in symbolic if p[lane]), plain[lane]) for lane in lanes)
+        if key not in made:
+            found: dict[tuple[tuple[str, int], ...], list[int]] = {}
+            for n, (part, _) in enumerate(key):
+                found.setdefault(part, []).append(n)
+            plan = [Run(k, tuple(v), tuple(key[n][1] for n in v)) for k, v in found.items()]
+            made[key] = _load_chunk(e, place, plan, kind, size, align, count)
+        chunks.append(made[key])
+    return concat(e, kind, chunks, count)
+
+
+def _load_chunk(
+    e: Emitter, place: Place, plan: list[Run], kind: str, size: int, align: int, count: int
+) -> str:
+    parts = [_load_run(e, place, run, kind, size, align) for run in plan]
+    if all(p is not None for p in parts):
+        done = [(run.lanes, p) for run, p in zip(plan, parts, strict=True) if p is not None]
+        return merge(e, kind, done, count)
+    total = "poison"
+    for run in plan:
+        for lane, offset in zip(run.lanes, run.offsets, strict=True):
+            at = address(e, place.ptr, run_start(e, place.offset, run, offset))
+            one = e.put(f"load {kind}, ptr {at}, align {align}")
+            total = e.put(f"insertelement <{count} x {kind}> {total}, {kind} {one}, i64 {lane}")
+    return total
+
+
+def concat(e: Emitter, kind: str, chunks: list[str], count: int) -> str:
+    """Short vectors end to end."""
+    while len(chunks) > 1:
+        picks = ", ".join(f"i32 {n}" for n in range(2 * count))
+        chunks = [
+            e.put(
+                f"shufflevector <{count} x {kind}> {a}, <{count} x {kind}> {b}, <{2 * count} x i32> <{picks}>"
+            )
+            for a, b in zip(chunks[::2], chunks[1::2], strict=True)
+        ]
+        count *= 2
+    return chunks[0]
+
+
+def _load_run(
+    e: Emitter, place: Place, run: Run, kind: str, size: int, align: int
+) -> tuple[str, int, list[int]] | None:
+    """A run's elements: a vector, its length, and the element for each lane of the run."""
+    low = min(run.offsets)
+    steps = [o - low for o in run.offsets]
+    if any(s % size for s in steps):
+        return None
+    where_to = [s // size for s in steps]
+    distinct = sorted(set(where_to))
+    at = run_start(e, place.offset, run, low)
+    span = distinct[-1] + 1
+    if len(distinct) == 1:
+        one = e.put(f"load {kind}, ptr {address(e, place.ptr, at)}, align {align}")
+        return e.put(f"insertelement <1 x {kind}> poison, {kind} {one}, i64 0"), 1, [0] * len(where_to)
+    if span <= 2 * len(distinct) or span <= 16 or (span <= 4 * len(distinct) and size * span <= 512):
+        vector = e.put(f"load <{span} x {kind}>, ptr {address(e, place.ptr, at)}, align {align}")
+        return vector, span, where_to
+    if len(distinct) <= 8:
+        total = "poison"
+        for n, element in enumerate(distinct):
+            here = e.put(f"add i64 {at}, {element * size}") if element else at
+            one = e.put(f"load {kind}, ptr {address(e, place.ptr, here)}, align {align}")
+            total = e.put(f"insertelement <{len(distinct)} x {kind}> {total}, {kind} {one}, i64 {n}")
+        return total, len(distinct), [distinct.index(x) for x in where_to]
+    count = len(distinct)
+    w = 1 << (count - 1).bit_length()
+    offsets = [element * size for element in distinct] + [0] * (w - count)
+    suffix = {"float": "f32", "half": "f16", "double": "f64"}.get(kind, kind)
+    name = f"llvm.masked.gather.v{w}{suffix}.v{w}p0"
+    e.out.declare(name, f"declare <{w} x {kind}> @{name}(<{w} x ptr>, <{w} x i1>, <{w} x {kind}>)")
+    base = address(e, place.ptr, at)
+    pointers = e.put(f"getelementptr i8, ptr {base}, <{w} x i64> {e.constants('i64', offsets)}")
+    got = e.put(
+        f"call <{w} x {kind}> @{name}(<{w} x ptr> align {align} {pointers}, <{w} x i1> splat (i1 true), <{w} x {kind}> zeroinitializer)"
+    )
+    return got, w, [distinct.index(x) for x in where_to]
+
+
+Part = tuple[tuple[int, ...], tuple[str, int, list[int]]]
+
+
+def merge(e: Emitter, kind: str, parts: list[Part], w: int) -> str:
+    """The lanes of several short vectors as one of `w` elements."""
+    ready: list[tuple[str, list[int]]] = []
+    for lanes, (ref, count, picks) in parts:
+        mask = ["poison"] * w
+        own = [0] * w
+        for lane, pick in zip(lanes, picks, strict=True):
+            mask[lane] = str(pick)
+            own[lane] = 1
+        text = ", ".join(f"i32 {m}" for m in mask)
+        wide = e.put(
+            f"shufflevector <{count} x {kind}> {ref}, <{count} x {kind}> poison, <{w} x i32> <{text}>"
+        )
+        ready.append((wide, own))
+    while len(ready) > 1:
+        paired = []
+        for n in range(0, len(ready) - 1, 2):
+            (a, in_a), (b, in_b) = ready[n], ready[n + 1]
+            sources = [str(x) if in_a[x] else (str(w + x) if in_b[x] else "poison") for x in range(w)]
+            text = ", ".join(f"i32 {p}" for p in sources)
+            both = e.put(f"shufflevector <{w} x {kind}> {a}, <{w} x {kind}> {b}, <{w} x i32> <{text}>")
+            paired.append((both, [x | y for x, y in zip(in_a, in_b, strict=True)]))
+        if len(ready) % 2:
+            paired.append(ready[-1])
+        ready = paired
+    return ready[0][0]
+
+
+def fast_load(e: Emitter, place: Place, plan: list[Run], kind: str, size: int, align: int) -> str:
+    """All lanes at once, or under the mask where they are contiguous."""
+    val = place.offset
+    vk = e.vt(kind)
+    if contiguous(val.terms, size):
+        at = address(e, place.ptr, run_start(e, val, plan[0], plan[0].offsets[0]))
+        if e.mask is None:
+            return e.put(f"load {vk}, ptr {at}, align {align}")
+        suffix = {"float": "f32", "half": "f16", "double": "f64"}.get(kind, kind)
+        name = f"llvm.masked.load.v{e.width}{suffix}.p0"
+        e.out.declare(name, f"declare {vk} @{name}(ptr, {e.vt('i1')}, {vk})")
+        return e.put(
+            f"call {vk} @{name}(ptr align {align} {at}, {e.vt('i1')} {e.mask}, {vk} zeroinitializer)"
+        )
+    return _load_chunks(e, place, kind, size, align)
+
+
+def storable(plan: list[Run], size: int) -> bool:
+    """Whether the lanes fall into few runs of neighbours, no two at one address."""
+    pieces = 0
+    for run in plan:
+        order = sorted(run.offsets)
+        if len(set(order)) < len(order) or any(
+            (b - a) % size for a, b in zip(order, order[1:], strict=False)
+        ):
+            return False
+        pieces += 1 + sum(b - a != size for a, b in zip(order, order[1:], strict=False))
+    lanes = sum(len(r.lanes) for r in plan)
+    return pieces * 4 <= lanes or pieces <= 4
+
+
+def fast_store(
+    e: Emitter, place: Place, plan: list[Run], kind: str, size: int, align: int, value: str
+) -> None:
+    val = place.offset
+    vk = e.vt(kind)
+    if contiguous(val.terms, size):
+        at = address(e, place.ptr, run_start(e, val, plan[0], plan[0].offsets[0]))
+        if e.mask is None:
+            e.do(f"store {vk} {value}, ptr {at}, align {align}")
+            return
+        suffix = {"float": "f32", "half": "f16", "double": "f64"}.get(kind, kind)
+        name = f"llvm.masked.store.v{e.width}{suffix}.p0"
+        e.out.declare(name, f"declare void @{name}({vk}, ptr, {e.vt('i1')})")
+        e.do(f"call void @{name}({vk} {value}, ptr align {align} {at}, {e.vt('i1')} {e.mask})")
+        return
+    for run in plan:
+        order = sorted(range(len(run.lanes)), key=run.offsets.__getitem__)
+        start = 0
+        for n in range(1, len(order) + 1):
+            if n < len(order) and run.offsets[order[n]] - run.offsets[order[n - 1]] == size:
+                continue
+            lanes = [run.lanes[order[m]] for m in range(start, n)]
+            at = address(e, place.ptr, run_start(e, val, run, run.offsets[order[start]]))
+            if len(lanes) == 1:
+                one = e.put(f"extractelement {vk} {value}, i64 {lanes[0]}")
+                e.do(f"store {kind} {one}, ptr {at}, align {align}")
+            else:
+                picks = ", ".join(f"i32 {lane}" for lane in lanes)
+                part = e.put(f"shufflevector {vk} {value}, {vk} poison, <{len(lanes)} x i32> <{picks}>")
+                e.do(f"store <{len(lanes)} x {kind}> {part}, ptr {at}, align {align}")
+            start = n

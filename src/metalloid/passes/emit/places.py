@@ -1,0 +1,159 @@
+"""Where an access goes: the memory a pointer points into, and which offsets are inside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metalloid.ir.types import IntType, PointerType, Type
+from metalloid.ir.values import Value
+from metalloid.passes import abi
+from metalloid.passes.emit.core import Emitter, Val, lowered
+from metalloid.passes.roots import Root
+
+
+@dataclass(frozen=True)
+class Place:
+    """What an access goes to: `ptr` + `offset`, of which bytes below `limit` may be a start (None: no check)."""
+
+    root: Root
+    ptr: str
+    check: Val  # the offset that the bounds are about
+    limit: str | None
+    offset: Val  # the offset from `ptr`
+    search: bool = False  # an address whose buffer has to be looked for
+
+
+def where(e: Emitter, pointer: Value, size: int) -> Place:
+    root = e.roots.root(pointer)
+    assert root is not None
+    val = e.get(pointer)
+    guard = e.out.guard
+    match root.kind:
+        case "buffer":
+            length = e.launch_field(abi.LENGTHS + 8 * root.index, "i64")
+            return Place(
+                root, e.launch_field(abi.BUFFERS + 8 * root.index, "ptr"), val, _limit(e, length, size), val
+            )
+        case "threadgroup":
+            at = e.launch_field(abi.LOCAL_OFFSETS + 8 * root.index, "i64")
+            length = e.launch_field(abi.LOCAL_LENGTHS + 8 * root.index, "i64")
+            ptr = e.at_start(f"tg{root.index}", f"getelementptr i8, ptr %tg, i64 {at}")
+            return Place(root, ptr, val, _limit(e, length, size), val)
+        case "variable":
+            at_number = e.out.local_offsets[root.name]
+            ptr = e.at_start(f"var{root.name}", f"getelementptr i8, ptr %tg, i64 {at_number}")
+            return Place(root, ptr, val, _static(e, e.out.local_sizes[root.name], size, val), val)
+        case "constant":
+            total = e.out.layout.size(e.out.module.variable[root.name].type)
+            return Place(root, f'@"{root.name}"', val, _static(e, total, size, val), val)
+        case "private":
+            place = e.out.private[root.index]
+            moved = private_offset(e, val, root)
+            return Place(root, "%private", val, _static(e, place.size, size, val), moved)
+    if root.space == 3:
+        total_length = e.launch_field(abi.LOCAL_TOTAL, "i64")
+        return Place(root, "%tg", val, _limit(e, total_length, size), val)
+    if root.space == 5:
+        frame = frame_size(e)
+        return Place(root, "%private", val, _static(e, frame, size, val), frame_offset(e, val, 0))
+    return Place(root, "null", val, "search" if guard else None, val, search=guard)
+
+
+def frame_size(e: Emitter) -> int:
+    return max((p.at + p.size for p in e.out.private.values() if not p.unit), default=0)
+
+
+def frame_offset(e: Emitter, val: Val, at: int) -> Val:
+    """Into a lane's own frame; frames lie one after the other."""
+    return shifted(e, val, at, tuple(lane * frame_size(e) for lane in range(e.width)))
+
+
+def private_offset(e: Emitter, val: Val, root: Root) -> Val:
+    place = e.out.private[root.index]
+    if not place.unit:
+        return frame_offset(e, val, place.at)
+    scaled = val
+    if e.width > 1:
+        terms = tuple((c, tuple(x * e.width for x in p)) for c, p in val.terms)
+        base = e.put(f"mul i64 {val.base}, {e.width}") if val.base is not None else None
+        vec = e.put(f"mul {e.vt('i64')} {val.vec}, splat (i64 {e.width})") if val.vec is not None else None
+        scaled = Val("i64", base, terms, vec)
+    return shifted(e, scaled, place.at, tuple(lane * place.unit for lane in range(e.width)))
+
+
+def shifted(e: Emitter, val: Val, constant: int, pattern: tuple[int, ...]) -> Val:
+    """A value plus a constant per lane."""
+    base = vec = None
+    terms = val.terms
+    if val.base is not None:
+        base = e.put(f"add i64 {val.base}, {constant}") if constant else val.base
+        if e.width > 1:
+            table = dict(val.terms)
+            old = table.get("", (0,) * e.width)
+            table[""] = tuple(a + b for a, b in zip(old, pattern, strict=True))
+            terms = tuple(sorted((c, p) for c, p in table.items() if any(p)))
+    if val.vec is not None:
+        vec = e.put(f"add {e.vt('i64')} {val.vec}, {e.constants('i64', [constant + p for p in pattern])}")
+        if val.base is None:
+            return Val("i64", vec=vec)
+    return Val("i64", base, terms, vec)
+
+
+def _limit(e: Emitter, length: str, size: int) -> str | None:
+    """One past the last offset at which `size` bytes may start."""
+    if not e.out.guard:
+        return None
+    key = f"limit:{length}:{size}"
+    if key not in e.launch_values:
+        less, small, limit = e.name("less"), e.name("small"), e.name("limit")
+        e.prologue.append(f"  {less} = sub i64 {length}, {size - 1}")
+        e.prologue.append(f"  {small} = icmp slt i64 {less}, 0")
+        e.prologue.append(f"  {limit} = select i1 {small}, i64 0, i64 {less}")
+        e.launch_values[key] = limit
+    return e.launch_values[key]
+
+
+def _static(e: Emitter, total: int, size: int, val: Val) -> str | None:
+    if not e.out.guard:
+        return None
+    limit = max(0, total - size + 1)
+    if val.base is not None and not val.base.startswith("%") and all(not c for c, _ in val.terms):
+        lanes = range(*e.range) if e.range else range(e.width)
+        pattern = dict(val.terms).get("", (0,) * e.width)
+        if all(0 <= int(val.base) + pattern[lane] < limit for lane in lanes):
+            return None  # proved
+    return str(limit)
+
+
+def memory_type(type: Type) -> tuple[str, int]:
+    """The type that is moved, and its bytes."""
+    if isinstance(type, PointerType):
+        return ("i32", 4) if type.space in (3, 5) else ("i64", 8)
+    if isinstance(type, IntType) and type.bits % 8:
+        whole = -(-type.bits // 8)
+        return f"i{8 * whole}", whole
+    kind = lowered(type)
+    bits = {"half": 16, "float": 32, "double": 64}.get(kind) or int(kind[1:])
+    return kind, bits // 8
+
+
+def from_memory(e: Emitter, type: Type, kind: str, ref: str, vector: bool) -> str:
+    have, want = kind, lowered(type)
+    if have == want:
+        return ref
+    a, b = (e.vt(have), e.vt(want)) if vector else (have, want)
+    return e.put(f"{'zext' if isinstance(type, PointerType) else 'trunc'} {a} {ref} to {b}")
+
+
+def to_memory(e: Emitter, type: Type, kind: str, ref: str, vector: bool) -> str:
+    have, want = lowered(type), kind
+    if have == want:
+        return ref
+    a, b = (e.vt(have), e.vt(want)) if vector else (have, want)
+    return e.put(f"{'trunc' if isinstance(type, PointerType) else 'zext'} {a} {ref} to {b}")
+
+
+def address(e: Emitter, ptr: str, offset: str) -> str:
+    if ptr == "null":
+        return e.put(f"inttoptr i64 {offset} to ptr")
+    return e.put(f"getelementptr i8, ptr {ptr}, i64 {offset}") if offset != "0" else ptr
