@@ -100,6 +100,13 @@ kernel void k(device float* o) { o[0] = twice(4) + thrice(5); }"""
         ("kernel void k(device float* o) { threadgroup float t[9000]; t[0] = o[0]; o[0] = t[1]; }", "32,768"),
         ("kernel void k(device float* o) { device float* p = (device float*)&o; thread float x = 1; p = &x; }", "address space"),
         ("float a(float x) { return x; }\nfloat b(float x) { return -x; }\nkernel void k(device float* o) { float (*f)(float) = o[0] > 1 ? a : b; o[0] = f(o[1]); }", "chosen at run time"),
+        ("int counter = 0;\nkernel void k(device int* o) { counter++; o[0] = counter; }", "'counter' at file scope must be in `constant` memory"),
+        ("threadgroup float x[4];\nkernel void k(device float* o) { x[0] = 1; o[0] = x[1]; }", "'x' at file scope"),
+        ("kernel void k(device int* o) { static int n = 0; n++; o[0] = n; }", "all threads would share the variable 'n'"),
+        ("kernel void k(device float* o) { threadgroup float x = 1; o[0] = x; }", "'x' cannot have an initial value"),
+        ("kernel void k(device float* o) { threadgroup float y[2], x[2] = {1, 2}; o[0] = x[0] + y[0]; }", "'x' cannot have an initial value"),
+        ("kernel void k(device float4* o) { o[0].xyx += o[1].xyz; }", "'.xyx' names a component twice"),
+        ("kernel void k(device float* o, constant int& n) { float x[n]; for (int i = 0; i < n; i++) x[i] = o[i]; o[0] = x[int(o[1])]; }", "size of this array"),
         ("kernel void k(constant float* o) { o[0] = 1; }", "const"),
     ],
 )  # fmt: skip
@@ -108,3 +115,14 @@ def test_what_metal_does_not_allow(text: str, word: str) -> None:
         build(text)
     assert word in str(caught.value)
     assert caught.value.diagnostics[0].line >= 3
+
+
+def test_constants_in_their_many_spellings_are_allowed() -> None:
+    body = """
+constant float a = 1; const constant float b = 2; constexpr constant float c = 3; static constant float d = 4;
+constant constexpr static const float e = 5; inline constexpr constant float f = 6; constexpr float g = 7; const float h = 8;
+constant float table[] = {9}; struct S { int v; } constant s = {10};
+kernel void k(device float* o) { o[0] = a + b + c + d + e + f + g + h + table[0] + s.v; }"""
+    out = poisoned(1, np.float32)
+    run(body, out)
+    assert out[0] == 55

@@ -8,9 +8,9 @@ from metalloid.errors import Diagnostic
 from metalloid.frontend.refuse import chosen_at_run_time, recursion
 from metalloid.ir.debug import location
 from metalloid.ir.layout import data_layout
-from metalloid.ir.module import Function, Instruction, Module
+from metalloid.ir.module import Function, GlobalVariable, Instruction, Module
 from metalloid.ir.types import PointerType, VectorType
-from metalloid.ir.values import Int, Local, Value
+from metalloid.ir.values import Global, Int, Local, Value
 from metalloid.types import Access
 
 THREADGROUP = 3
@@ -110,6 +110,11 @@ def left_over(module: Module) -> Iterator[Diagnostic]:
             yield say(_plain_name(function.name), *_first_place(module, function))
             return
     for instruction in module.function["__mt_entry"].instructions():
+        if shared := _shared_variable(module, instruction):
+            name = _plain_name(shared.name)
+            message = f"all threads would share the variable '{name}', which Metal does not allow"
+            yield _problem(module, instruction, message)
+            return
         if instruction.opcode == "call" and not instruction.called.startswith(("llvm.", "__mt_")):
             yield _problem(
                 module, instruction, f"a call of '{_plain_name(instruction.called)}' has no definition"
@@ -118,8 +123,17 @@ def left_over(module: Module) -> Iterator[Diagnostic]:
             yield _problem(
                 module, instruction, "the address space of this pointer cannot be told at compile time"
             )
+        elif instruction.opcode == "alloca" and any(isinstance(o, Local) for o in instruction.operands):
+            yield _problem(module, instruction, "the size of this array is not known at compile time")
         elif isinstance(instruction.type, VectorType):
             yield _problem(module, instruction, "the compiler left a vector operation here")
+
+
+def _shared_variable(module: Module, instruction: Instruction) -> GlobalVariable | None:
+    """A static or file-scope variable that is written."""
+    named = (module.variable.get(o.name) for o in instruction.operands if isinstance(o, Global))
+    written = (v for v in named if v and not v.constant and v.space != THREADGROUP and v.initializer)
+    return next(written, None)
 
 
 def _calls_itself(module: Module, function: Function) -> bool:
@@ -158,6 +172,8 @@ def _plain_name(mangled: str) -> str:
     """The innermost name in an Itanium-mangled one."""
     import re
 
+    if inner := re.search(r"E(\d+)([A-Za-z_]\w*)$", mangled):  # a variable inside a function
+        return inner[2][: int(inner[1])]
     names = []
     rest = mangled.removeprefix("_ZL").removeprefix("_ZN").removeprefix("_Z")
     while match := re.match(r"L?(\d+)", rest):

@@ -23,6 +23,7 @@ from metalloid.frontend.scan import STAGES
 from metalloid.frontend.slim import slim
 from metalloid.frontend.spaces import resolve_spaces
 from metalloid.frontend.unsupported import stage_function
+from metalloid.frontend.variables import refused_variables
 from metalloid.ir import Module, read, write
 from metalloid.source import Constant, Source
 from metalloid.types import Signature
@@ -97,7 +98,12 @@ def _built(
 def _refuse(parsed: Parsed, entry: Entry) -> None:
     """What clang would take and Metal does not, in the parts this kernel uses."""
     unit = parsed.unit
-    problems = [*refused_kernel(entry.kernel), *refused_words(unit.tokens, parsed.spans_of(entry))]
+    spans = parsed.spans_of(entry)
+    problems = [
+        *refused_kernel(entry.kernel),
+        *refused_words(unit.tokens, spans),
+        *refused_variables(unit.tokens, unit.declarations, spans),
+    ]
     if problems:
         raise CompileError(
             Diagnostic(

@@ -1,0 +1,80 @@
+"""Variables that Metal does not allow: at file scope, threadgroup with a value, swizzles set twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from metalloid.frontend.declarations import Declarations, Span
+from metalloid.frontend.refuse import Problem
+from metalloid.frontend.tokens import OPENERS, Token, pair_brackets
+
+_REPEATING = re.compile(r"^(?=.*(.).*\1)(?:[xyzw]{2,4}|[rgba]{2,4})$")
+_ASSIGNMENTS = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<="))
+_NOT_VARIABLES = frozenset(
+    """constant const constexpr struct class enum union using typedef template operator extern friend
+    namespace static_assert return asm""".split()
+)
+
+
+def refused_variables(
+    tokens: Sequence[Token], declarations: Declarations, spans: Sequence[Span]
+) -> Iterator[Problem]:
+    """Problems in the given spans, which are whole items of the source."""
+    pairs = pair_brackets(tokens) if spans else {}
+    for span in spans:
+        yield from _file_scope(tokens, span)
+        yield from _repeated_targets(tokens, span)
+        for start in declarations.statics:
+            if span.first <= start < span.last:
+                yield from _initialised(tokens, pairs, start)
+
+
+def _file_scope(tokens: Sequence[Token], span: Span) -> Iterator[Problem]:
+    """`int counter = 0;` outside every function."""
+    name = None
+    for index in range(span.first, span.last):
+        token = tokens[index]
+        if token.text in _NOT_VARIABLES or token.text in ("(", "[["):
+            return
+        if token.text in ("=", ";", "[", "{"):
+            break
+        if token.kind == "name":
+            name = index
+    if name is None or name == span.first:
+        return
+    yield Problem(
+        "M613",
+        f"variable '{tokens[name].text}' at file scope must be in `constant` memory",
+        f"write `constant` in front of it, or declare '{tokens[name].text}' inside the kernel",
+        name,
+    )
+
+
+def _initialised(tokens: Sequence[Token], pairs: Mapping[int, int], start: int) -> Iterator[Problem]:
+    """`threadgroup float x = 1;`"""
+    here, name = start, start
+    while here < len(tokens) and tokens[here].text != ";":
+        if tokens[here].text in ("=", "{"):
+            yield Problem(
+                "M613",
+                f"threadgroup variable '{tokens[name].text}' cannot have an initial value",
+                "let one thread assign it, then call threadgroup_barrier(mem_flags::mem_threadgroup)",
+                name,
+            )
+            return
+        if tokens[here].kind == "name":
+            name = here
+        here = pairs.get(here, here) + 1 if tokens[here].text in OPENERS else here + 1
+
+
+def _repeated_targets(tokens: Sequence[Token], span: Span) -> Iterator[Problem]:
+    for index in range(span.first + 1, span.last - 1):
+        token = tokens[index]
+        if (
+            tokens[index + 1].text in _ASSIGNMENTS
+            and tokens[index - 1].text in (".", "->")
+            and _REPEATING.match(token.text)
+        ):
+            message = f"'.{token.text}' names a component twice and cannot be assigned to"
+            yield Problem("M618", message, "name each component once on the left side", index)
