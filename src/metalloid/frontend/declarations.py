@@ -82,6 +82,7 @@ class Entry:
     name: str
     expression: str  # C++ that names the function
     kernel: Kernel
+    overloads: tuple[Kernel, ...] = ()  # further templates of the same name; the arguments fit one of them
 
 
 @dataclass(frozen=True)
@@ -101,22 +102,23 @@ class Declarations:
     def entries(self) -> tuple[Entry, ...]:
         """Everything that can be asked for, in the order of the source."""
         defined = {kernel.qualified for kernel in self.kernels if kernel.body is not None}
-        templates: dict[str, Kernel] = {}
+        templates: dict[str, list[Kernel]] = {}
         found: list[tuple[int, Entry]] = []
         for kernel in self.kernels:
             if kernel.body is None and kernel.qualified in defined:
                 continue
             if kernel.template:
-                templates.setdefault(kernel.qualified, kernel)
-                templates.setdefault(kernel.name, kernel)
+                for called in {kernel.qualified, kernel.name}:
+                    templates.setdefault(called, []).append(kernel)
             else:
                 name = kernel.attributes.get("host_name", kernel.name)
                 found.append((kernel.span.first, Entry(name, kernel.qualified, kernel)))
         for one in self.instantiations:
             qualified = one.expression.split("<")[0].replace(" ", "")
-            base = templates.get(qualified) or templates.get(one.name)
-            if base is not None:
-                found.append((one.span.first, Entry(one.host_name, one.expression, base)))
+            overloads = templates.get(qualified) or templates.get(one.name)
+            if overloads:
+                entry = Entry(one.host_name, one.expression, overloads[0], tuple(overloads[1:]))
+                found.append((one.span.first, entry))
         return tuple(entry for _, entry in sorted(found, key=lambda pair: pair[0]))
 
 

@@ -22,6 +22,7 @@ _MESSAGE = re.compile(
 _MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)"')
 
 
+MISFIT = "does not name one kernel"
 ENTRY_FILE = "<metalloid>"  # what `entry` calls the text it adds
 
 
@@ -126,7 +127,7 @@ def _about_the_entry(error: Diagnostic, wanted: Wanted) -> Diagnostic:
     """Clang's complaint about how the kernel is called, told at the kernel."""
     name, expression = wanted.entry.kernel.name, wanted.entry.expression.replace(" ", "")
     if error.message.startswith("no matching function"):
-        message = f"'{expression}' does not name one kernel: its template arguments do not fit '{name}'"
+        message = f"'{expression}' {MISFIT}: its template arguments do not fit '{name}'"
     else:
         message = f"kernel '{name}' cannot be called: {error.message}"
     return replace(
