@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ _MESSAGE = re.compile(
 _MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)"')
 
 
-MISFIT = "does not name one kernel"
+MISFIT, NO_CALL = "does not name one kernel", "cannot be called"
 ENTRY_FILE = "<metalloid>"  # what `entry` calls the text it adds
 
 
@@ -123,13 +123,18 @@ def diagnose(
     return tuple(fold(found)) or (Diagnostic("the compiler failed without a message", texts.source.name, 0),)
 
 
+def misfit(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Whether the kernel could not even be called as it was asked for."""
+    return any(MISFIT in d.message or NO_CALL in d.message for d in diagnostics)
+
+
 def _about_the_entry(error: Diagnostic, wanted: Wanted) -> Diagnostic:
     """Clang's complaint about how the kernel is called, told at the kernel."""
     name, expression = wanted.entry.kernel.name, wanted.entry.expression.replace(" ", "")
     if error.message.startswith("no matching function"):
         message = f"'{expression}' {MISFIT}: its template arguments do not fit '{name}'"
     else:
-        message = f"kernel '{name}' cannot be called: {error.message}"
+        message = f"kernel '{name}' {NO_CALL}: {error.message}"
     return replace(
         error, message=message, file=wanted.file, line=wanted.line, column=wanted.column, rule="M605"
     )

@@ -11,7 +11,7 @@ from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.build import build, check_source, whole_text
 from metalloid.frontend.declarations import Entry
 from metalloid.frontend.describe import signature
-from metalloid.frontend.diagnose import MISFIT, Preimage, Texts, Wanted, place
+from metalloid.frontend.diagnose import Preimage, Texts, Wanted, misfit, place
 from metalloid.frontend.entry import Binding, bindings
 from metalloid.frontend.examine import left_over
 from metalloid.frontend.parse import Parsed, parse
@@ -66,7 +66,7 @@ def compile_entry(parsed: Parsed, name: str, constants: Mapping[str | int, Const
         try:
             return _compile_kernel(parsed, entry, constants)
         except CompileError as error:
-            if not any(MISFIT in d.message for d in error.diagnostics):
+            if not misfit(error.diagnostics):
                 raise
             entry = replace(entry, kernel=kernel)
     return _compile_kernel(parsed, entry, constants)
