@@ -12,8 +12,8 @@ test: $(VENV)/ready
 	$(BIN)/python -m pytest
 
 check: $(VENV)/ready
-	$(BIN)/ruff check src tests bench
-	$(BIN)/ruff format --check src tests bench
+	$(BIN)/ruff check src tests bench conformance examples
+	$(BIN)/ruff format --check src tests bench conformance examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
