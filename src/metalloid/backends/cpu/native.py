@@ -87,7 +87,7 @@ def _compiler() -> str:
 
 def _source_ir() -> str:
     """The runtime as LLVM IR."""
-    texts = [(_SOURCE / name).read_bytes() for name in ("launch.h", "runtime.cpp")]
+    texts = [(_SOURCE / name).read_bytes() for name in ("launch.h", "halves.h", "runtime.cpp")]
     triple = llvm.get_process_triple()
     key = hashlib.sha256(b"\0".join([*texts, triple.encode(), repr(_FLAGS).encode()])).hexdigest()
     store = disk.default()
@@ -122,7 +122,10 @@ class Runtime:
         )
         self.run: Any = run(self._code.address("mt_run"))
         self.free: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._code.address("mt_free"))
-        for name in ("mt_fault", "mt_outside", "mt_log"):
+        for name in (
+            *("mt_fault", "mt_outside", "mt_log"),
+            *("__truncdfhf2", "__truncsfhf2", "__extendhfsf2"),  # LLVM calls them where there is no instruction
+        ):
             machine.add_symbol(name, self._code.address(name))
         size = ctypes.CFUNCTYPE(ctypes.c_uint64)(self._code.address("mt_sizeof_launch"))()
         if size != ctypes.sizeof(LaunchRecord):
