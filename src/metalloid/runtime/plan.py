@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,18 @@ _LENGTHS = native.LaunchRecord.lengths.offset
 _MAIN = threading.main_thread().ident
 _ident = threading.get_ident
 _MOST_VALUES = 256  # packed scalars kept per parameter
+
+
+def address(array: Any, written: bool) -> int:
+    """Where an array's elements lie; TypeError where it has gaps or must not be written."""
+    try:
+        return _address(_exported(array))
+    except (TypeError, ValueError, BufferError):  # bfloat16 cannot be exported, read-only memory will not be
+        if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
+            raise
+        if written and not array.flags.writeable:
+            raise
+        return array.ctypes.data
 
 
 class Slot:
@@ -91,7 +104,7 @@ class Plan:
                     size = value.nbytes
                     if value.dtype is not slot.dtype or (slot.size and slot.size != size):
                         return False
-                    at = _address(_exported(value))
+                    at = address(value, slot.written)
                     spans.append((at, at + size, slot.written))
                 else:
                     if slot.values is None:
@@ -106,6 +119,11 @@ class Plan:
             return False
         if len(spans) > 1 and _overlap(spans):
             return False
+        self.fire(addresses, lengths, arguments)
+        return True
+
+    def fire(self, addresses: Sequence[int], lengths: Sequence[int], arguments: Sequence[Any]) -> None:
+        """Run over this memory; `arguments` keep it alive and are what messages speak of."""
         try:
             spare = self._free.pop()
             record, there = spare
@@ -120,7 +138,6 @@ class Plan:
         if status or record.log_count:
             self._report(arguments, record, status)
         self._free.append(spare)
-        return True
 
     def learn(self, arguments: tuple[Any, ...], memory: dict[int, Any]) -> None:
         """Keep the packed form of scalars that the long road has accepted."""
@@ -133,7 +150,7 @@ class Plan:
             key = value if value else repr(value)  # 0.0 and -0.0 are equal and are not the same bits
             slot.values[type(value), key] = (packed.ctypes.data, packed.nbytes, packed)
 
-    def _report(self, arguments: tuple[Any, ...], record: native.LaunchRecord, status: int) -> None:
+    def _report(self, arguments: Sequence[Any], record: native.LaunchRecord, status: int) -> None:
         """Say what happened in the words of a full launch."""
         buffers = {
             slot.index: value.memory() if isinstance(value, Buffer) else value

@@ -1,0 +1,122 @@
+"""Put metalloid under MLX's own names, so that code which asks for Metal finds it; and take it away again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from metalloid.errors import DeviceError
+from metalloid.forms.mlx_kernel import metal_kernel
+from metalloid.forms.mlx_trace import tracing
+
+_LOCK = threading.RLock()
+_undo: list[tuple[Any, str, Any]] = []
+_depth = 0
+
+
+def install() -> None:
+    """Make `mx.fast.metal_kernel` run here, `mx.metal.is_available()` true, and `mx.gpu` the default device.
+
+    Do it before importing code that makes its kernels at import, as mlx-lm does. Calls nest.
+    """
+    global _depth
+    with _LOCK:
+        _depth += 1
+        if _depth == 1:
+            try:
+                _patch()
+            except BaseException:
+                _depth = 0
+                _restore()
+                raise
+
+
+def uninstall() -> None:
+    """Undo one `install`; the last one gives MLX its own names back."""
+    global _depth
+    with _LOCK:
+        if _depth == 0:
+            raise DeviceError("[mlx] uninstall() without install().")
+        _depth -= 1
+        if _depth == 0:
+            _restore()
+
+
+@contextmanager
+def installed() -> Iterator[None]:
+    """`with metalloid.mlx.installed():` installs for as long as the block runs."""
+    install()
+    try:
+        yield
+    finally:
+        uninstall()
+
+
+def is_installed() -> bool:
+    return _depth > 0
+
+
+def _patch() -> None:
+    try:
+        import mlx.core as mx
+    except ImportError:
+        raise DeviceError("[mlx] MLX is not installed: pip install 'mlx[cpu]'.") from None
+    _replace(mx.fast, "metal_kernel", metal_kernel)
+    _replace(mx.metal, "is_available", lambda: True)
+    _replace(mx, "gpu", mx.cpu)  # whoever asks for the GPU gets the device that is there
+    _replace(mx, "vmap", _noting("vmap", mx.vmap))
+    _replace(mx, "compile", _noting("compile", mx.compile))
+    for module in (mx, mx.metal):
+        if hasattr(module, "device_info"):
+            _replace(module, "device_info", _device_info(module.device_info))
+
+
+def _replace(module: Any, name: str, value: Any) -> None:
+    _undo.append((module, name, getattr(module, name)))
+    setattr(module, name, value)
+
+
+def _restore() -> None:
+    while _undo:
+        module, name, value = _undo.pop()
+        setattr(module, name, value)
+
+
+def _noting(kind: str, transform: Callable[..., Any]) -> Callable[..., Any]:
+    def noted(fun: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        return transform(tracing(kind, fun), *arguments, **named)
+
+    noted.__doc__ = transform.__doc__
+    return noted
+
+
+def _device_info(original: Callable[..., Any]) -> Callable[..., Any]:
+    """What callers who found Metal ask next."""
+    total = _memory()
+    ours = {
+        "architecture": "metalloid",
+        "device_name": "metalloid",
+        "memory_size": total,
+        "max_recommended_working_set_size": total * 3 // 4,
+        "max_buffer_length": total // 2,
+        "resource_limit": 499000,
+    }
+
+    def info(*arguments: Any) -> dict[str, Any]:
+        try:
+            return {**ours, **original(*arguments)}
+        except Exception:
+            return dict(ours)
+
+    return info
+
+
+def _memory() -> int:
+    import os
+
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 8 << 30
