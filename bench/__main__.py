@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-SUITES = ("frontend", "math")
+SUITES = ("frontend", "math", "engine")
 
 
 def main(names: list[str]) -> None:

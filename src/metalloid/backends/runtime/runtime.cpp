@@ -42,6 +42,7 @@ struct Worker {
 
 constexpr u32 MOST = 256;
 constexpr u32 TABLE = 2048;
+constexpr u32 STRIP = 8;
 constexpr u64 MOST_LOGS = 1 << 20;
 
 Opaque guard, wake, done, turn, log_guard, timer_guard, timer_wake;
@@ -91,21 +92,30 @@ int variant_of(const Launch &l, const u32 *g, u32 *s) {
     return whole ? 0 : inner ? 1 : 2;
 }
 
-// Threadgroups `first` to before `last`; divisions are slow, so positions are counted on.
+// In planes of several rows threadgroups go down strips of eight: what neighbours read stays in the cache.
+// A product of 1024 x 1024 matrices in 16 x 16 tiles reads one of them 8 times less often that way.
+void place_of(const Launch &l, u64 number, u32 *g) {
+    u32 across = l.groups[0], down = l.groups[1];
+    if (down == 1 && l.groups[2] == 1) {
+        g[0] = u32(number), g[1] = 0, g[2] = 0;
+        return;
+    }
+    u64 plane = u64(across) * down, inside = number % plane;
+    g[2] = u32(number / plane);
+    u64 strip = inside / (u64(across) * STRIP);
+    u32 first = u32(strip) * STRIP;
+    u32 height = down - first < STRIP ? down - first : STRIP;
+    u64 rest = inside - strip * across * STRIP;
+    g[0] = u32(rest / height), g[1] = first + u32(rest % height);
+}
+
 void run_groups(Launch &l, Worker &w, u64 first, u64 last) {
-    u64 across = l.groups[0], down = l.groups[1];
-    u64 number = l.backwards ? l.total - 1 - first : first;
-    u32 g[3] = {u32(number % across), u32(number / across % down), u32(number / (across * down))};
     for (u64 n = first; n < last && !l.cancel; n++) {
-        u32 s[3];
+        u32 g[3], s[3];
+        place_of(l, l.backwards ? l.total - 1 - n : n, g);
         int variant = variant_of(l, g, s);
         if (l.tables[variant]) fill_tables(w, s[0], s[1], s[2]);
         l.kernels[variant](&l, w.tables, w.local, w.scratch, g[0], g[1], g[2], s[0], s[1], s[2]);
-        for (int a = 0; a < 3; a++) {
-            if (!l.backwards && ++g[a] < l.groups[a]) break;
-            if (l.backwards && g[a]-- > 0) break;
-            g[a] = l.backwards ? l.groups[a] - 1 : 0;
-        }
     }
 }
 

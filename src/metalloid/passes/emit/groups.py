@@ -13,7 +13,7 @@ from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import ArrayType, FloatType, IntType, PointerType, StructType
 from metalloid.ir.values import Int, Local, Value
 from metalloid.passes.emit.core import Emitter, Val, lowered
-from metalloid.passes.emit.guard import access_slowly, bounds
+from metalloid.passes.emit.guard import bounds, stop_unless
 from metalloid.passes.emit.patterns import Run, concat, run_start
 from metalloid.passes.emit.places import Place, address, memory_type, shifted, where
 
@@ -125,20 +125,13 @@ def load_group(e: Emitter, group: Group) -> bool:
     place = where(e, group.base, size)
     align = min(max(1, (i.align and min(i.align, size)) or 1) for _, i in group.loads)
     low = group.loads[0][0]
-    labels = [e.fresh_label(x) for x in ("in", "out", "join")]
-    slow: list[str] = []
     if place.limit is not None:
         start, end = bounds(e, place.check)
         a = e.put(f"icmp ult i64 {e.put(f'add i64 {start}, {low}')}, {place.limit}")
         b = e.put(f"icmp ult i64 {e.put(f'add i64 {end}, {group.loads[-1][0]}')}, {place.limit}")
-        e.do(f"br i1 {e.put(f'and i1 {a}, {b}')}, label %{labels[0]}, label %{labels[1]}, !prof !1")
-        e.label(labels[1])
-        for offset, i in group.loads:
-            moved = shifted(e, place.check, offset, (0,) * e.width)
-            here = Place(place.root, place.ptr, moved, place.limit, moved)
-            slow.append(access_slowly(e, here, e.out.site(i, place.root, size), kind, align, None))
-        e.do(f"br label %{labels[2]}")
-        e.label(labels[0])
+        both = e.put(f"and i1 {a}, {b}")
+        places = [shifted(e, place.check, offset, (0,) * e.width) for offset, _ in group.loads]
+        stop_unless(e, both, first, place, size, False, places)
     made: dict[tuple[object, ...], list[str]] = {}
     columns: list[list[str]] = [[] for _ in range(n)]
     for key in keys:
@@ -147,13 +140,6 @@ def load_group(e: Emitter, group: Group) -> bool:
         for column, ref in zip(columns, made[key], strict=True):
             column.append(ref)
     results = [concat(e, kind, column, count) for column in columns]
-    if place.limit is not None:
-        e.do(f"br label %{labels[2]}")
-        e.label(labels[2])
-        results = [
-            e.put(f"phi {e.vt(kind)} [ {quick}, %{labels[0]} ], [ {other}, %{labels[1]} ]")
-            for quick, other in zip(results, slow, strict=True)
-        ]
     for (_, i), ref in zip(group.loads, results, strict=True):
         e.set(i.name, Val(kind, vec=ref))
         e.done.add(i.name)

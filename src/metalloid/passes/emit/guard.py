@@ -24,33 +24,72 @@ def fault(e: Emitter, site: int, offset: str, lane: str) -> None:
 
 
 def guarded_scalar(
-    e: Emitter, i: Instruction, place: Place, size: int, write: bool, kind: str, act: Callable[[], str]
+    e: Emitter, i: Instruction, place: Place, size: int, write: bool, act: Callable[[], str]
 ) -> str:
-    """An access at one address; `act` writes it. Outside: zero, and a report."""
+    """An access at one address, which `act` writes. Outside, a report, and the end."""
     if place.limit is None:
         return act()
     site = e.out.site(i, place.root, size, write)
     offset = place.check.base
     assert offset is not None
-    good, bad, join = (e.fresh_label(x) for x in ("in", "out", "join"))
+    good, bad = e.fresh_label("in"), e.fresh_label("out")
     if place.search:
-        outside = search(e, offset, size, write)
-        fine = e.put(f"icmp eq i32 {outside}, 0")
+        fine = e.put(f"icmp eq i32 {search(e, offset, size, write)}, 0")
     else:
         fine = e.put(f"icmp ult i64 {offset}, {place.limit}")
-    lane = e.first(e.mask) if e.width > 1 else "0"
     e.do(f"br i1 {fine}, label %{good}, label %{bad}, !prof !1")
     e.label(bad)
-    fault(e, site, offset, lane)
-    e.do(f"br label %{join}")
+    fault(e, site, offset, e.first(e.mask) if e.width > 1 else "0")
+    e.do("br label %stopped")
     e.label(good)
-    ref = act()
-    e.do(f"br label %{join}")
-    e.label(join)
-    if not kind:
-        return ""
-    zero = {"float": "0.0", "half": "0xH0000", "double": "0.0"}.get(kind, "0")
-    return e.put(f"phi {kind} [ {ref}, %{good} ], [ {zero}, %{bad} ]")
+    return act()
+
+
+def stop_unless(
+    e: Emitter, fine: str, i: Instruction, place: Place, size: int, write: bool, places: list[Val]
+) -> None:
+    """All lanes access; where one is outside it is reported, and that is the end. `places` are what to look at."""
+    good, bad = e.fresh_label("in"), e.fresh_label("out")
+    e.do(f"br i1 {fine}, label %{good}, label %{bad}, !prof !1")
+    e.label(bad)
+    name = _report_helper(e)
+    site = e.out.site(i, place.root, size, write)
+    for check in places:
+        e.do(
+            f"call void @{name}({e.vt('i64')} {e.expand(check)}, i64 {place.limit}, ptr %launch, i32 {site}, "
+            f"i32 %first, i32 %gx, i32 %gy, i32 %gz)"
+        )
+    e.do("br label %stopped")
+    e.label(good)
+
+
+def _report_helper(e: Emitter) -> str:
+    name = "report.outside"
+    if name in e.out.helpers:
+        return name
+    w, vi, vb = e.width, e.vt("i64"), e.vt("i1")
+    e.out.declare(abi.FAULT, f"declare void @{abi.FAULT}(ptr, i32, i64, i32, i32, i32, i32) cold")
+    e.out.declare(f"llvm.cttz.i{w}", f"declare i{w} @llvm.cttz.i{w}(i{w}, i1)")
+    lane = "%n" if w == 32 else "%lane"
+    resize = "" if w == 32 else f"  %lane = {'trunc' if w > 32 else 'zext'} i{w} %n to i32\n"
+    e.out.helpers[name] = (
+        f"define internal void @{name}({vi} %check, i64 %limit, ptr %launch, i32 %site, i32 %first, i32 %gx, i32 %gy, "
+        f"i32 %gz) noinline cold {{\n"
+        f"  %l0 = insertelement {vi} poison, i64 %limit, i64 0\n"
+        f"  %l = shufflevector {vi} %l0, {vi} poison, <{w} x i32> zeroinitializer\n"
+        f"  %outside = icmp uge {vi} %check, %l\n"
+        f"  %bits = bitcast {vb} %outside to i{w}\n"
+        f"  %some = icmp ne i{w} %bits, 0\n"
+        f"  br i1 %some, label %report, label %done\n"
+        f"report:\n"
+        f"  %n = call i{w} @llvm.cttz.i{w}(i{w} %bits, i1 true)\n{resize}"
+        f"  %o = extractelement {vi} %check, i32 {lane}\n"
+        f"  %index = add i32 %first, {lane}\n"
+        f"  call void @{abi.FAULT}(ptr %launch, i32 %site, i64 %o, i32 %index, i32 %gx, i32 %gy, i32 %gz)\n"
+        f"  br label %done\n"
+        f"done:\n  ret void\n}}\n"
+    )
+    return name
 
 
 def search(e: Emitter, address: str, size: int, write: bool) -> str:
@@ -121,7 +160,7 @@ def spans(e: Emitter, place: Place) -> str:
 def part_ways(e: Emitter, place: Place, fine: str, good: str, bad: str) -> None:
     """To the quick copy where all lanes are inside, or where those from the first to the last set lane are;
     else to the cold one, which begins here."""
-    if e.mask is None or place.check.uniform:
+    if place.check.uniform:
         e.do(f"br i1 {fine}, label %{good}, label %{bad}, !prof !1")
         e.label(bad)
         return

@@ -11,7 +11,14 @@ from __future__ import annotations
 from metalloid.ir import Instruction
 from metalloid.ir.types import PointerType
 from metalloid.passes.emit.core import Emitter, Val, lowered
-from metalloid.passes.emit.guard import access_slowly, checked_mask, guarded_scalar, part_ways, spans
+from metalloid.passes.emit.guard import (
+    access_slowly,
+    checked_mask,
+    guarded_scalar,
+    part_ways,
+    spans,
+    stop_unless,
+)
 from metalloid.passes.emit.patterns import (
     Run,
     contiguous,
@@ -40,7 +47,7 @@ def load(e: Emitter, i: Instruction) -> None:
             at = address(e, place.ptr, place.offset.base or "0")
             return e.put(f"load{order} {kind}, ptr {at}{tail}, align {size if order else align}", "ld")
 
-        ref = guarded_scalar(e, i, place, size, False, kind, read)
+        ref = guarded_scalar(e, i, place, size, False, read)
         e.set(i.name, Val(lowered(i.type), base=from_memory(e, i.type, kind, ref, False)))
         return
     if i.ordering:
@@ -94,7 +101,7 @@ def store(e: Emitter, i: Instruction) -> None:
             e.do(f"store{order} {kind} {ref}, ptr {at}{tail}, align {size if order else align}")
             return ""
 
-        guarded_scalar(e, i, place, size, True, "", write)
+        guarded_scalar(e, i, place, size, True, write)
         return
     vec = to_memory(e, value_type, kind, made.vec or e.expand(made), True)
     if i.ordering:
@@ -118,6 +125,9 @@ def vector_load(e: Emitter, i: Instruction, place: Place, kind: str, size: int, 
             return fast_load(e, place, plan, kind, size, align)
         if not place.search and place.check.base is not None:
             fine = spans(e, place)
+            if e.mask is None:
+                stop_unless(e, fine, i, place, size, False, [place.check])
+                return fast_load(e, place, plan, kind, size, align)
             return _with_slow_load(e, i, place, fine, plan, kind, size, align)
     mask = checked_mask(e, i, place, size, False)
     return gather(e, place.ptr, e.expand(offset), mask, kind, align)
@@ -155,6 +165,10 @@ def vector_store(
             return
         if not place.search and place.check.base is not None:
             fine = spans(e, place)
+            if e.mask is None:
+                stop_unless(e, fine, i, place, size, True, [place.check])
+                fast_store(e, place, plan, kind, size, align, value)
+                return
             site = e.out.site(i, place.root, size, True)
             good, bad, join = (e.fresh_label(x) for x in ("in", "out", "join"))
             part_ways(e, place, fine, good, bad)

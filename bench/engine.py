@@ -1,0 +1,191 @@
+"""The CPU engine against numpy and OpenBLAS, in the same run, as ratios: `python -m bench engine`.
+
+Best of several runs of each; one thread, then two for what is bound by memory. numpy's own threads are limited to one.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from metalloid.backends.base import Launch
+from metalloid.backends.cpu.program import Program
+from metalloid.compile import cpu_program, scalar
+from metalloid.runtime.buffer import aligned
+from metalloid.source import Source
+
+KERNELS = Source.from_file(Path(__file__).with_name("engine.metal"))
+RNG = np.random.default_rng(0)
+
+
+def best(action: Callable[[], object], seconds: float = 0.6) -> float:
+    """The shortest of as many runs as fit into a while."""
+    action()
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 3:
+        start = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def array(shape: int | tuple[int, ...]) -> np.ndarray:
+    made = aligned(shape, np.float32)
+    made[...] = RNG.random(shape, dtype=np.float32)
+    return made
+
+
+@cache
+def program(name: str) -> Program:
+    return cpu_program(*scalar(KERNELS, name))
+
+
+def runner(name: str, arrays: Sequence[np.ndarray | int], grid, group, guard: bool = True, threads: int = 1):
+    buffers = {n: a if isinstance(a, np.ndarray) else np.array([a], np.uint32) for n, a in enumerate(arrays)}
+    x, y, z = (*grid, 1, 1)[:3]
+    a, b, c = (*group, 1, 1)[:3]
+    launch = Launch((x, y, z), (a, b, c), buffers, kernel=name)
+    made = program(name)
+    return lambda: made.run(launch, guard=guard, threads=threads)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel, its launch, what to compare with, the least ratio, and what a run moves or computes."""
+
+    name: str
+    kernel: str
+    arrays: tuple[np.ndarray | int, ...]
+    grid: tuple[int, ...]
+    group: tuple[int, ...]
+    reference: Callable[[], object]
+    least: float
+    amount: float
+    unit: str
+
+
+def cases() -> list[Case]:
+    n = 1 << 25
+    a, b, c = (array(n) for _ in range(3))
+    made = [
+        Case(
+            "vector add, 3 x 128 MB",
+            "add",
+            (a, b, c),
+            (n,),
+            (256,),
+            lambda: np.add(a, b, out=c),
+            0.95,
+            12 * n,
+            "GB/s",
+        ),
+        Case(
+            "scalar multiply",
+            "scale",
+            (a, c),
+            (n,),
+            (256,),
+            lambda: np.multiply(a, np.float32(2.5), out=c),
+            0.95,
+            8 * n,
+            "GB/s",
+        ),
+    ]
+    for rows, least in ((64, 3.0), (8192, 2.0)):
+        made.append(rms_norm(rows, least))
+    m = 1 << 20
+    s, out = array(m), array(m // 256)
+    made.append(Case("sum reduction of 1M, tree", "tree", (s, out), (m,), (256,), s.sum, 1.5, 4 * m, "GB/s"))
+    e, f = array(1 << 22), array(1 << 22)
+    made.append(
+        Case(
+            "x / (1 + exp(-x))",
+            "silu",
+            (e, f),
+            (1 << 22,),
+            (256,),
+            lambda: np.divide(e, 1 + np.exp(-e), out=f),
+            2.5,
+            8 << 22,
+            "GB/s",
+        )
+    )
+    made += [
+        product(1024, "matmul_nt", (16, 16), 0.45),
+        product(512, "matmul_32", (32, 32), 0.65),
+        product(512, "matmul_naive", (32, 8), 0.9),
+    ]
+    return made
+
+
+def rms_norm(rows: int, least: float) -> Case:
+    x, w, o = array((rows, 4096)), array(4096), array((rows, 4096))
+
+    def reference() -> None:
+        scale = 1 / np.sqrt((x * x).mean(1, keepdims=True) + 1e-5)
+        np.multiply(x * scale, w, out=o)
+
+    return Case(
+        f"RMSNorm {rows}x4096",
+        "rms_norm",
+        (x, w, o, 4096),
+        (rows * 256,),
+        (256,),
+        reference,
+        least,
+        8 * rows * 4096,
+        "GB/s",
+    )
+
+
+def product(n: int, kernel: str, group: tuple[int, int], least: float) -> Case:
+    a, b, c = array((n, n)), array((n, n)), array((n, n))
+    second = b.T if kernel == "matmul_nt" else b
+    return Case(
+        f"{kernel} {n}^3, {group[0]}x{group[1]} threads",
+        kernel,
+        (a, b, c, n),
+        (n, n),
+        group,
+        lambda: np.matmul(a, second),
+        least,
+        2 * n**3,
+        "GFLOP/s",
+    )
+
+
+def main() -> None:
+    print(f"{'':34} {'ratio':>6} {'least':>6} {'engine':>9} {'numpy':>9}  guard on/off")
+    overhead = []
+    for case in cases():
+        reference = best(case.reference)
+        on = best(runner(case.kernel, case.arrays, case.grid, case.group))
+        off = best(runner(case.kernel, case.arrays, case.grid, case.group, guard=False))
+        overhead.append(on / off)
+        rate = case.amount / 1e9
+        print(
+            f"{case.name:34} {reference / on:6.2f} {case.least:6.2f} {rate / on:9.1f} {rate / reference:9.1f} "
+            f"{case.unit:8} {on / off:.2f}"
+        )
+    two = cases_two()
+    print(f"{'vector add on 2 threads':34} {two:6.2f} {1.5:6.2f}")
+    print(f"{'guard on against off, geometric':34} {np.exp(np.mean(np.log(overhead))):6.3f} {1.04:6.2f}")
+    tiny = runner("scale", (array(32), array(32)), (32,), (32,))
+    print(f"{'warm launch of one threadgroup':34} {best(tiny) * 1e6:6.1f} microseconds")
+
+
+def cases_two() -> float:
+    """numpy's time for a vector add over the engine's on two threads."""
+    n = 1 << 25
+    a, b, c = (array(n) for _ in range(3))
+    return best(lambda: np.add(a, b, out=c)) / best(runner("add", (a, b, c), (n,), (256,), threads=2))
