@@ -1,0 +1,210 @@
+"""`torch.mps.compile_shader` on any machine, for tensors on the CPU; they are changed in place, nothing is copied.
+
+PyTorch passes bits: a Python int goes as int64, a float as float32, whatever the kernel declares. Where the
+kernel would read something else than what was meant, this form says so instead.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from metalloid.errors import CompileError, LaunchError
+from metalloid.runtime.arguments import element, refuse
+from metalloid.runtime.device import device
+from metalloid.runtime.kernel import Kernel
+from metalloid.runtime.library import Library
+from metalloid.runtime.places import warn_once
+from metalloid.runtime.sizes import shown, triple
+from metalloid.types import Parameter, Signature
+
+CASTS: Mapping[str, np.dtype[Any]] = {
+    "fp16": np.dtype(np.float16),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "int32": np.dtype(np.int32),
+    "int16": np.dtype(np.int16),
+    "int8": np.dtype(np.int8),
+    "uint8": np.dtype(np.uint8),
+}
+
+
+class ShaderLibrary:
+    """Kernels as attributes: `library.name(tensor, ..., threads=...)`."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._made: dict[str, ShaderKernel] = {}
+
+    def __getattr__(self, name: str) -> ShaderKernel:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = self._made.get(name)
+        if found is None:
+            names = self._library.kernels
+            if name not in names:
+                raise RuntimeError(f"there is no kernel '{name}' in this library; it has {', '.join(names)}.")
+            found = self._made[name] = ShaderKernel(_kernel(self._library, name))
+        return found
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._library.kernels)
+
+
+class ShaderKernel:
+    """One kernel. The position of an argument is its buffer index."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+
+    @property
+    def max_threads_per_threadgroup(self) -> int:
+        return self._kernel.max_threads_per_threadgroup
+
+    @property
+    def thread_execution_width(self) -> int:
+        return self._kernel.thread_execution_width
+
+    @property
+    def static_thread_group_memory_length(self) -> int:
+        return self._kernel.threadgroup_memory_length
+
+    def __call__(
+        self,
+        *args: Any,
+        threads: int | Sequence[int] | None = None,
+        group_size: int | Sequence[int] | None = None,
+        arg_casts: str | Mapping[int, str] | None = None,
+    ) -> None:
+        """Run and wait. `threads` is the number of elements of the first tensor where it is not given."""
+        kernel, signature = self._kernel, self._kernel.signature
+        if threads is None:
+            threads = next((arg.numel() for arg in args if _is_tensor(arg)), None)
+        if threads is None:
+            raise RuntimeError(
+                f"[{kernel.name}] pass a tensor, or threads=: how many are not known otherwise."
+            )
+        where = f"[{kernel.name}]"
+        grid = triple(where, "threads", threads)
+        group = self._group(where, grid, threads, group_size)
+        if len(args) > 1 + max((p.index for p in signature.buffers), default=-1):
+            refuse(signature, f"takes {len(signature.buffers)} arguments; got {len(args)}.")
+        values = {
+            p.index: _bits(signature, p, args[p.index], _cast(signature, p.index, arg_casts))
+            for p in signature.buffers
+            if p.index < len(args)
+        }
+        named = {p.name: values[p.index] for p in signature.buffers if p.index in values}
+        kernel.run(kernel.launch(grid=grid, threadgroup=group, overlap=True, **named))
+
+    def _group(self, where: str, grid: tuple[int, int, int], threads: Any, wanted: Any) -> tuple[int, ...]:
+        limit = self._kernel.max_threads_per_threadgroup
+        if wanted is None:
+            return min(grid[0], limit), 1, 1
+        group = triple(where, "group_size", wanted)
+        if np.size(wanted) != np.size(threads):
+            raise ValueError(
+                f"{where} threads is {threads!r} and group_size {wanted!r}; give both as many axes."
+            )
+        if group[0] * group[1] * group[2] > limit:
+            raise ValueError(
+                f"{where} group_size is {shown(group)}, {group[0] * group[1] * group[2]} threads; the limit is {limit}."
+            )
+        return group
+
+
+def compile_shader(source: str) -> ShaderLibrary:
+    """A library from MSL text. Text that does not compile is a SyntaxError, as in PyTorch."""
+    library = device("cpu").library(source, name="shader.metal")
+    try:
+        names = library.kernels
+    except CompileError as error:
+        raise SyntaxError(str(error)) from error
+    if names:
+        _kernel(library, names[0])  # clang reads all of the text for any of its kernels
+    return ShaderLibrary(library)
+
+
+def _kernel(library: Library, name: str) -> Kernel:
+    try:
+        return library[name]
+    except CompileError as error:
+        raise SyntaxError(str(error)) from error
+
+
+def _is_tensor(value: Any) -> bool:
+    return hasattr(value, "data_ptr") and hasattr(value, "untyped_storage")
+
+
+def _cast(signature: Signature, index: int, casts: str | Mapping[int, str] | None) -> np.dtype[Any] | None:
+    name = casts.get(index) if isinstance(casts, Mapping) else casts
+    if name is None:
+        return None
+    if name not in CASTS:
+        refuse(signature, f"arg_casts has {name!r}; there are {', '.join(CASTS)}.")
+    return CASTS[name]
+
+
+def _bits(signature: Signature, parameter: Parameter, value: Any, cast: np.dtype[Any] | None) -> Any:
+    """An argument as raw bytes."""
+    if _is_tensor(value):
+        return _memory(signature, parameter, value)
+    if isinstance(value, bool | int | float):
+        values = [value]
+    elif isinstance(value, list | tuple) and value and all(isinstance(v, bool | int | float) for v in value):
+        values = list(value)
+    else:
+        refuse(signature, f"'{parameter.name}' takes a tensor, a number or a list of numbers; got {value!r}.")
+    real = any(isinstance(v, float) for v in values)
+    kind = cast or np.dtype(np.float32 if real else np.int64)
+    try:
+        packed = np.array(values, kind)
+    except OverflowError:
+        raise LaunchError(f"[{signature.name}] '{parameter.name}': {value!r} does not fit {kind}.") from None
+    wanted = element(parameter.type)
+    if wanted is not None:
+        same_kind = (wanted.kind in "iub") == (kind.kind in "iub")
+        enough = kind.itemsize == wanted.itemsize or (len(values) == 1 and kind.itemsize > wanted.itemsize)
+        if not same_kind or not enough or (kind.kind not in "iub" and kind != wanted):
+            refuse(
+                signature,
+                f"'{parameter.name}' is declared {parameter.type}; {value!r} goes as {kind}, and the kernel would read"
+                f" other numbers.\n{_advice(wanted)}",
+            )
+    raw = np.zeros(max(packed.nbytes, parameter.type.size), np.uint8)
+    raw[: packed.nbytes] = packed.view(np.uint8)
+    return raw[: parameter.type.size] if parameter.reference else raw
+
+
+def _advice(wanted: np.dtype[Any]) -> str:
+    if wanted == np.float32:
+        return "Pass floats, such as 3.0."
+    name = next(
+        (n for n, kind in CASTS.items() if kind.itemsize == wanted.itemsize and kind.kind == wanted.kind),
+        None,
+    )
+    name = name or {"u4": "int32", "u2": "int16"}.get(f"{wanted.kind}{wanted.itemsize}")
+    return f"Pass arg_casts='{name}', or a tensor." if name else "Pass a tensor of that type."
+
+
+def _memory(signature: Signature, parameter: Parameter, tensor: Any) -> np.ndarray[Any, Any]:
+    """The memory of a tensor from its first element on."""
+    if tensor.device.type != "cpu":
+        refuse(signature, f"'{parameter.name}' is on {tensor.device}; pass a tensor on the CPU.")
+    size = tensor.element_size()
+    wanted = element(parameter.type)
+    if wanted is not None and size != wanted.itemsize and size != 1:
+        warn_once(
+            "M306",
+            f"[{signature.name}] '{parameter.name}' is declared {parameter.type}; the tensor's elements"
+            f" ({tensor.dtype}) have another size, and the kernel reads their bytes.",
+        )
+    if tensor.numel() == 0:
+        return np.empty(0, np.uint8)
+    reach = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+    raw = (ctypes.c_uint8 * (reach * size)).from_address(tensor.data_ptr())
+    raw._tensor = tensor  # type: ignore[attr-defined]  # alive as long as its memory is looked at
+    return np.frombuffer(raw, np.uint8)

@@ -1,0 +1,125 @@
+"""`compile_shader` behaves as PyTorch's does, on CPU tensors."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from metalloid.errors import KernelFault, LaunchError  # noqa: E402
+from metalloid.runtime.places import LaunchWarning  # noqa: E402
+from metalloid.torch import compile_shader  # noqa: E402
+
+TEXT = """#include <metal_stdlib>
+using namespace metal;
+kernel void full(device float* t, constant float& value, uint i [[thread_position_in_grid]]) { t[i] = value; }
+kernel void add_long(device long* t, constant long& value, uint i [[thread_position_in_grid]]) { t[i] += value; }
+kernel void add_uint(device int* t, constant uint& value, uint i [[thread_position_in_grid]]) { t[i] += value; }
+kernel void halves(device half* t, constant half& value, uint i [[thread_position_in_grid]]) { t[i] = value; }
+kernel void bfloats(device bfloat* t, uint i [[thread_position_in_grid]]) { t[i] = bfloat(float(t[i]) * 2.0f); }
+kernel void vectors(device float* t, constant float3& v, constant int2& d) { t[0] = v.x + v.y + v.z; t[1] = d.x * 10 + d.y; }
+kernel void where_am_i(device int* t, uint3 p [[thread_position_in_grid]], uint3 n [[threads_per_grid]],
+                       uint3 g [[threads_per_threadgroup]]) {
+    t[(p.z * n.y + p.y) * n.x + p.x] = int(g.x * 100 + g.y * 10 + g.z); }
+[[max_total_threads_per_threadgroup(64)]]
+kernel void narrow(device float* t, uint i [[thread_position_in_grid]]) {
+    threadgroup float s[32]; s[i % 32] = 1; t[i] = s[i % 32]; }
+"""
+
+
+@pytest.fixture(scope="module")
+def lib():
+    return compile_shader(TEXT)
+
+
+def test_kernels_are_listed(lib):
+    assert {"full", "add_long", "narrow"} <= set(dir(lib))
+
+
+def test_the_first_tensor_says_how_many_threads(lib):
+    t = torch.zeros(1000)
+    pointer = t.data_ptr()
+    lib.full(t, 3.14)
+    assert t.data_ptr() == pointer and (t == torch.tensor(3.14)).all()
+    lib.full(t, 1.0, threads=10)
+    assert (t[:10] == 1).all() and t[10] == torch.tensor(3.14)
+
+
+def test_python_numbers_go_as_int64_and_float32(lib):
+    t = torch.arange(5)
+    lib.add_long(t, 1 << 40)
+    assert t.tolist() == [i + (1 << 40) for i in range(5)]
+    u = torch.zeros(5, dtype=torch.int32)
+    lib.add_uint(u, 7)
+    assert u.tolist() == [7] * 5
+
+
+def test_casts(lib):
+    h = torch.zeros(5, dtype=torch.float16)
+    for casts in ("fp16", {1: "fp16"}):
+        h.zero_()
+        lib.halves(h, 1.5, arg_casts=casts)
+        assert h.tolist() == [1.5] * 5
+    with pytest.raises(LaunchError, match="declared half; 1.5 goes as float32(.|\\n)*arg_casts='fp16'"):
+        lib.halves(h, 1.5)
+    with pytest.raises(LaunchError, match="declared float; 3 goes as int64(.|\\n)*Pass floats"):
+        lib.full(torch.zeros(4), 3)
+    with pytest.raises(LaunchError, match="arg_casts has 'fp8'"):
+        lib.halves(h, 1.5, arg_casts="fp8")
+
+
+def test_lists_are_vectors(lib):
+    t = torch.zeros(2)
+    lib.vectors(t, [1.0, 2.0, 3.0], [4, 5], threads=1, arg_casts={2: "int32"})
+    assert t.tolist() == [6, 45]
+    with pytest.raises(LaunchError, match="declared int2(.|\\n)*arg_casts='int32'"):
+        lib.vectors(t, [1.0, 2.0, 3.0], [4, 5], threads=1)
+
+
+def test_threads_in_several_axes(lib):
+    t = torch.zeros(3, 4, 5, dtype=torch.int32)
+    lib.where_am_i(t, threads=[5, 4, 3], group_size=[2, 2, 1])
+    assert t[0, 0, 0] == 221 and (t > 0).all()
+    with pytest.raises(ValueError, match="as many axes"):
+        lib.where_am_i(t, threads=[5, 4], group_size=2)
+
+
+def test_properties(lib):
+    assert lib.narrow.max_threads_per_threadgroup == 64
+    assert lib.full.max_threads_per_threadgroup == 1024
+    assert lib.full.thread_execution_width == 32
+    assert lib.narrow.static_thread_group_memory_length == 128
+
+
+def test_errors_are_of_pytorchs_kinds(lib):
+    with pytest.raises(SyntaxError, match="shader.metal:1:"):
+        compile_shader("kernel void broken(device float* t) { t[0] = y }")
+    with pytest.raises(RuntimeError, match="no kernel 'nothing'"):
+        lib.nothing  # noqa: B018
+    with pytest.raises(RuntimeError, match="pass a tensor, or threads="):
+        lib.full(1.0, 2.0)
+    with pytest.raises(ValueError, match="128 threads; the limit is 64"):
+        lib.narrow(torch.zeros(128), group_size=128)
+    with pytest.raises(LaunchError, match="'value' (.|\\n)*is missing"):
+        lib.full(torch.zeros(4))
+    with pytest.raises(LaunchError, match="takes 2 arguments; got 3"):
+        lib.full(torch.zeros(4), 1.0, 2.0)
+    with pytest.raises(KernelFault, match="'t' \\(16 bytes\\)"):
+        lib.full(torch.zeros(4), 1.0, threads=8)
+
+
+def test_views_offsets_and_bfloat16(lib):
+    base = torch.zeros(10)
+    lib.full(base[4:8], 2.0)
+    assert base.tolist() == [0] * 4 + [2] * 4 + [0] * 2
+    b = torch.full((6,), 1.5, dtype=torch.bfloat16)
+    lib.bfloats(b)
+    assert b.tolist() == [3] * 6
+    with_grad = torch.zeros(3, requires_grad=True)
+    lib.full(with_grad.detach(), 1.0)
+    assert with_grad.tolist() == [1] * 3
+
+
+def test_elements_of_another_size_are_warned_about(lib):
+    with pytest.warns(LaunchWarning, match="M306 .*torch.float64"):
+        lib.full(torch.zeros(4, dtype=torch.float64), 1.0)
