@@ -57,15 +57,15 @@ struct packed_vec<T, 4> {
 // Packed with packed, and packed with anything that becomes its vec: a scalar or a vec.
 #define __MT_PACKED_BINARY(op, R)                                                                       \
   template <class T, int N>                                                                             \
-  constexpr vec<R, N> operator op(packed_vec<T, N> a, packed_vec<T, N> b) {                             \
+  constexpr vec<R, N> operator op(const packed_vec<T, N>& a, const packed_vec<T, N>& b) {                             \
     return vec<T, N>(a) op vec<T, N>(b);                                                                \
   }                                                                                                     \
   template <class T, int N>                                                                             \
-  constexpr vec<R, N> operator op(packed_vec<T, N> a, type_identity_t<vec<T, N>> b) {                   \
+  constexpr vec<R, N> operator op(const packed_vec<T, N>& a, const type_identity_t<vec<T, N>>& b) {                   \
     return vec<T, N>(a) op b;                                                                           \
   }                                                                                                     \
   template <class T, int N>                                                                             \
-  constexpr vec<R, N> operator op(type_identity_t<vec<T, N>> a, packed_vec<T, N> b) {                   \
+  constexpr vec<R, N> operator op(const type_identity_t<vec<T, N>>& a, const packed_vec<T, N>& b) {                   \
     return a op vec<T, N>(b);                                                                           \
   }
 __MT_PACKED_BINARY(+, T) __MT_PACKED_BINARY(-, T) __MT_PACKED_BINARY(*, T) __MT_PACKED_BINARY(/, T)
@@ -75,6 +75,6 @@ __MT_PACKED_BINARY(==, bool) __MT_PACKED_BINARY(!=, bool) __MT_PACKED_BINARY(<, 
 __MT_PACKED_BINARY(<=, bool) __MT_PACKED_BINARY(>, bool) __MT_PACKED_BINARY(>=, bool)
 #define __MT_PACKED_UNARY(op, R) \
   template <class T, int N>      \
-  constexpr vec<R, N> operator op(packed_vec<T, N> a) { return op vec<T, N>(a); }
+  constexpr vec<R, N> operator op(const packed_vec<T, N>& a) { return op vec<T, N>(a); }
 __MT_PACKED_UNARY(+, T) __MT_PACKED_UNARY(-, T) __MT_PACKED_UNARY(~, T) __MT_PACKED_UNARY(!, bool)
 }  // namespace metal

@@ -43,17 +43,17 @@ constexpr T __to(U u) {
 // The second letter of each pair is the colour name.
 #define __MT_SWIZZLE2(a, A, b, B)                                              \
   constexpr vec<T, 2> __get_##a##b() const { return vec<T, 2>(a, b); }         \
-  constexpr vec<T, 2> __put_##a##b(vec<T, 2> v) { a = v.x, b = v.y; return v; } \
+  constexpr vec<T, 2> __put_##a##b(const vec<T, 2>& u) { vec<T, 2> v = u; a = v.x, b = v.y; return v; } \
   __declspec(property(get = __get_##a##b, put = __put_##a##b)) vec<T, 2> a##b; \
   __declspec(property(get = __get_##a##b, put = __put_##a##b)) vec<T, 2> A##B;
 #define __MT_SWIZZLE3(a, A, b, B, c, C)                                                 \
   constexpr vec<T, 3> __get_##a##b##c() const { return vec<T, 3>(a, b, c); }            \
-  constexpr vec<T, 3> __put_##a##b##c(vec<T, 3> v) { a = v.x, b = v.y, c = v.z; return v; } \
+  constexpr vec<T, 3> __put_##a##b##c(const vec<T, 3>& u) { vec<T, 3> v = u; a = v.x, b = v.y, c = v.z; return v; } \
   __declspec(property(get = __get_##a##b##c, put = __put_##a##b##c)) vec<T, 3> a##b##c; \
   __declspec(property(get = __get_##a##b##c, put = __put_##a##b##c)) vec<T, 3> A##B##C;
 #define __MT_SWIZZLE4(a, A, b, B, c, C, d, D)                                                       \
   constexpr vec<T, 4> __get_##a##b##c##d() const { return vec<T, 4>(a, b, c, d); }                  \
-  constexpr vec<T, 4> __put_##a##b##c##d(vec<T, 4> v) { a = v.x, b = v.y, c = v.z, d = v.w; return v; } \
+  constexpr vec<T, 4> __put_##a##b##c##d(const vec<T, 4>& u) { vec<T, 4> v = u; a = v.x, b = v.y, c = v.z, d = v.w; return v; } \
   __declspec(property(get = __get_##a##b##c##d, put = __put_##a##b##c##d)) vec<T, 4> a##b##c##d; \
   __declspec(property(get = __get_##a##b##c##d, put = __put_##a##b##c##d)) vec<T, 4> A##B##C##D;
 #define __MT_COLOUR(a, A)                    \
