@@ -266,3 +266,26 @@ kernel void k(device const int* a, device const int* b, device int* out) { out[0
     assert out.tolist() == [1, 5]
     run(body, a, a.copy(), out, grid=1, threadgroup=1)
     assert out.tolist() == [0, 5]
+
+
+def test_a_missing_barrier_before_overwriting_shows() -> None:
+    """Every SIMD-group reads all maxima and writes its sum where its maximum was; nothing keeps them apart."""
+    body = """
+kernel void k(device const float* x, device float* out, uint i [[thread_index_in_threadgroup]],
+              uint lane [[thread_index_in_simdgroup]], uint group [[simdgroup_index_in_threadgroup]]) {
+  threadgroup float shared[32];
+  float top = simd_max(x[i]);
+  if (lane == 0) shared[group] = top;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  top = simd_max(shared[lane & 3]);
+  float sum = simd_sum(exp(x[i] - top));
+  if (lane == 0) shared[group] = 100 + sum;
+  out[i] = top;
+}
+"""
+    x, out = np.arange(128, dtype=np.float32) / 10, np.zeros(128, np.float32)
+    results = []
+    for schedule in SCHEDULES[:2]:
+        run(body, x, out, grid=128, threadgroup=128, schedule=schedule)
+        results.append(out.copy())
+    assert not np.array_equal(*results)

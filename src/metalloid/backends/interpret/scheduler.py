@@ -86,23 +86,29 @@ class Scheduler:
     def run(self, threads: list[Thread]) -> None:
         everyone = [Running(t, t.run()) for t in threads]
         groups = [everyone[n : n + SIMD_WIDTH] for n in range(0, len(everyone), SIMD_WIDTH)]
-        for r in self.arrange(everyone):
-            self._advance(r)
         while True:
-            self._until_barriers(groups)
+            self._to_barriers(groups)
             if all(r.ended for r in everyone):
                 return
             self._check_barrier(everyone)
-            for r in self.arrange(everyone):
-                self._advance(r)
 
-    def _until_barriers(self, groups: list[list[Running]]) -> None:
-        """Do SIMD-group operations until nobody waits at one."""
+    def _to_barriers(self, groups: list[list[Running]]) -> None:
+        """From the start or a barrier to the next barrier.
+
+        A SIMD-group leaves a barrier when it is its turn, not with the others: what it reads late,
+        another may have overwritten meanwhile, and a missing barrier shows.
+        """
         waiting = list(groups)
+        left = [False] * len(groups)
         while waiting:
             group = self.arrange(waiting)[0]
+            number = group[0].thread.index // SIMD_WIDTH
             lanes = [r for r in group if r.request and r.request.step.wait == "simd"]
-            if lanes:
+            if not left[number]:
+                left[number] = True
+                for r in self.arrange(group):
+                    self._advance(r)
+            elif lanes:
                 self._together(lanes)
             else:
                 waiting.remove(group)
