@@ -13,7 +13,7 @@ import llvmlite.binding as llvm
 
 from metalloid.errors import DeviceError
 from metalloid.ir import Block, Function, Instruction, Module, read
-from metalloid.ir.types import I8, I32, IntType, Type
+from metalloid.ir.types import I8, I32, VOID, IntType, Type
 from metalloid.ir.values import Int, Local, Value
 
 ENTRY = "__mt_entry"
@@ -83,22 +83,17 @@ def _drop_hints(function: Function) -> Function:
 
 
 def _one_exit(function: Function) -> Function:
-    """`unreachable` joins the exit: what the compiler ruled out must still end."""
-    exits = [b.name for b in function.blocks if b.terminator.opcode == "ret"]
-    if not exits:
-        tail = Block("mt.exit", (Instruction("ret", function.result),))
-        function = function.with_blocks((*function.blocks, tail))
-        exits = ["mt.exit"]
-    assert len(exits) == 1
+    """One block that returns. `unreachable` goes there too: what the compiler ruled out must still end."""
+    ends = [b for b in function.blocks if b.terminator.opcode in ("ret", "unreachable")]
+    if len(ends) == 1 and ends[0].terminator.opcode == "ret":
+        return function
+    leave = Instruction("br", VOID, labels=("mt.exit",))
 
     def repair(block: Block) -> Block:
-        if block.terminator.opcode != "unreachable":
-            return block
-        return Block(
-            block.name, (*block.instructions[:-1], Instruction("br", function.result, labels=(exits[0],)))
-        )
+        return Block(block.name, (*block.instructions[:-1], leave)) if block in ends else block
 
-    return function.with_blocks(tuple(repair(b) for b in function.blocks))
+    tail = Block("mt.exit", (Instruction("ret", VOID),))
+    return function.with_blocks((*(repair(b) for b in function.blocks), tail))
 
 
 def _expand_memory(function: Function) -> Function:

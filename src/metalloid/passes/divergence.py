@@ -93,8 +93,8 @@ class Divergence:
         stop = self.flow.post.immediate[block]
         labels: dict[str, str] = {}
         for target in successors:
-            self._reach(block, target, target, labels)
-        self._propagate(stop, labels)
+            self._reach(block, block, target, target, labels)
+        self._propagate(block, stop, labels)
 
     def _spread_from_loop(self, loop: Loop) -> None:
         labels: dict[str, str] = {}
@@ -102,13 +102,15 @@ class Divergence:
         while stop != EXIT and stop in loop.blocks:
             stop = self.flow.post.immediate[stop]
         for inside, target in loop.exits:
-            self._reach(inside, target, target, labels)
+            self._reach(loop.header, inside, target, target, labels)
             self.joins.add(target)  # lanes arrive in different iterations
-        self._propagate(stop, labels)
+        self._propagate(loop.header, stop, labels)
 
-    def _reach(self, source: str, target: str, label: str, labels: dict[str, str]) -> None:
-        if self.flow.dominators.dominates(target, source) and target in self.flow.forest.loops:
-            self.loops.add(target)  # some go round again, others do not
+    def _reach(self, origin: str, source: str, target: str, label: str, labels: dict[str, str]) -> None:
+        loop = self.flow.forest.loops.get(target)
+        if loop and source in loop.blocks:
+            if origin in loop.blocks:
+                self.loops.add(target)  # some go round again, others do not
             return
         old = labels.get(target)
         if old is None:
@@ -117,11 +119,11 @@ class Divergence:
             labels[target] = target
             self.joins.add(target)
 
-    def _propagate(self, stop: str, labels: dict[str, str]) -> None:
+    def _propagate(self, origin: str, stop: str, labels: dict[str, str]) -> None:
         for block in self.flow.order:
             if block in labels and block != stop:
                 for target in self.flow.graph.successors[block]:
-                    self._reach(block, target, labels[block], labels)
+                    self._reach(origin, block, target, labels[block], labels)
 
     @cached_property
     def leader(self) -> dict[str, str]:
