@@ -61,7 +61,7 @@ def test_installing_can_be_undone():
     try:
         assert not mx.metal.is_available() and mx.default_device() != mx.gpu
         assert not set(map(id, state())) & set(map(id, inside))
-        with pytest.raises(DeviceError, match="without install"):
+        with pytest.raises(DeviceError, match=r"without install"):
             metalloid.mlx.uninstall()
     finally:
         metalloid.mlx.install()
@@ -148,7 +148,7 @@ def test_a_kernel_alone_has_no_derivative_and_says_so():
     x = mx.arange(4, dtype=mx.float32)
     with pytest.raises(LaunchError, match=r"square\] has no vjp"):
         mx.grad(lambda a: square(a).sum())(x)
-    with pytest.raises(LaunchError, match="has no jvp"):
+    with pytest.raises(LaunchError, match=r"has no jvp"):
         mx.jvp(square, [x], [x])
 
 
@@ -189,9 +189,9 @@ def test_without_install_vmap_and_compile_are_refused_with_advice():
         x = mx.arange(4, dtype=mx.float32)
         assert call(x).tolist() == [0, 1, 4, 9]
         for transform in (mx.compile, mx.vmap):
-            with pytest.raises(LaunchError, match="mx.compile or mx.vmap(.|\n)*metalloid.mlx.install"):
+            with pytest.raises(LaunchError, match=r"mx.compile or mx.vmap(.|\n)*metalloid.mlx.install"):
                 transform(call)(x if transform is mx.compile else x[None])
-        with pytest.raises(LaunchError, match="has no vjp"):
+        with pytest.raises(LaunchError, match=r"has no vjp"):
             mx.grad(lambda a: call(a).sum())(x)
     finally:
         metalloid.mlx.install()

@@ -17,7 +17,8 @@ kernel void add_long(device long* t, constant long& value, uint i [[thread_posit
 kernel void add_uint(device int* t, constant uint& value, uint i [[thread_position_in_grid]]) { t[i] += value; }
 kernel void halves(device half* t, constant half& value, uint i [[thread_position_in_grid]]) { t[i] = value; }
 kernel void bfloats(device bfloat* t, uint i [[thread_position_in_grid]]) { t[i] = bfloat(float(t[i]) * 2.0f); }
-kernel void vectors(device float* t, constant float3& v, constant int2& d) { t[0] = v.x + v.y + v.z; t[1] = d.x * 10 + d.y; }
+kernel void vectors(device float* t, constant float3& v, constant int2& d) {
+    t[0] = v.x + v.y + v.z; t[1] = d.x * 10 + d.y; }
 kernel void where_am_i(device int* t, uint3 p [[thread_position_in_grid]], uint3 n [[threads_per_grid]],
                        uint3 g [[threads_per_threadgroup]]) {
     t[(p.z * n.y + p.y) * n.x + p.x] = int(g.x * 100 + g.y * 10 + g.z); }
@@ -60,11 +61,11 @@ def test_casts(lib):
         h.zero_()
         lib.halves(h, 1.5, arg_casts=casts)
         assert h.tolist() == [1.5] * 5
-    with pytest.raises(LaunchError, match="declared half; 1.5 goes as float32(.|\\n)*arg_casts='fp16'"):
+    with pytest.raises(LaunchError, match=r"declared half; 1.5 goes as float32(.|\n)*arg_casts='fp16'"):
         lib.halves(h, 1.5)
-    with pytest.raises(LaunchError, match="declared float; 3 goes as int64(.|\\n)*Pass floats"):
+    with pytest.raises(LaunchError, match=r"declared float; 3 goes as int64(.|\n)*Pass floats"):
         lib.full(torch.zeros(4), 3)
-    with pytest.raises(LaunchError, match="arg_casts has 'fp8'"):
+    with pytest.raises(LaunchError, match=r"arg_casts has 'fp8'"):
         lib.halves(h, 1.5, arg_casts="fp8")
 
 
@@ -72,7 +73,7 @@ def test_lists_are_vectors(lib):
     t = torch.zeros(2)
     lib.vectors(t, [1.0, 2.0, 3.0], [4, 5], threads=1, arg_casts={2: "int32"})
     assert t.tolist() == [6, 45]
-    with pytest.raises(LaunchError, match="declared int2(.|\\n)*arg_casts='int32'"):
+    with pytest.raises(LaunchError, match=r"declared int2(.|\n)*arg_casts='int32'"):
         lib.vectors(t, [1.0, 2.0, 3.0], [4, 5], threads=1)
 
 
@@ -80,7 +81,7 @@ def test_threads_in_several_axes(lib):
     t = torch.zeros(3, 4, 5, dtype=torch.int32)
     lib.where_am_i(t, threads=[5, 4, 3], group_size=[2, 2, 1])
     assert t[0, 0, 0] == 221 and (t > 0).all()
-    with pytest.raises(ValueError, match="as many axes"):
+    with pytest.raises(ValueError, match=r"as many axes"):
         lib.where_am_i(t, threads=[5, 4], group_size=2)
 
 
@@ -92,19 +93,19 @@ def test_properties(lib):
 
 
 def test_errors_are_of_pytorchs_kinds(lib):
-    with pytest.raises(SyntaxError, match="shader.metal:1:"):
+    with pytest.raises(SyntaxError, match=r"shader.metal:1:"):
         compile_shader("kernel void broken(device float* t) { t[0] = y }")
-    with pytest.raises(RuntimeError, match="no kernel 'nothing'"):
+    with pytest.raises(RuntimeError, match=r"no kernel 'nothing'"):
         lib.nothing  # noqa: B018
-    with pytest.raises(RuntimeError, match="pass a tensor, or threads="):
+    with pytest.raises(RuntimeError, match=r"pass a tensor, or threads="):
         lib.full(1.0, 2.0)
-    with pytest.raises(ValueError, match="128 threads; the limit is 64"):
+    with pytest.raises(ValueError, match=r"128 threads; the limit is 64"):
         lib.narrow(torch.zeros(128), group_size=128)
-    with pytest.raises(LaunchError, match="'value' (.|\\n)*is missing"):
+    with pytest.raises(LaunchError, match=r"'value' (.|\n)*is missing"):
         lib.full(torch.zeros(4))
-    with pytest.raises(LaunchError, match="takes 2 arguments; got 3"):
+    with pytest.raises(LaunchError, match=r"takes 2 arguments; got 3"):
         lib.full(torch.zeros(4), 1.0, 2.0)
-    with pytest.raises(KernelFault, match="'t' \\(16 bytes\\)"):
+    with pytest.raises(KernelFault, match=r"'t' \(16 bytes\)"):
         lib.full(torch.zeros(4), 1.0, threads=8)
 
 
@@ -121,5 +122,5 @@ def test_views_offsets_and_bfloat16(lib):
 
 
 def test_elements_of_another_size_are_warned_about(lib):
-    with pytest.warns(LaunchWarning, match="M306 .*torch.float64"):
+    with pytest.warns(LaunchWarning, match=r"M306 .*torch.float64"):
         lib.full(torch.zeros(4, dtype=torch.float64), 1.0)

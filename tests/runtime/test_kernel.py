@@ -16,7 +16,8 @@ using namespace metal;
 struct Args { float scale; int shift; };
 kernel void axpy(device const float* x [[buffer(0)]], device float* y [[buffer(1)]], constant float& a [[buffer(2)]],
                  constant uint& n [[buffer(3)]], uint i [[thread_position_in_grid]]) { if (i < n) y[i] += a * x[i]; }
-kernel void scale(device float* x, constant Args& args, uint i [[thread_position_in_grid]]) { x[i] = x[i] * args.scale + args.shift; }
+kernel void scale(device float* x, constant Args& args, uint i [[thread_position_in_grid]]) {
+    x[i] = x[i] * args.scale + args.shift; }
 kernel void local(device int* out, threadgroup int* s [[threadgroup(0)]], uint t [[thread_index_in_threadgroup]],
                   uint g [[threadgroup_position_in_grid]]) {
     s[t] = int(t); threadgroup_barrier(mem_flags::mem_threadgroup); out[g * 64 + t] = s[63 - t]; }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -70,9 +71,10 @@ def command(
     outputs = dict(output(text) for text in out)
     if twice := sorted(set(arguments) & set(outputs)):
         raise LaunchError(f"{twice[0]!r} is given by --arg and by --out")
+    bound: dict[str, Any] = {**arguments, **outputs}
     start = time.perf_counter()
     run(
-        **{**arguments, **outputs},
+        **bound,
         grid=grid(grid_text) if grid_text else None,
         threadgroups=grid(threadgroups) if threadgroups else None,
         threadgroup=grid(threadgroup) if threadgroup else None,

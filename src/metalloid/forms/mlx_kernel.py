@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from metalloid.errors import LaunchError
 from metalloid.forms import mlx_trace
 from metalloid.forms.mlx_arrays import MlxArrays, NumpyArrays, arrays_of, checked_shapes, numpy_dtype
 from metalloid.forms.mlx_site import Site
@@ -21,7 +20,7 @@ from metalloid.source import Source
 
 _MOST_SITES = 256
 # By content, for all kernel objects of the process: the same text is compiled once, another text is another kernel.
-_kernels: dict[tuple[Source, str] | str, Kernel] = {}
+_kernels: dict[str, Kernel] = {}
 
 
 class MetalKernel:
@@ -50,8 +49,15 @@ class MetalKernel:
         arguments = tuple(template or ())
         if isinstance(arrays, MlxArrays) and not mlx_trace.settle(arrays.mx, values, self.text.name):
             checked_shapes(self.text.name, output_shapes)
-            sizes = {"output_shapes": output_shapes, "output_dtypes": output_dtypes, "grid": grid}
-            again = partial(self, **sizes, threadgroup=threadgroup, template=arguments, init_value=init_value)
+            again = partial(
+                self,
+                output_shapes=output_shapes,
+                output_dtypes=output_dtypes,
+                grid=grid,
+                threadgroup=threadgroup,
+                template=arguments,
+                init_value=init_value,
+            )
             return mlx_trace.batched(arrays.mx, self.text.name, values, output_shapes, output_dtypes, again)
         try:
             key = (
@@ -61,7 +67,7 @@ class MetalKernel:
                 tuple(output_dtypes),
                 tuple(grid),
                 tuple(threadgroup),
-                arguments and tuple([(n, type(v), v) for n, v in arguments]),
+                tuple([(n, type(v), v) for n, v in arguments]),
             )
             site = self._sites.get(key)
         except TypeError:  # something that is no size or dtype: the long road says what
@@ -185,6 +191,3 @@ def _template(
 def _readable(source: Source) -> str:
     """The generated text without the markers that keep its author's line numbers."""
     return "\n".join(line for line in source.text.splitlines() if not line.startswith("#line"))
-
-
-__all__ = ["LaunchError", "MetalKernel", "metal_kernel"]

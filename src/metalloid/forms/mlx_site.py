@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 from typing import Any
 
@@ -131,12 +132,9 @@ class _Named:
     def __init__(self, site: Site, values: list[Any], outputs: list[Any]) -> None:
         self._made = site, values, outputs
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         site, values, outputs = self._made
         return iter(site.memory(values, outputs).values())
-
-    def __len__(self) -> int:
-        return len(self._made[0]._bindings)
 
 
 def _rows(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -145,11 +143,9 @@ def _rows(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _layout(kind: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    return {
-        "shape": lambda: np.array(shape, np.int32),
-        "strides": lambda: np.array(strides, np.int64),
-        "ndim": lambda: np.array([len(shape)], np.int32),
-    }[kind]()
+    if kind == "ndim":
+        return np.array([len(shape)], np.int32)
+    return np.array(shape, np.int32) if kind == "shape" else np.array(strides, np.int64)
 
 
 def _bound(array: np.ndarray[Any, Any]) -> Bound:

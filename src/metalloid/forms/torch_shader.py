@@ -206,5 +206,5 @@ def _memory(signature: Signature, parameter: Parameter, tensor: Any) -> np.ndarr
         return np.empty(0, np.uint8)
     reach = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
     raw = (ctypes.c_uint8 * (reach * size)).from_address(tensor.data_ptr())
-    raw._tensor = tensor  # type: ignore[attr-defined]  # alive as long as its memory is looked at
+    raw._tensor = tensor  # alive as long as its memory is looked at
     return np.frombuffer(raw, np.uint8)

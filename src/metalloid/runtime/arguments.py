@@ -193,8 +193,8 @@ def _array(signature: Signature, parameter: Parameter, value: Memory) -> Memory:
     if isinstance(type, Vector) and type.length == 3 and not type.packed and value.shape[1:][-1:] == (3,):
         refuse(
             signature,
-            f"'{name}' is declared {type}, which takes {type.size} bytes; the array has rows of 3, {3 * type.element.size}"
-            f" bytes.\nDeclare packed_{type} in the kernel, or pass rows of 4.",
+            f"'{name}' is declared {type}, which takes {type.size} bytes; the array has rows of 3,"
+            f" {3 * type.element.size} bytes.\nDeclare packed_{type} in the kernel, or pass rows of 4.",
         )
     if isinstance(type, Struct) and value.nbytes % type.size:
         refuse(

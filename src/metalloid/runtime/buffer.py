@@ -85,7 +85,7 @@ class Buffer:
         given = np.asarray(data)
         if given.dtype != array.dtype or given.size != array.size:
             raise LaunchError(
-                f"[buffer] holds {array.dtype}{list(array.shape)}; got {given.dtype}{list(given.shape)} to copy into it."
+                f"[buffer] holds {array.dtype}{list(array.shape)}; got {given.dtype}{list(given.shape)} to copy."
             )
         array[...] = given.reshape(array.shape)
         return self

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +94,7 @@ class ComputeEncoder:
         overlap: bool = False,
         **named: object,
     ) -> None:
-        """Pipeline, arguments and sizes at once, as in calling the kernel; bindings made one by one stay as they are."""
+        """Pipeline, arguments and sizes at once, as in calling the kernel; other bindings stay as they are."""
         self._open("dispatch")
         self._belongs(kernel)
         launch = kernel.launch(
@@ -134,7 +133,7 @@ class ComputeEncoder:
                 refuse(kernel.signature, f"index {parameter.index} ('{parameter.name}') was never set.")
         arguments = [self._bound[index] for index in sorted(indices)]
         wanted = {p.index for p in kernel.parameters if p.kind == "threadgroup"}
-        local: Mapping[int | str, int] = {i: n for i, n in self._local.items() if i in wanted}
+        local = {i: n for i, n in self._local.items() if i in wanted}
         launch = kernel.launch(*arguments, threadgroup_memory=local, overlap=True, **size)
         self._commands._encoded(kernel, launch, arguments, self.guard)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from metalloid.runtime.library import Library
     from metalloid.runtime.plan import Plan
 
-Local = Mapping[int | str, int]
+Local = Mapping[Any, int]  # bytes of threadgroup memory by index or name
 _MOST_PLANS = 64
 
 

@@ -79,8 +79,8 @@ def _real(dtype: DType, number: int | float, value: object, where: str) -> bytes
         )
     if isinstance(number, int) and int(made) != number:
         raise LaunchError(
-            f"{where} is declared {dtype.msl}; {value!r} would become {int(made)}. Pass a float where rounding is meant,"
-            " or declare it as an integer in the kernel."
+            f"{where} is declared {dtype.msl}; {value!r} would become {int(made)}. Pass a float where rounding is"
+            " meant, or declare it as an integer in the kernel."
         )
     return bytes(made.tobytes())
 

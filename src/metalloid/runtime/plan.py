@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -122,7 +122,7 @@ class Plan:
         self.fire(addresses, lengths, arguments)
         return True
 
-    def fire(self, addresses: Sequence[int], lengths: Sequence[int], arguments: Sequence[Any]) -> None:
+    def fire(self, addresses: Sequence[int], lengths: Sequence[int], arguments: Iterable[Any]) -> None:
         """Run over this memory; `arguments` keep it alive and are what messages speak of."""
         try:
             spare = self._free.pop()
@@ -150,7 +150,7 @@ class Plan:
             key = value if value else repr(value)  # 0.0 and -0.0 are equal and are not the same bits
             slot.values[type(value), key] = (packed.ctypes.data, packed.nbytes, packed)
 
-    def _report(self, arguments: Sequence[Any], record: native.LaunchRecord, status: int) -> None:
+    def _report(self, arguments: Iterable[Any], record: native.LaunchRecord, status: int) -> None:
         """Say what happened in the words of a full launch."""
         buffers = {
             slot.index: value.memory() if isinstance(value, Buffer) else value

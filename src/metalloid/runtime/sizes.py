@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
+from typing import Any
 
 from metalloid.backends.base import Triple
 from metalloid.errors import LaunchError
@@ -70,7 +71,7 @@ def triple(where: str, what: str, size: object) -> Triple:
     return x, y, z
 
 
-def local_memory(signature: Signature, given: Mapping[int | str, int] | None) -> dict[int, int]:
+def local_memory(signature: Signature, given: Mapping[Any, int] | None) -> dict[int, int]:
     """Bytes of threadgroup memory by index: all that the kernel asks for, none that it does not know."""
     where = f"[launch {signature.name}]"
     wanted = {p.index: p for p in signature.parameters if p.kind == "threadgroup" and p.present}
