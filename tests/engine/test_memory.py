@@ -273,3 +273,18 @@ def test_strided_transposed_and_row_accesses():
             group,
             widths=(1, 8, 32, 64),
         )
+
+
+def test_pointers_that_may_point_into_a_table_or_a_buffer():
+    text = """constant float one[4] = {1, 2, 3, 4};
+    constant float two[6] = {5, 6, 7, 8, 9, 10};
+    kernel void k(device const int* a, device float* out, constant float* given, uint i [[thread_position_in_grid]]) {
+        constant float* p = a[i] % 3 == 0 ? one : (a[i] % 3 == 1 ? two : given);
+        out[i] = p[i & 3] + p[1];
+    }"""
+    arrays = [
+        RNG.integers(0, 99, 64).astype(np.int32),
+        np.zeros(64, np.float32),
+        np.arange(8, dtype=np.float32),
+    ]
+    same(text, arrays, 64, 32, widths=WIDTHS)

@@ -22,3 +22,4 @@ LOCAL_START = 64  # no variable lies at offset 0, so none looks like a null poin
 FAULT = "mt_fault"
 OUTSIDE = "mt_outside"
 LOG = "mt_log"
+CONSTANTS = "mt_constants"  # in the module of a kernel that looks for buffers: (start, length) of its tables

@@ -304,12 +304,8 @@ def _driver(out: Output, parts: int, scratch: Scratch, reverse: bool, many: bool
     count = str(out.lanes.count) if fixed else "%count.real"
     lines += [f"  %more = add i32 {count}, {w - 1}", f"  %instances = udiv i32 %more, {w}"]
     lines += [
-        f"  %total.at = getelementptr i8, ptr %launch, i64 {abi.LOCAL_TOTAL}",
-        "  %total = load i64, ptr %total.at",
-        f"  %some = icmp ugt i64 %total, {abi.LOCAL_START}",
-        "  br i1 %some, label %clear, label %s0",
-        "clear:",
-        "  call void @llvm.memset.p0.i64(ptr align 16 %tg, i8 0, i64 %total, i1 false)",
+        f"  %locals = getelementptr i8, ptr %tg, i64 {abi.LOCAL_START}",
+        *_clear(out),
         "  br label %s0",
     ]
     out.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
@@ -371,6 +367,24 @@ def _driver(out: Output, parts: int, scratch: Scratch, reverse: bool, many: bool
     return "\n".join(lines)
 
 
+def _clear(out: Output) -> list[str]:
+    """Threadgroup memory starts as zeros; a known size lets LLVM write them in place."""
+    sized = any(i.called == "__mt_threadgroup" for f in out.module.functions for i in f.instructions())
+    static = max(
+        (out.local_offsets[n] + size for n, size in out.local_sizes.items()), default=abi.LOCAL_START
+    )
+    known = static - abi.LOCAL_START
+    if not sized:
+        fill = f"  call void @llvm.memset.p0.i64(ptr align 64 %locals, i8 0, i64 {known}, i1 false)"
+        return [fill] if known else []
+    return [
+        f"  %total.at = getelementptr i8, ptr %launch, i64 {abi.LOCAL_TOTAL}",
+        "  %total = load i64, ptr %total.at",
+        f"  %length = sub i64 %total, {abi.LOCAL_START}",
+        "  call void @llvm.memset.p0.i64(ptr align 64 %locals, i8 0, i64 %length, i1 false)",
+    ]
+
+
 def _apart(out: Output, n: int, j: str, w: int) -> list[str]:
     """Instances stopped at different places: report the barrier that one of them has not reached."""
     out.declare(abi.FAULT, f"declare void @{abi.FAULT}(ptr, i32, i64, i32, i32, i32, i32) cold")
@@ -394,6 +408,8 @@ def _module_text(out: Output, texts: list[str], driver: str) -> str:
                 f'@"{g.name}" = internal constant {plain.type} {_initial(g.initializer)}, align {max(g.align, 16)}'
             )
     types = [f"{quote('%', t.name)} = type {t.body}" for t in out.module.types]
+    if abi.OUTSIDE in out.declared:
+        constants.append(_constant_ranges(out))
     parts = [*types, *constants, *out.declared.values(), *out.helpers.values(), *texts, driver]
     meta = [
         "!0 = !{}",
@@ -401,6 +417,17 @@ def _module_text(out: Output, texts: list[str], driver: str) -> str:
         '!2 = !{!"branch_weights", i32 1, i32 100000}',
     ]
     return "\n".join([*parts, *meta]) + "\n"
+
+
+def _constant_ranges(out: Output) -> str:
+    """Where the constant tables lie, for pointers that may point into one; the last entry is empty."""
+    found = [
+        f'{{ ptr, i64 }} {{ ptr @"{g.name}", i64 {out.layout.size(g.type)} }}'
+        for g in out.module.globals
+        if g.space in (1, 4) and g.constant and g.initializer is not None
+    ]
+    entries = ", ".join([*found, "{ ptr, i64 } zeroinitializer"])
+    return f"@{abi.CONSTANTS} = constant [{len(found) + 1} x {{ ptr, i64 }}] [{entries}]"
 
 
 def _initial(value: object) -> str:

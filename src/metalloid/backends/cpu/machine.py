@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import threading
 from dataclasses import dataclass
@@ -119,6 +120,18 @@ class Code:
         if not found:
             raise DeviceError(f"[engine] the machine code has no function '{name}'")
         return int(found)
+
+    def table(self, name: str) -> list[tuple[int, int]]:
+        """Pairs of numbers that the code holds under this name, up to an empty one."""
+        at = int(self._engine.get_global_value_address(name))
+        found: list[tuple[int, int]] = []
+        while at:
+            start, length = (ctypes.c_uint64 * 2).from_address(at)
+            if not start:
+                break
+            found.append((start, length))
+            at += 16
+        return found
 
 
 def add_symbol(name: str, address: int) -> None:

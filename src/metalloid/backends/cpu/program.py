@@ -17,6 +17,7 @@ from metalloid.errors import DeviceError, KernelFault, LaunchError
 from metalloid.ir.debug import Location
 
 MAX_THREADS = 1024
+CONSTANTS = "mt_constants"  # see passes/abi.py
 _MAIN = threading.main_thread()
 
 
@@ -83,6 +84,7 @@ class Prepared:
     record: native.LaunchRecord
     variants: list[Loaded | None]
     searches: bool  # whether the kernel looks for the buffers of its pointers
+    constants: list[tuple[int, int]]  # where tables of the kernel lie, for such pointers
 
 
 class Program:
@@ -130,7 +132,7 @@ class Program:
             return
         prepared = self.prepared(launch, guard, backwards, threads)
         record = native.LaunchRecord.from_buffer_copy(prepared.record)
-        keep = bind(record, launch, prepared.searches)
+        keep = bind(record, launch, prepared.searches, prepared.constants)
         main = threading.current_thread() is _MAIN
         status = native.runtime().run(
             ctypes.addressof(record), threads, int(timeout * 1e9) if timeout else 0, int(main)
@@ -189,7 +191,8 @@ class Program:
         record.backwards = int(backwards)
         record.total = across * down * deep
         record.chunk = max(1, record.total // (threads * 16))
-        made = Prepared(record, variants, any(v.compiled.searches for v in present))
+        constants = [c for v in present if v.compiled.searches for c in v.code.table(CONSTANTS)]
+        made = Prepared(record, variants, any(v.compiled.searches for v in present), constants)
         if len(self._prepared) > 64:
             self._prepared.clear()
         self._prepared[key] = made
@@ -303,7 +306,9 @@ class Program:
             native.runtime().free(ctypes.cast(record.logs, ctypes.c_void_p))
 
 
-def bind(record: native.LaunchRecord, launch: Launch, searches: bool) -> list[object]:
+def bind(
+    record: native.LaunchRecord, launch: Launch, searches: bool, constants: Sequence[tuple[int, int]] = ()
+) -> list[object]:
     """Put a launch's memory into its record; returns what has to stay alive."""
     keep: list[object] = []
     buffers, lengths = record.buffers, record.lengths
@@ -312,10 +317,23 @@ def bind(record: native.LaunchRecord, launch: Launch, searches: bool) -> list[ob
     if searches:
         ranges = [(buffers[i], lengths[i]) for i in launch.buffers if lengths[i]]
         ranges += [(address, memoryview(memory).nbytes) for address, memory in launch.resources]
-        table = (native.Range * max(1, len(ranges)))(*(native.Range(*r) for r in sorted(ranges)))
-        record.ranges, record.range_count = ctypes.addressof(table), len(ranges)
+        joined = merged([*ranges, *constants])
+        table = (native.Range * max(1, len(joined)))(*(native.Range(*r) for r in joined))
+        record.ranges, record.range_count = ctypes.addressof(table), len(joined)
         keep.append(table)
     return keep
+
+
+def merged(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges in order; those that overlap or touch as one."""
+    found: list[tuple[int, int]] = []
+    for start, length in sorted(ranges):
+        if found and start <= found[-1][0] + found[-1][1]:
+            first, had = found[-1]
+            found[-1] = (first, max(had, start + length - first))
+        else:
+            found.append((start, length))
+    return found
 
 
 def _address(memory: object, keep: list[object]) -> tuple[int, int]:
