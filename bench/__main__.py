@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-SUITES = ("frontend", "math", "engine")
+SUITES = ("frontend", "math", "engine", "launch")
 
 
 def main(names: list[str]) -> None:

@@ -47,10 +47,29 @@ def address(array: Any, written: bool) -> int:
         return array.ctypes.data
 
 
+# Python numbers that go into a parameter as they are: which, how, from where to where.
+_PLAIN: dict[Any, tuple[type, Any, float, float]] = {
+    np.dtype(kind): (int, cell, int(np.iinfo(kind).min), int(np.iinfo(kind).max))
+    for kind, cell in (
+        (np.int8, ctypes.c_int8),
+        (np.uint8, ctypes.c_uint8),
+        (np.int16, ctypes.c_int16),
+        (np.uint16, ctypes.c_uint16),
+        (np.int32, ctypes.c_int32),
+        (np.uint32, ctypes.c_uint32),
+        (np.int64, ctypes.c_int64),
+        (np.uint64, ctypes.c_uint64),
+    )
+}
+_LARGEST = float(np.finfo(np.float32).max)
+_PLAIN[np.dtype(np.float32)] = (float, ctypes.c_float, -_LARGEST, _LARGEST)
+_NOTHING: tuple[Any, Any, float, float] = (None, None, 0, 0)
+
+
 class Slot:
     """What one parameter accepts on the short road."""
 
-    __slots__ = ("dtype", "index", "parameter", "read", "size", "values", "written")
+    __slots__ = ("cell", "dtype", "high", "index", "low", "number", "parameter", "size", "values", "written")
 
     def __init__(self, parameter: Parameter) -> None:
         self.parameter, self.index = parameter, parameter.index
@@ -60,6 +79,7 @@ class Slot:
         # Only plain scalars: equal numbers of other types (True, 1.0) are kept apart by their type.
         scalar = parameter.reference and isinstance(parameter.type, Scalar) and not self.written
         self.values: dict[tuple[type, object], tuple[int, int, object]] | None = {} if scalar else None
+        self.number, self.cell, self.low, self.high = _PLAIN.get(self.dtype, _NOTHING) if scalar else _NOTHING
 
 
 class Plan:
@@ -92,6 +112,7 @@ class Plan:
         addresses: list[int] = []
         lengths: list[int] = []
         spans: list[tuple[int, int, bool]] = []
+        cells: list[object] = []  # numbers, alive until the kernel has read them
         try:
             for slot, value in zip(slots, arguments, strict=True):
                 kind = type(value)
@@ -109,10 +130,15 @@ class Plan:
                 else:
                     if slot.values is None:
                         return False
-                    known = slot.values.get((kind, value)) or slot.values.get((kind, repr(value)))
-                    if known is None:
-                        return False
-                    at, size, _ = known
+                    if kind is slot.number and slot.low <= value <= slot.high:
+                        cell = slot.cell(value)
+                        cells.append(cell)
+                        at, size = _address(cell), slot.size
+                    else:
+                        known = slot.values.get((kind, value)) or slot.values.get((kind, repr(value)))
+                        if known is None:
+                            return False
+                        at, size, _ = known
                 addresses.append(at)
                 lengths.append(size)
         except (TypeError, ValueError, BufferError):

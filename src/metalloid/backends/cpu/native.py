@@ -124,9 +124,14 @@ class Runtime:
         self.free: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._code.address("mt_free"))
         for name in (
             *("mt_fault", "mt_outside", "mt_log"),
-            *("__truncdfhf2", "__truncsfhf2", "__extendhfsf2"),  # LLVM calls them where there is no instruction
+            *(
+                "__truncdfhf2",
+                "__truncsfhf2",
+                "__extendhfsf2",
+            ),  # LLVM calls them where there is no instruction
         ):
             machine.add_symbol(name, self._code.address(name))
+        ctypes.CFUNCTYPE(None)(self._code.address("mt_start"))()
         size = ctypes.CFUNCTYPE(ctypes.c_uint64)(self._code.address("mt_sizeof_launch"))()
         if size != ctypes.sizeof(LaunchRecord):
             raise DeviceError(

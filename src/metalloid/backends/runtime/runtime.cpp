@@ -47,6 +47,9 @@ constexpr u64 MOST_LOGS = 1 << 20;
 
 Opaque guard, wake, done, turn, log_guard, timer_guard, timer_wake;
 Worker workers[MOST];
+constexpr u32 SPARES = 16;
+Worker spares[SPARES];      // for launches that need one thread: they wait for nobody's turn
+i32 spare_taken[SPARES];
 u32 started = 0;        // threads beside the caller
 int owner = 0;          // the process that started them
 Launch *current = nullptr;
@@ -176,6 +179,7 @@ void prepare(u32 threads) {
     if (owner != getpid()) {  // first use, or the child of a fork: threads do not survive one
         owner = getpid();
         started = 0, busy = 0, current = nullptr, timed = nullptr, timer_started = false;
+        for (i32 &taken : spare_taken) taken = 0;
         Opaque *mutexes[] = {&guard, &turn, &log_guard, &timer_guard}, *conditions[] = {&wake, &done, &timer_wake};
         for (Opaque *m : mutexes) pthread_mutex_init(m, nullptr);
         for (Opaque *c : conditions) pthread_cond_init(c, nullptr);
@@ -186,6 +190,15 @@ void prepare(u32 threads) {
         pthread_detach(id);
         started++;
     }
+}
+
+Worker *borrow() {
+    for (u32 n = 0; n < SPARES; n++) {
+        i32 no = 0;
+        if (__atomic_compare_exchange_n(&spare_taken[n], &no, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return &spares[n];
+    }
+    return nullptr;
 }
 
 void set_timer(Launch *l, i64 nanoseconds) {
@@ -220,12 +233,19 @@ void on_interrupt(int signal) {
 
 extern "C" {
 
+// Called once when the runtime is loaded, before several threads may launch at the same time.
+void mt_start() { prepare(1); }
+
 // Runs a launch to its end. 0: done; else what `cancel` says.
 i32 mt_run(Launch *l, u32 threads, i64 timeout, u32 catch_interrupt) {
-    static int initialised = 0;
-    if (initialised != getpid()) prepare(1), initialised = getpid();
-    pthread_mutex_lock(&turn);
-    prepare(threads);
+    if (owner != getpid()) prepare(1);
+    u64 chunks = (l->total + l->chunk - 1) / l->chunk;
+    bool shared = threads > 1 && chunks > 1;
+    Worker *spare = !shared && timeout <= 0 ? borrow() : nullptr;
+    if (!spare) {
+        pthread_mutex_lock(&turn);
+        prepare(threads);
+    }
     Opaque before, during;
     if (catch_interrupt) {
         sigaction(2, nullptr, &before);
@@ -236,15 +256,13 @@ i32 mt_run(Launch *l, u32 threads, i64 timeout, u32 catch_interrupt) {
         sigaction(2, &during, nullptr);
     }
     if (timeout > 0) set_timer(l, timeout);
-    u64 chunks = (l->total + l->chunk - 1) / l->chunk;
-    bool shared = threads > 1 && chunks > 1;
     if (shared) {
         pthread_mutex_lock(&guard);
         current = l, serial++, wanted = threads;
         pthread_cond_broadcast(&wake);
         pthread_mutex_unlock(&guard);
     }
-    work(*l, workers[0]);
+    work(*l, spare ? *spare : workers[0]);
     if (shared) {
         pthread_mutex_lock(&guard);
         current = nullptr;
@@ -256,7 +274,8 @@ i32 mt_run(Launch *l, u32 threads, i64 timeout, u32 catch_interrupt) {
         sigaction(2, &before, nullptr);
         interruptible = nullptr;
     }
-    pthread_mutex_unlock(&turn);
+    if (spare) __atomic_store_n(&spare_taken[spare - spares], 0, __ATOMIC_RELEASE);
+    else pthread_mutex_unlock(&turn);
     return l->cancel;
 }
 

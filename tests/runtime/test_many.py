@@ -1,0 +1,92 @@
+"""Many launches: from several threads at once, one after the other without growing, from several queues."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import tracemalloc
+
+import numpy as np
+
+import metalloid as mt
+
+TEXT = """#include <metal_stdlib>
+using namespace metal;
+kernel void step(device float* x, constant float& a, constant uint& n, uint i [[thread_position_in_grid]]) {
+    if (i < n) x[i] = x[i] * 0.5f + a; }
+kernel void sum(device const float* x, device atomic_uint* out, uint i [[thread_position_in_grid]],
+                uint t [[thread_index_in_threadgroup]]) {
+    threadgroup float s[64]; s[t] = x[i]; threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint k = 32; k > 0; k /= 2) { if (t < k) s[t] += s[t + k]; threadgroup_barrier(mem_flags::mem_threadgroup); }
+    if (t == 0) atomic_fetch_add_explicit(out, uint(s[0]), memory_order_relaxed); }
+"""
+
+
+def test_eight_threads_at_once_get_right_results():
+    library = mt.device("cpu").library(TEXT)
+    wrong: list[str] = []
+
+    def work(seed: int) -> None:
+        n = 64 * (1 + seed)  # one threadgroup for the first, many for the others
+        x, expected = np.zeros(n, np.float32), np.float32(0)
+        ones, total = np.ones(n, np.float32), np.zeros(1, np.uint32)
+        for k in range(100):
+            a = float(seed + k)
+            library["step"](x, a, n, grid=n, threadgroup=64)
+            expected = expected * np.float32(0.5) + np.float32(a)
+            library["sum"](ones, total, grid=n, threadgroup=64)
+        if not (x == expected).all() or total[0] != 100 * n:
+            wrong.append(f"{seed}: {x[0]} {expected} {total[0]}")
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_launches_leave_no_memory_behind():
+    device = mt.device("cpu")
+    step = device.library(TEXT)["step"]
+    x = np.zeros(64, np.float32)
+
+    def launch(times: int) -> None:
+        for k in range(times):
+            step(x, k * 0.25, 64, grid=64, threadgroup=64)
+            if k % 50 == 0:
+                commands = device.queue().command_buffer()
+                with commands.compute_encoder() as encoder:
+                    encoder.dispatch(step, device.zeros(64), 1.0, 64, grid=64, threadgroup=64)
+                commands.commit()
+                commands.wait_until_completed()
+
+    launch(500)
+    gc.collect()
+    tracemalloc.start()
+    launch(200)
+    gc.collect()
+    before = tracemalloc.get_traced_memory()[0]
+    launch(2000)
+    gc.collect()
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert grown < 60_000, grown  # 40 queues that have just ended, no launch
+
+
+def test_queues_run_beside_each_other():
+    device = mt.device("cpu")
+    step = device.library(TEXT)["step"]
+    event = mt.SharedEvent()
+    held = device.queue().command_buffer()
+    held.wait_for_event(event, 1)
+    held.commit()
+    x = device.zeros(64)
+    other = device.queue().command_buffer()
+    with other.compute_encoder() as encoder:
+        encoder.dispatch(step, x, 3.0, 64, grid=64)
+    other.commit()
+    other.wait_until_completed(timeout=30)
+    assert (x.numpy() == 3).all() and not held.done
+    event.signal(1)
+    held.wait_until_completed(timeout=30)
