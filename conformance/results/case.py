@@ -13,6 +13,9 @@ from metalloid.source import Constant, Source
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Size = Literal["small", "large"]
+# What the order of threads may do to a result: nothing; or it is right only where the lanes of a SIMD-group
+# keep in step; or the kernel carries a race, and the oracle must show it.
+Order = Literal["any", "lockstep", "race"]
 Triple = tuple[int, int, int]
 Argument = Array | Mapping[str, Any] | int | float
 
@@ -56,7 +59,7 @@ class Case:
     family: str
     name: str
     make: Callable[[np.random.Generator, Size], Work]
-    races: bool = False  # the kernel carries a race: its result may depend on the schedule
+    order: Order = "any"
 
     @property
     def label(self) -> str:

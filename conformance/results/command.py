@@ -63,7 +63,7 @@ def run(cases: list[Case], backend: str, size: Size | None, jobs: int, console: 
 def _table(verdicts: list[Verdict], console: Console) -> None:
     view = Table("suite", "family", "case", "error", "allowed", "reversed", "s", title="results")
     for v in verdicts:
-        numbers = (f"{v.error:.1e}", f"{v.tolerance:.1e}", "same" if v.reversed else "", f"{v.seconds:.1f}")
+        numbers = (f"{v.error:.1e}", f"{v.tolerance:.1e}", v.order, f"{v.seconds:.1f}")
         view.add_row(v.suite, v.family, v.name, *numbers, style="" if v.passed else "red")
     console.print(view)
     for v in verdicts:

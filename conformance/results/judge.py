@@ -29,7 +29,7 @@ class Verdict:
     error: float = 0.0  # the largest, relative to the largest expected magnitude
     tolerance: float = 0.0
     reason: str = ""  # why it failed
-    reversed: bool = False  # also run in reverse order, with the same result
+    order: str = ""  # "same": also run in reverse order, with the same result; else what the case says of it
     seconds: float = 0.0
 
     @property
@@ -52,28 +52,36 @@ def judge(case: Case, backend: str, size: Size | None = None) -> Verdict:
         reason = f"{type(error).__name__}: {error}"
         return Verdict(*identity, kernels, reason=reason, seconds=time.perf_counter() - start)
     seconds = time.perf_counter() - start
-    results = [(*_error(output), output) for output in work.outputs]
-    worst = max((error for error, _, _ in results), default=0.0)
-    reason = next((text for _, text, _ in results if text), "")
-    again = False
-    if backend == "oracle" and not reason and not case.races and seconds < REVERSE_WITHIN:
-        reason, again = _reversed(case, work, size or usual)
+    if case.order == "race":
+        reason = (
+            "" if backend != "oracle" or _changes(case, work, size or usual) else "its race does not show"
+        )
+        return Verdict(*identity, kernels, reason=reason, order="race", seconds=seconds)
+    results = [_error(output) for output in work.outputs]
+    reason = next((text for _, text in results if text), "")
+    order = case.order if case.order != "any" else ""
+    if backend == "oracle" and not reason and case.order == "any" and seconds < REVERSE_WITHIN:
+        order = "same"
+        if changed := _changes(case, work, size or usual):
+            order, reason = "", f"'{changed}' changes when threads run in reverse order"
+    worst = max((error for error, _ in results), default=0.0)
     allowed = max((o.tolerance for o in work.outputs), default=0.0)
-    return Verdict(*identity, kernels, worst, allowed, reason, again, time.perf_counter() - start)
+    return Verdict(*identity, kernels, worst, allowed, reason, order, time.perf_counter() - start)
 
 
 def _work(case: Case, size: Size) -> Work:
     return case.make(np.random.default_rng(zlib.crc32(case.label.encode())), size)
 
 
-def _reversed(case: Case, forward: Work, size: Size) -> tuple[str, bool]:
+def _changes(case: Case, forward: Work, size: Size) -> str:
+    """The output that is another when threads run in reverse order; empty when none is."""
     work = _work(case, size)
     for step in work.steps:
         run_on_oracle(step, REVERSE)
     for one, other in zip(forward.outputs, work.outputs, strict=True):
         if one.look(one.actual).tobytes() != other.look(other.actual).tobytes():
-            return f"'{one.name}' changes when threads run in reverse order", False
-    return "", True
+            return one.name
+    return ""
 
 
 def _error(output: Output) -> tuple[float, str]:

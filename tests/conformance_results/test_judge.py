@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conformance.results.case import Case, Output, Step, Work, poisoned
+from conformance.results.case import Case, Order, Output, Step, Work, poisoned
 from conformance.results.judge import judge
 from conformance.results.pack import Fields, pack
 
@@ -15,7 +15,7 @@ from metalloid.types import Array, DType, Field, Scalar, Struct
 HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
 
 
-def case(body: str, expected: Callable[[Any], Any], tolerance: float = 0.0, races: bool = False) -> Case:
+def case(body: str, expected: Callable[[Any], Any], tolerance: float = 0.0, order: Order = "any") -> Case:
     """64 threads in two threadgroups, from `x` to `out`, on kernel `k`."""
 
     def make(rng: np.random.Generator, size: str) -> Work:
@@ -24,7 +24,7 @@ def case(body: str, expected: Callable[[Any], Any], tolerance: float = 0.0, race
         step = Step(Source(HEAD + body), "k", (x, out, {"scale": 2.0, "n": 64}), (32, 1, 1), (2, 1, 1))
         return Work((step,), (Output("out", out, expected(x), tolerance),))
 
-    return Case("tests", "tests", "k", make, races)
+    return Case("tests", "tests", "k", make, order)
 
 
 PARAMETERS = """struct Args { float scale; int n; };
@@ -34,7 +34,7 @@ kernel void k(device const float* x, device float* out, constant Args& args, uin
 
 def test_a_right_result_passes_in_both_orders() -> None:
     verdict = judge(case(PARAMETERS + "{ out[i] = x[i] * args.scale; }", lambda x: x * 2), "oracle")
-    assert verdict.passed and verdict.reversed and verdict.error == 0
+    assert verdict.passed and verdict.order == "same" and verdict.error == 0
     assert verdict.kernels == ("k",)
 
 
@@ -56,7 +56,13 @@ def test_a_result_that_depends_on_the_order_fails_unless_the_kernel_is_known_to_
         return np.where(np.arange(64) < 32, np.arange(64), 0).astype(np.float32) + (np.arange(64) == 40)
 
     assert "reverse order" in judge(case(body, expected), "oracle").reason
-    assert judge(case(body, expected, races=True), "oracle").passed
+    assert judge(case(body, expected, order="race"), "oracle").passed
+    assert judge(case(body, expected, order="lockstep"), "oracle").passed
+
+
+def test_a_kernel_said_to_race_must_show_it() -> None:
+    verdict = judge(case(PARAMETERS + "{ out[i] = x[i]; }", lambda x: x, order="race"), "oracle")
+    assert verdict.reason == "its race does not show"
 
 
 def test_a_fault_is_a_verdict() -> None:
