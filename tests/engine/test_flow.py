@@ -1,5 +1,7 @@
 """Control flow: lanes that part, meet, loop and leave at different times."""
 
+# ruff: noqa: E501  kernels are quoted as they are
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,7 @@
 """A bad kernel is stopped, says why, and touches nothing that is not its own."""
 
+# ruff: noqa: E501  kernels are quoted as they are
+
 from __future__ import annotations
 
 import os

@@ -1,5 +1,7 @@
 """Threadgroup memory, barriers, private arrays, atomics, structs."""
 
+# ruff: noqa: E501  kernels are quoted as they are
+
 from __future__ import annotations
 
 import numpy as np

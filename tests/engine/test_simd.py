@@ -1,5 +1,7 @@
 """SIMD-groups, quads and simdgroup_matrix, with all lanes and with some."""
 
+# ruff: noqa: E501  kernels are quoted as they are
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The same results on lesser processors: the target is limited on this machine."""
 
+# ruff: noqa: E501  kernels are quoted as they are
+
 from __future__ import annotations
 
 import platform

@@ -29,7 +29,11 @@ from metalloid.passes.uniformity import Uniformity
 
 SIMD_CALLS = ("__mt_simd_", "__mt_quad_", "__mt_matrix", "__mt_simdgroup_barrier")
 ENTRY_NAME = "mt_threadgroup"
-_ARGUMENTS = "ptr %launch, ptr %tables, ptr noalias %tg, ptr noalias %kept, ptr noalias %private, i32 %j, i32 %gx, i32 %gy, i32 %gz, i32 %sx, i32 %sy, i32 %sz, i32 %count"
+_PLACE = "i32 %gx, i32 %gy, i32 %gz, i32 %sx, i32 %sy, i32 %sz"
+_ARGUMENTS = (
+    "ptr %launch, ptr %tables, ptr noalias %tg, ptr noalias %kept, ptr noalias %private, i32 %j, "
+    f"{_PLACE}, i32 %count"
+)
 
 
 @dataclass(frozen=True)
@@ -295,7 +299,8 @@ def _driver(out: Output, parts: int, scratch: Scratch, reverse: bool, many: bool
     """One threadgroup: segment after segment, each a loop over the instances."""
     w = out.lanes.width
     lines = [
-        f"define void @{ENTRY_NAME}(ptr %launch, ptr %tables, ptr noalias %tg, ptr noalias %scratch, i32 %gx, i32 %gy, i32 %gz, i32 %sx, i32 %sy, i32 %sz) nounwind {{",
+        f"define void @{ENTRY_NAME}(ptr %launch, ptr %tables, ptr noalias %tg, ptr noalias %scratch, "
+        f"{_PLACE}) nounwind {{",
         "start:",
         "  %xy = mul i32 %sx, %sy",
         "  %count.real = mul i32 %xy, %sz",
@@ -309,7 +314,7 @@ def _driver(out: Output, parts: int, scratch: Scratch, reverse: bool, many: bool
         "  br label %s0",
     ]
     out.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-    private = [p for p in out.private.values()]
+    private = list(out.private.values())
     for n in range(parts):
         lines += [f"s{n}:", f"  br label %s{n}.loop", f"s{n}.loop:"]
         lines += [
@@ -335,7 +340,8 @@ def _driver(out: Output, parts: int, scratch: Scratch, reverse: bool, many: bool
                 f"  call void @llvm.memset.p0.i64(ptr align 16 {own}, i8 0, i64 {scratch.size}, i1 false)"
             )
         lines += [
-            f"  %got{n} = call i32 @segment{n}(ptr %launch, ptr %tables, ptr %tg, ptr {own}, ptr {own}, i32 {j}, i32 %gx, i32 %gy, i32 %gz, i32 %sx, i32 %sy, i32 %sz, i32 {count})",
+            f"  %got{n} = call i32 @segment{n}(ptr %launch, ptr %tables, ptr %tg, ptr {own}, ptr {own}, i32 {j}, "
+            f"{_PLACE}, i32 {count})",
             f"  %stop{n} = icmp eq i32 %got{n}, -1",
             f"  br i1 %stop{n}, label %done, label %s{n}.fine, !prof !2",
             f"s{n}.fine:",
@@ -394,7 +400,8 @@ def _apart(out: Output, n: int, j: str, w: int) -> list[str]:
         f"  %barrier{n} = zext i32 %which{n} to i64",
         f"  %thread{n} = mul i32 {j}, {w}",
         f"  %site{n} = sub i32 %which{n}, 1",
-        f"  call void @{abi.FAULT}(ptr %launch, i32 %site{n}, i64 %barrier{n}, i32 %thread{n}, i32 %gx, i32 %gy, i32 %gz)",
+        f"  call void @{abi.FAULT}(ptr %launch, i32 %site{n}, i64 %barrier{n}, i32 %thread{n}, "
+        f"i32 %gx, i32 %gy, i32 %gz)",
         "  br label %done",
     ]
 

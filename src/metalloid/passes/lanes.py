@@ -147,7 +147,8 @@ class Lanes:
 FIXED = frozenset(
     """threadgroup_position_in_grid threads_per_grid threads_per_threadgroup dispatch_threads_per_threadgroup
     threadgroups_per_grid grid_origin grid_size simdgroups_per_threadgroup dispatch_simdgroups_per_threadgroup
-    threads_per_simdgroup thread_execution_width quadgroups_per_threadgroup dispatch_quadgroups_per_threadgroup""".split()
+    threads_per_simdgroup thread_execution_width quadgroups_per_threadgroup dispatch_quadgroups_per_threadgroup
+    """.split()
 )
 SMALL = frozenset(n for n in FIXED if "per_threadgroup" in n or "simdgroup" in n)
 VARYING = frozenset(

@@ -115,10 +115,7 @@ class Uniformity:
             found = self._look(value)
             if found is _BOTTOM:
                 continue
-            if result is _BOTTOM:
-                result = found
-            else:
-                result = S.join(result, found)  # type: ignore[arg-type]
+            result = found if result is _BOTTOM else S.join(result, found)  # type: ignore[arg-type]
             if result is None:
                 return None
         if isinstance(result, Shape):
@@ -182,9 +179,8 @@ class Uniformity:
             and name.startswith("__mt_simd")
             and "prefix" not in name
             and "shuffle" not in name
-        ):
-            if any(s in name for s in same) or "broadcast_first" in name or "active_threads_mask" in name:
-                return UNIFORM
+        ) and (any(s in name for s in same) or "broadcast_first" in name or "active_threads_mask" in name):
+            return UNIFORM
         return None
 
 

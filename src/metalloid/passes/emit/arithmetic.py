@@ -78,10 +78,11 @@ def narrow_bfloat(e: Emitter, ref: str, vector: bool) -> str:
 
 def spread(type: str, number: int, vector: bool) -> str:
     """A number as a constant."""
-    if type in ("float", "double", "half"):
-        text = "0xH0000" if type == "half" else f"{float(number)}"
-    else:
-        text = str(number)
+    text = (
+        ("0xH0000" if type == "half" else f"{float(number)}")
+        if type in ("float", "double", "half")
+        else str(number)
+    )
     return f"splat ({type} {text})" if vector else text
 
 
@@ -408,7 +409,8 @@ def _refloat(e: Emitter, ref: str, source: Type, target: Type, vector: bool) -> 
             wide
             if str(target) == "float"
             else e.put(
-                f"{'fptrunc' if str(target) == 'half' else 'fpext'} {typed(e, 'float', vector)} {wide} to {typed(e, lowered(target), vector)}"
+                f"{'fptrunc' if str(target) == 'half' else 'fpext'} {typed(e, 'float', vector)} {wide}"
+                f" to {typed(e, lowered(target), vector)}"
             )
         )
     if is_bfloat(target):

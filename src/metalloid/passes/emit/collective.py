@@ -272,7 +272,6 @@ def _shuffle(e: Emitter, i: Instruction, group: int, what: str, kind: str) -> No
 
 def _static(e: Emitter, kind: str, values: str, otherwise: str, sources: list[int], group: int) -> str:
     """From known lanes; outside the group or from an idle lane, `otherwise`."""
-    w = e.width
     good = [0 <= s < group for s in sources]
     index = [
         lane - lane % group + s if ok else lane

@@ -360,7 +360,7 @@ class Emitter:
                 return "0"
             case Global():
                 return "0"  # the offset from its own start
-            case Expression("getelementptr", _, (base, *indices)):
+            case Expression("getelementptr", _, (base, *_)):
                 return str(self.constant_offset(value) + int(self.constant(base)))
             case Expression("ptrtoint", _, (base,)):
                 return str(self.absolute_constant(base))

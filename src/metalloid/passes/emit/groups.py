@@ -6,6 +6,7 @@ vector loads as lanes and a network of interleavings, where element by element w
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from metalloid.ir import Block, Function, Instruction
@@ -163,7 +164,7 @@ def _worth(key: Key, reach: int) -> bool:
     distinct = sorted(set(key))
     if len(distinct) < 4 or len(distinct) & (len(distinct) - 1):
         return False
-    return all(a[0] != b[0] or b[1] - a[1] >= reach for a, b in zip(distinct, distinct[1:], strict=False))
+    return all(a[0] != b[0] or b[1] - a[1] >= reach for a, b in itertools.pairwise(distinct))
 
 
 def _rows(
@@ -173,7 +174,7 @@ def _rows(
     distinct = list(dict.fromkeys(key))
     count = len(distinct)
     plain = all(k == distinct[0][0] for k, _ in distinct)
-    steps = [b[1] - a[1] for a, b in zip(distinct, distinct[1:], strict=False)]
+    steps = [b[1] - a[1] for a, b in itertools.pairwise(distinct)]
     if plain and all(s == n * size for s in steps):
         at = run_start(e, place.offset, Run(distinct[0][0], (), ()), distinct[0][1] + low)
         whole = e.put(f"load <{count * n} x {kind}>, ptr {address(e, place.ptr, at)}, align {align}")

@@ -204,21 +204,27 @@ def _slow_helper(e: Emitter, kind: str, align: int, write: bool) -> str:
     lane = "%n" if w == 32 else "%lane"
     resize = "" if w == 32 else f"  %lane = {'trunc' if w > 32 else 'zext'} i{w} %n to i32\n"
     if write:
-        act = f"  call void @llvm.masked.scatter.v{w}{suffix}.v{w}p0({vk} %value, <{w} x ptr> align {align} %at, {vb} %good)\n  ret void\n"
+        act = (
+            f"  call void @llvm.masked.scatter.v{w}{suffix}.v{w}p0({vk} %value, <{w} x ptr> align {align} %at, "
+            f"{vb} %good)\n  ret void\n"
+        )
         e.out.declare(
             f"llvm.masked.scatter.v{w}{suffix}.v{w}p0",
             f"declare void @llvm.masked.scatter.v{w}{suffix}.v{w}p0({vk}, <{w} x ptr>, {vb})",
         )
     else:
-        act = f"  %r = call {vk} @llvm.masked.gather.v{w}{suffix}.v{w}p0(<{w} x ptr> align {align} %at, {vb} %good, {vk} zeroinitializer)\n  ret {vk} %r\n"
+        act = (
+            f"  %r = call {vk} @llvm.masked.gather.v{w}{suffix}.v{w}p0(<{w} x ptr> align {align} %at, {vb} %good, "
+            f"{vk} zeroinitializer)\n  ret {vk} %r\n"
+        )
         e.out.declare(
             f"llvm.masked.gather.v{w}{suffix}.v{w}p0",
             f"declare {vk} @llvm.masked.gather.v{w}{suffix}.v{w}p0(<{w} x ptr>, {vb}, {vk})",
         )
     e.out.helpers[name] = (
         f"define internal {'void' if write else vk} @{name}(ptr %base, {vi} %check, {vi} %offset, {vb} %mask, "
-        f"i64 %limit, ptr %launch, i32 %site, i32 %first, i32 %gx, i32 %gy, i32 %gz{f', {vk} %value' if write else ''}) "
-        f"noinline cold {{\n"
+        f"i64 %limit, ptr %launch, i32 %site, i32 %first, i32 %gx, i32 %gy, i32 %gz"
+        f"{f', {vk} %value' if write else ''}) noinline cold {{\n"
         f"  %l0 = insertelement {vi} poison, i64 %limit, i64 0\n"
         f"  %l = shufflevector {vi} %l0, {vi} poison, <{w} x i32> zeroinitializer\n"
         f"  %inside = icmp ult {vi} %check, %l\n"

@@ -118,10 +118,9 @@ def _corners(e: Emitter, place: Place, stride: str, size: int) -> str:
 def _load(e: Emitter, i: Instruction, size: int) -> None:
     place = where(e, i.operands[0], size)
     kind = "i32" if size == 4 else "i16"
-    if _simple(e, i, place):
-        pair = _load_rows(e, i, place, size, kind)
-    else:
-        pair = _load_lanes(e, i, place, size, kind)
+    pair = (
+        _load_rows(e, i, place, size, kind) if _simple(e, i, place) else _load_lanes(e, i, place, size, kind)
+    )
     _result(e, i, size, pair)
 
 

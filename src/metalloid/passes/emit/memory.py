@@ -50,10 +50,9 @@ def load(e: Emitter, i: Instruction) -> None:
         ref = guarded_scalar(e, i, place, size, False, read)
         e.set(i.name, Val(lowered(i.type), base=from_memory(e, i.type, kind, ref, False)))
         return
-    if i.ordering:
-        ref = _lane_by_lane(e, i, place, kind, size)
-    else:
-        ref = vector_load(e, i, place, kind, size, align)
+    ref = (
+        _lane_by_lane(e, i, place, kind, size) if i.ordering else vector_load(e, i, place, kind, size, align)
+    )
     e.set(i.name, Val(lowered(i.type), vec=from_memory(e, i.type, kind, ref, True)))
 
 
@@ -89,7 +88,8 @@ def store(e: Emitter, i: Instruction) -> None:
             made.base
             if made.uniform
             else e.put(
-                f"extractelement {e.vt(made.type)} {e.vector(value) if made.vec is None else made.vec}, i32 {e.last(e.mask)}"
+                f"extractelement {e.vt(made.type)} {e.vector(value) if made.vec is None else made.vec},"
+                f" i32 {e.last(e.mask)}"
             )
         )
         assert ref is not None

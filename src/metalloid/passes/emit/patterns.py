@@ -6,6 +6,7 @@ shuffle, or one load per distinct address, or a gather of the distinct ones; it 
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from metalloid.passes.emit.core import Emitter, Val
@@ -183,7 +184,8 @@ def _load_run(
     base = address(e, place.ptr, at)
     pointers = e.put(f"getelementptr i8, ptr {base}, <{w} x i64> {e.constants('i64', offsets)}")
     got = e.put(
-        f"call <{w} x {kind}> @{name}(<{w} x ptr> align {align} {pointers}, <{w} x i1> splat (i1 true), <{w} x {kind}> zeroinitializer)"
+        f"call <{w} x {kind}> @{name}(<{w} x ptr> align {align} {pointers}, <{w} x i1> splat (i1 true),"
+        f" <{w} x {kind}> zeroinitializer)"
     )
     return got, w, [distinct.index(x) for x in where_to]
 
@@ -241,11 +243,9 @@ def storable(plan: list[Run], size: int) -> bool:
     pieces = 0
     for run in plan:
         order = sorted(run.offsets)
-        if len(set(order)) < len(order) or any(
-            (b - a) % size for a, b in zip(order, order[1:], strict=False)
-        ):
+        if len(set(order)) < len(order) or any((b - a) % size for a, b in itertools.pairwise(order)):
             return False
-        pieces += 1 + sum(b - a != size for a, b in zip(order, order[1:], strict=False))
+        pieces += 1 + sum(b - a != size for a, b in itertools.pairwise(order))
     lanes = sum(len(r.lanes) for r in plan)
     return pieces * 4 <= lanes or pieces <= 4
 
