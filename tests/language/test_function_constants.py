@@ -1,5 +1,5 @@
 """Function constants: given by name and index, undefined, derived, as conditions of arguments."""
-# ruff: noqa: E501  a row of a table is one line
+
 
 from typing import Any
 
