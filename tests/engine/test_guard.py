@@ -156,3 +156,12 @@ def test_a_masked_tail_is_no_fault():
     a, b = np.arange(50, dtype=np.float32), np.zeros(50, np.float32)
     program(text, "k", 32).run(launch([a, b, np.array([50], np.uint32)], 64, 64))
     np.testing.assert_array_equal(a, b)
+
+
+def test_patterns_whose_bounds_are_not_those_of_one_lane():
+    text = """kernel void k(device const float* a, device float* b, constant int& n, uint i [[thread_position_in_grid]]) {
+        b[i] = a[int(i) * n - 4 * int(i)];
+    }"""
+    a, b = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    program(text, "k", 32).run(launch([a, b, np.array([5], np.int32)], 64, 64))
+    np.testing.assert_array_equal(a, b)

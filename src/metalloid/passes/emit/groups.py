@@ -14,7 +14,7 @@ from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import ArrayType, FloatType, IntType, PointerType, StructType
 from metalloid.ir.values import Int, Local, Value
 from metalloid.passes.emit.core import Emitter, Val, lowered
-from metalloid.passes.emit.guard import bounds, stop_unless
+from metalloid.passes.emit.guard import bounds, inside, stop_unless
 from metalloid.passes.emit.patterns import Run, concat, run_start
 from metalloid.passes.emit.places import Place, address, memory_type, shifted, where
 
@@ -127,10 +127,10 @@ def load_group(e: Emitter, group: Group) -> bool:
     align = min(max(1, (i.align and min(i.align, size)) or 1) for _, i in group.loads)
     low = group.loads[0][0]
     if place.limit is not None:
-        start, end = bounds(e, place.check)
-        a = e.put(f"icmp ult i64 {e.put(f'add i64 {start}, {low}')}, {place.limit}")
-        b = e.put(f"icmp ult i64 {e.put(f'add i64 {end}, {group.loads[-1][0]}')}, {place.limit}")
-        both = e.put(f"and i1 {a}, {b}")
+        start, span = bounds(e, place.check)
+        begin = e.put(f"add i64 {start}, {low}")
+        reach = e.put(f"add i64 {span}, {group.loads[-1][0] - low}")
+        both = inside(e, begin, reach, place.limit)
         places = [shifted(e, place.check, offset, (0,) * e.width) for offset, _ in group.loads]
         stop_unless(e, both, first, place, size, False, places)
     made: dict[tuple[object, ...], list[str]] = {}

@@ -54,12 +54,16 @@ def stop_unless(
     e.label(bad)
     name = _report_helper(e)
     site = e.out.site(i, place.root, size, write)
+    found = "false"
     for check in places:
-        e.do(
-            f"call void @{name}({e.vt('i64')} {e.expand(check)}, i64 {place.limit}, ptr %launch, i32 {site}, "
+        one = e.put(
+            f"call i1 @{name}({e.vt('i64')} {e.expand(check)}, i64 {place.limit}, ptr %launch, i32 {site}, "
             f"i32 %first, i32 %gx, i32 %gy, i32 %gz)"
         )
-    e.do("br label %stopped")
+        found = e.put(f"or i1 {found}, {one}")
+    e.do(
+        f"br i1 {found}, label %stopped, label %{good}"
+    )  # bounds of several patterns together may be too wide
     e.label(good)
 
 
@@ -73,7 +77,7 @@ def _report_helper(e: Emitter) -> str:
     lane = "%n" if w == 32 else "%lane"
     resize = "" if w == 32 else f"  %lane = {'trunc' if w > 32 else 'zext'} i{w} %n to i32\n"
     e.out.helpers[name] = (
-        f"define internal void @{name}({vi} %check, i64 %limit, ptr %launch, i32 %site, i32 %first, i32 %gx, i32 %gy, "
+        f"define internal i1 @{name}({vi} %check, i64 %limit, ptr %launch, i32 %site, i32 %first, i32 %gx, i32 %gy, "
         f"i32 %gz) noinline cold {{\n"
         f"  %l0 = insertelement {vi} poison, i64 %limit, i64 0\n"
         f"  %l = shufflevector {vi} %l0, {vi} poison, <{w} x i32> zeroinitializer\n"
@@ -87,7 +91,7 @@ def _report_helper(e: Emitter) -> str:
         f"  %index = add i32 %first, {lane}\n"
         f"  call void @{abi.FAULT}(ptr %launch, i32 %site, i64 %o, i32 %index, i32 %gx, i32 %gy, i32 %gz)\n"
         f"  br label %done\n"
-        f"done:\n  ret void\n}}\n"
+        f"done:\n  ret i1 %some\n}}\n"
     )
     return name
 
@@ -130,9 +134,9 @@ def checked_mask(e: Emitter, i: Instruction, place: Place, size: int, write: boo
 
 
 def bounds(e: Emitter, val: Val) -> tuple[str, str]:
-    """The lowest and the highest offset of all lanes."""
+    """The lowest offset of all lanes, and how far above it the highest is; or a little wider than that."""
     assert val.base is not None
-    low = high = val.base
+    low, span = val.base, "0"
     for coefficient, pattern in val.terms:
         if coefficient:
             scalar = e.coefficient(coefficient, "i64")
@@ -140,21 +144,28 @@ def bounds(e: Emitter, val: Val) -> tuple[str, str]:
             less = e.put(f"icmp slt i64 {a}, {b}")
             least = e.put(f"select i1 {less}, i64 {a}, i64 {b}")
             most = e.put(f"select i1 {less}, i64 {b}, i64 {a}")
+            part = e.put(f"sub i64 {most}, {least}")
         else:
-            least, most = str(min(pattern)), str(max(pattern))
+            least, part = str(min(pattern)), str(max(pattern) - min(pattern))
         low = e.put(f"add i64 {low}, {least}") if least != "0" else low
-        high = e.put(f"add i64 {high}, {most}") if most != "0" else high
-    return low, high
+        span = part if span == "0" else e.put(f"add i64 {span}, {part}")
+    return low, span
+
+
+def inside(e: Emitter, low: str, span: str, limit: str) -> str:
+    """Whether both ends are below the limit: one comparison, the rest is the same in every round of a loop."""
+    if span == "0":
+        return e.put(f"icmp ult i64 {low}, {limit}")
+    less = e.put(f"sub i64 {limit}, {span}")
+    none = e.put(f"icmp slt i64 {less}, 0")
+    room = e.put(f"select i1 {none}, i64 0, i64 {less}")
+    return e.put(f"icmp ult i64 {low}, {room}")
 
 
 def spans(e: Emitter, place: Place) -> str:
     """Whether all lanes are inside, idle ones too."""
-    low, high = bounds(e, place.check)
-    a = e.put(f"icmp ult i64 {low}, {place.limit}")
-    if low == high:
-        return a
-    b = e.put(f"icmp ult i64 {high}, {place.limit}")
-    return e.put(f"and i1 {a}, {b}")
+    assert place.limit is not None
+    return inside(e, *bounds(e, place.check), place.limit)
 
 
 def part_ways(e: Emitter, place: Place, fine: str, good: str, bad: str) -> None:
