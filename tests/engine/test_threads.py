@@ -1,0 +1,75 @@
+"""Threadgroups on several threads, launches from several threads, and a fork."""
+
+# ruff: noqa: E501  kernels are quoted as they are
+from __future__ import annotations
+
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from metalloid.errors import KernelFault
+from tests.engine.both import launch, program
+
+ADD = "kernel void k(device const float* a, device float* b, uint i [[thread_position_in_grid]]) { b[i] = a[i] + 1; }"
+SUM = """kernel void k(device const uint* a, device atomic_uint* total, uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]]) {
+    threadgroup uint s[64];
+    s[t] = a[i];
+    for (uint k = 32; k > 0; k >>= 1) { threadgroup_barrier(mem_flags::mem_threadgroup); if (t < k) s[t] += s[t + k]; }
+    if (t == 0) atomic_fetch_add_explicit(total, s[0], memory_order_relaxed);
+}"""
+
+
+def test_every_threadgroup_runs_once_whoever_runs_it():
+    a = np.arange(100_003, dtype=np.uint32) % 1000
+    padded = np.zeros(-(-a.size // 64) * 64, np.uint32)
+    padded[: a.size] = a
+    for threads in (1, 2, 5):
+        total = np.zeros(1, np.uint32)
+        program(SUM, "k").run(launch([padded, total], padded.size, 64), threads=threads)
+        assert total[0] == a.sum(dtype=np.uint32)
+
+
+def test_planes_and_strips_cover_the_grid():
+    text = """kernel void k(device atomic_uint* seen, uint3 g [[thread_position_in_grid]], uint3 n [[threads_per_grid]]) {
+        atomic_fetch_add_explicit(&seen[(g.z * n.y + g.y) * n.x + g.x], 1u, memory_order_relaxed); }"""
+    for grid in ((37, 29, 3), (5, 100, 1), (1, 9, 17), (64, 8, 1)):
+        for backwards in (False, True):
+            seen = np.zeros(grid[0] * grid[1] * grid[2], np.uint32)
+            program(text, "k").run(launch([seen], grid, (4, 3, 2)), threads=3, backwards=backwards)
+            assert (seen == 1).all()
+
+
+def test_launches_from_many_python_threads():
+    def one(n: int) -> bool:
+        a, b = np.full(1000 + n, n, np.float32), np.zeros(1000 + n, np.float32)
+        program(ADD, "k").run(launch([a, b], a.size, 64), threads=2)
+        return bool((b == n + 1).all())
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(one, range(40)))
+
+
+def test_a_fault_on_one_thread_stops_all():
+    with pytest.raises(KernelFault):
+        program(ADD, "k").run(
+            launch([np.zeros(10_000, np.float32), np.zeros(9_000, np.float32)], 10_000, 64), threads=4
+        )
+
+
+def _in_child(queue) -> None:
+    b = np.zeros(4096, np.float32)
+    program(ADD, "k").run(launch([np.ones(4096, np.float32), b], 4096, 64), threads=2)
+    queue.put(bool((b == 2).all()))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_child_of_a_fork_has_threads_of_its_own():
+    program(ADD, "k").run(launch([np.zeros(4096, np.float32)] * 2, 4096, 64), threads=2)
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_in_child, args=(queue,))
+    child.start()
+    assert queue.get(timeout=60)
+    child.join(10)
