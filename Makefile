@@ -3,13 +3,18 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test check conformance bench fuzz clean
+.PHONY: demo test forms check conformance bench fuzz clean
 
 demo: $(VENV)/ready
 	$(BIN)/metalloid demo
 
 test: $(VENV)/ready
 	$(BIN)/python -m pytest
+
+# The tests of the call forms, with the packages they are for; `make test` skips what is not installed.
+forms: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mlx,mlx-lm,torch]'
+	$(BIN)/python -m pytest tests/forms tests/runtime
 
 check: $(VENV)/ready
 	$(BIN)/ruff check src tests bench conformance examples

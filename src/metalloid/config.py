@@ -56,3 +56,8 @@ def threads() -> int:
 def device() -> str:
     """METALLOID_DEVICE: the device that `metalloid.device()` gives."""
     return os.environ.get("METALLOID_DEVICE", "").strip()
+
+
+def trace() -> bool:
+    """METALLOID_TRACE: print every step of every launch, and at the end what was never released."""
+    return os.environ.get("METALLOID_TRACE", "").strip() not in ("", "0")

@@ -11,6 +11,8 @@ import pytest
 
 from metalloid.errors import CompileError, KernelFault, LaunchError
 from metalloid.mlx import metal_kernel
+from metalloid.runtime import places
+from metalloid.runtime.places import LaunchWarning
 
 MLX = find_spec("mlx") is not None
 
@@ -196,6 +198,23 @@ def test_the_threadgroup_is_no_larger_than_the_grid(xp):
         inputs=[], output_shapes=[(10,)], output_dtypes=[xp.int32], grid=(10, 1, 1), threadgroup=(256, 1, 1)
     )
     assert to_numpy(out).tolist() == [1001] * 10
+
+
+def test_a_grid_that_counts_threadgroups_is_warned_about(xp):
+    kernel = metal_kernel(
+        "rows",
+        ["x"],
+        ["out"],
+        "uint r = threadgroup_position_in_grid.x; float s = simd_sum(x[r * 32 + thread_index_in_simdgroup]);"
+        "if (thread_index_in_simdgroup == 0) out[r] = s;",
+    )
+    x = xp.array([1.0] * 128, xp.float32)
+    call: dict[str, Any] = {"inputs": [x], "output_shapes": [(4,)], "output_dtypes": [xp.float32]}
+    (out,) = kernel(**call, grid=(128, 1, 1), threadgroup=(32, 1, 1))
+    assert to_numpy(out).tolist() == [32] * 4
+    places._warned.clear()
+    with pytest.warns(LaunchWarning, match=r"M304 (.|\n)*multiply the grid by the threadgroup"):
+        kernel(**call, grid=(4, 1, 1), threadgroup=(32, 1, 1))
 
 
 def test_verbose_prints_the_source(xp, capsys):

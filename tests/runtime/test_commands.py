@@ -251,6 +251,15 @@ def test_committed_work_runs_also_where_the_program_ends(tmp_path):
     assert done.stdout == "1.0\n" and "M308" not in done.stderr
 
 
+def test_a_program_ends_though_a_queue_waits_for_ever(tmp_path):
+    script = tmp_path / "waits.py"
+    script.write_text(LOST + "commands.wait_for_event(mt.SharedEvent(), 1)\ncommands.commit()\n")
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "never ran: it waits for <shared event, value 0> to reach 1" in done.stderr
+
+
 def test_leaks_are_listed_on_demand():
     buffer = DEVICE.zeros(4)
     mine = [r for r in mt.leaks() if "test_commands.py" in r.place and r.kind == "buffer"]

@@ -45,7 +45,8 @@ class Site:
         self._plan: Plan | None = None
         self._checked = False
         if not self._idle:
-            self._grid, self._threadgroup = self._sizes(grid, threadgroup)
+            self._asked = triple(f"[metal_kernel {kernel.name}]", "threadgroup", threadgroup)
+            self._grid, self._threadgroup = self._sizes(grid)
         # What inputs that lie in rows need beside their memory never changes.
         self._fixed = {
             b.index: _bound(_layout(b.kind, input_shapes[b.position], _rows(input_shapes[b.position])))
@@ -53,11 +54,10 @@ class Site:
             if b.kind in ("shape", "strides", "ndim")
         }
 
-    def _sizes(self, grid: tuple[Any, ...], threadgroup: tuple[Any, ...]) -> tuple[Triple, Triple]:
+    def _sizes(self, grid: tuple[Any, ...]) -> tuple[Triple, Triple]:
         """MLX makes a threadgroup no larger than the grid, axis by axis."""
-        where = f"[metal_kernel {self.kernel.name}]"
-        whole, wanted = triple(where, "grid", grid), triple(where, "threadgroup", threadgroup)
-        x, y, z = (min(g, t) for g, t in zip(whole, wanted, strict=True))
+        whole = triple(f"[metal_kernel {self.kernel.name}]", "grid", grid)
+        x, y, z = (min(g, t) for g, t in zip(whole, self._asked, strict=True))
         return sizes(self.kernel.signature, whole, (x, y, z), None)
 
     def run(self, values: list[Any], init_value: float | None) -> list[Any]:
@@ -97,7 +97,7 @@ class Site:
         launch = Launch(self._grid, self._threadgroup, self.memory(values, outputs), kernel=kernel.name)
         if not self._checked:
             self._checked = True
-            warn_about_grid(kernel, self._grid, self._threadgroup, dict(launch.buffers))
+            warn_about_grid(kernel, self._grid, self._asked, dict(launch.buffers), "MLX launches")
         kernel.run(launch)
         if self._plan is None:
             threads = config.threads()

@@ -47,6 +47,7 @@ class CommandBuffer:
         self.status = Status.NOT_ENQUEUED
         self.error: BaseException | None = None
         self.gpu_start_time = self.gpu_end_time = 0.0
+        self.waits_for = ""  # the event that holds it up right now, in words
         self._commands: list[Callable[[], None]] = []
         self._encoder: ComputeEncoder | None = None
         self._scheduled: list[Handler] = []
@@ -71,7 +72,10 @@ class CommandBuffer:
         self._still_open("wait_for_event")
 
         def wait() -> None:
-            if not event.wait(value, timeout):
+            self.waits_for = f"{event} to reach {value}"
+            reached = event.wait(value, timeout)
+            self.waits_for = ""
+            if not reached:
                 raise LaunchError(f"[command buffer] {event} did not reach {value} within {timeout} s.")
 
         self._commands.append(wait)

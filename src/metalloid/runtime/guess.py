@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel
 
 
-def warn_about_grid(kernel: Kernel, grid: Triple, threadgroup: Triple, memory: Mapping[int, Memory]) -> None:
+def warn_about_grid(
+    kernel: Kernel, grid: Triple, threadgroup: Triple, memory: Mapping[int, Memory], form: str = ""
+) -> None:
     """Warn, once per place, where far fewer threads run than the outputs and threadgroups tell of."""
     each = prod(threadgroup)
     if each < 2:
@@ -40,7 +42,11 @@ def warn_about_grid(kernel: Kernel, grid: Triple, threadgroup: Triple, memory: M
         warn_once(
             "M304",
             f"[launch {kernel.name}] grid={shown(grid)} looks like a count of threadgroups: {why}.\n"
-            f"grid counts threads; pass threadgroups={shown(grid)} if threadgroups are meant.",
+            + (
+                f"{form} threads, not threadgroups: multiply the grid by the threadgroup."
+                if form
+                else f"grid counts threads; pass threadgroups={shown(grid)} if threadgroups are meant."
+            ),
         )
 
 

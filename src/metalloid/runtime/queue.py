@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import sys
 import threading
+import time
 import weakref
 from collections import deque
 from typing import TYPE_CHECKING
@@ -91,6 +93,17 @@ class Queue:
 
 @atexit.register
 def _finish() -> None:
-    """Work that was committed runs, also where the program ends before it."""
-    for queue in tuple(_queues):
-        queue.wait_until_idle()
+    """Work that was committed runs, also where the program ends before it; unless it waits for what nobody will do."""
+    stuck: list[CommandBuffer] = []
+    while True:
+        running = [queue._next() for queue in tuple(_queues) if queue._running]
+        busy = [commands for commands in running if commands is not None]
+        if not busy:
+            return
+        if all(commands.waits_for for commands in busy):
+            if busy == stuck:
+                break
+            stuck = busy
+        time.sleep(0.02)
+    for commands in stuck:
+        print(f"metalloid: {commands!r} never ran: it waits for {commands.waits_for}", file=sys.stderr)

@@ -11,6 +11,7 @@ import threading
 import weakref
 from dataclasses import dataclass
 
+from metalloid import config
 from metalloid.runtime.places import place
 
 
@@ -61,11 +62,9 @@ forgotten: list[Resource] = []
 @atexit.register
 def _report() -> None:
     """Work that never ran is always told; buffers that live until the end are told to those who trace."""
-    from metalloid.runtime.trace import wanted
-
     held = leaks()
     lost = [*forgotten, *(r for r in held if r.kind == "command buffer")]
-    if wanted():
+    if config.trace():
         lost += [r for r in held if r.kind == "buffer"]
     for resource in lost:
         print(f"metalloid: {resource}", file=sys.stderr)

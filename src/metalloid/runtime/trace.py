@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
+from metalloid import config
 from metalloid.backends.base import Launch
 from metalloid.runtime.sizes import shown
 from metalloid.runtime.watch import watchers
@@ -113,11 +113,6 @@ def step(kind: str, subject: str, detail: str = "") -> Iterator[None]:
             tracer.add(Step(kind, subject, detail, outcome, seconds))
 
 
-def wanted() -> bool:
-    """METALLOID_TRACE: print every step of every launch."""
-    return os.environ.get("METALLOID_TRACE", "").strip() not in ("", "0")
-
-
 def _binding(parameter: Any, memory: Any) -> str:
     if memory is None:
         return f"index {parameter.index} '{parameter.name}' is not bound"
@@ -127,5 +122,5 @@ def _binding(parameter: Any, memory: Any) -> str:
     )
 
 
-if wanted():
+if config.trace():
     watchers.append(Trace(sys.stderr))
