@@ -49,15 +49,22 @@ def _judge(index: int, backend: str, size: Size | None) -> tuple[int, Verdict]:
 
 def run(cases: list[Case], backend: str, size: Size | None, jobs: int, console: Console) -> list[Verdict]:
     _cases[:] = cases
-    if jobs == 1:
-        return [judge(case, backend, size) for case in track(cases, "running", console=console)]
     found: dict[int, Verdict] = {}
     with ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
         pending = [pool.submit(_judge, n, backend, size) for n in range(len(cases))]
         for done in track(as_completed(pending), "running", total=len(cases), console=console):
             index, verdict = done.result()
             found[index] = verdict
+            if not console.is_terminal:  # where no bar moves, a line says how far it is
+                print(_line(verdict), flush=True)
     return [found[n] for n in sorted(found)]
+
+
+def _line(v: Verdict) -> str:
+    state = "ok" if v.passed else "FAILED"
+    return f"{state} {v.suite} {v.family} {v.name} {v.error:.1e} {v.seconds:.1f} s {v.reason}".replace(
+        "\n", " "
+    )
 
 
 def _table(verdicts: list[Verdict], console: Console) -> None:
