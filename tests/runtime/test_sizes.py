@@ -67,6 +67,13 @@ def test_sizes_that_cannot_be(library, out, sizes, says):
     assert (out == -1).all()
 
 
+def test_a_size_that_was_fine_before_is_still_looked_at(library, out):
+    library["fill"](out, grid=64, threadgroup=64)
+    for sizes in ({"grid": 64.0, "threadgroup": 64}, {"grid": 64, "threadgroup": 64.0}):
+        with pytest.raises(LaunchError, match="whole numbers"):
+            library["fill"](out, **sizes)
+
+
 def test_the_pipelines_own_limit_holds(library, out):
     assert library["narrow"].max_threads_per_threadgroup == 64
     with pytest.raises(LaunchError, match="128 threads; this kernel's limit is 64"):

@@ -25,6 +25,7 @@ def test_every_step_of_a_launch_is_recorded():
         "index 1 'a' 4 bytes of float",
         "grid (100, 1, 1) threads in threadgroups of (32, 1, 1) = (4, 1, 1) threadgroups",
         "threadgroup memory add: 0 bytes declared",
+        "pipeline add: machine code for threadgroups of (32, 1, 1)",
         "run add",
         "-> completed",
     ):

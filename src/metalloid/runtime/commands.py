@@ -21,7 +21,7 @@ from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.encoder import ComputeEncoder
 from metalloid.runtime.events import SharedEvent
 from metalloid.runtime.places import place
-from metalloid.runtime.trace import step
+from metalloid.runtime.steps import step
 
 if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel

@@ -12,7 +12,7 @@ import numpy as np
 
 from metalloid import config
 from metalloid.errors import DeviceError
-from metalloid.runtime import trace
+from metalloid.runtime import steps, trace
 from metalloid.runtime.buffer import Buffer, dtype_of
 from metalloid.runtime.library import Library
 from metalloid.runtime.pool import Pool
@@ -111,7 +111,7 @@ class Device:
         return trace.Trace()
 
     def step(self, kind: str, subject: str, **detail: object) -> AbstractContextManager[None]:
-        return trace.step(kind, subject, ", ".join(f"{k} {v}" for k, v in detail.items()))
+        return steps.step(kind, subject, ", ".join(f"{k} {v}" for k, v in detail.items()))
 
     def __repr__(self) -> str:
         return f"<device {self.name}>"

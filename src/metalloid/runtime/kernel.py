@@ -12,7 +12,8 @@ from metalloid.backends.base import Launch, LogMessage
 from metalloid.errors import MetalloidError
 from metalloid.runtime.arguments import bound
 from metalloid.runtime.guess import warn_about_grid
-from metalloid.runtime.sizes import Size, local_memory, sizes, thread_limit
+from metalloid.runtime.sizes import Size, local_memory, shown, sizes, thread_limit
+from metalloid.runtime.steps import step
 from metalloid.runtime.watch import watchers
 from metalloid.source import Constant
 from metalloid.types import Parameter, Signature
@@ -100,7 +101,15 @@ class Kernel:
         if not (watchers or named or timeout or overlap):
             try:
                 local = tuple(threadgroup_memory.items()) if threadgroup_memory else None
-                key = (grid, threadgroup, threadgroups, local, guard)
+                key = (
+                    grid,
+                    threadgroup,
+                    threadgroups,
+                    local,
+                    guard,
+                    type(grid),
+                    type(threadgroup),
+                )  # 8.0 is not 8
                 plan = self._plans.get(key)
             except TypeError:  # a list, for example
                 key = plan = None
@@ -145,8 +154,14 @@ class Kernel:
     def run(self, launch: Launch, guard: bool = True, timeout: float | None = None) -> None:
         """Run a launch that has been validated, under the eyes of all watchers."""
         done = False
-        for watcher in tuple(watchers):
-            done = watcher.before(self, launch) or done
+        if watchers:
+            for watcher in tuple(watchers):
+                done = watcher.before(self, launch) or done
+            if not done:
+                with step(
+                    "pipeline", self.name, f"machine code for threadgroups of {shown(launch.threadgroup)}"
+                ):
+                    self.program.prepared(launch, guard, False, config.threads())
         error: BaseException | None = None
         start = time.perf_counter()
         try:

@@ -7,34 +7,17 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from metalloid import config
 from metalloid.backends.base import Launch
 from metalloid.runtime.sizes import shown
+from metalloid.runtime.steps import Step
 from metalloid.runtime.watch import watchers
 
 if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel
-
-
-@dataclass(frozen=True)
-class Step:
-    """One thing that was done, and how it went."""
-
-    kind: str  # "compile", "bind", "sizes", "threadgroup memory", "run", "refused", "commit", ...
-    subject: str  # the kernel or object
-    detail: str
-    outcome: str = "ok"
-    seconds: float = 0.0
-
-    def __str__(self) -> str:
-        took = f" [{self.seconds * 1e3:.3f} ms]" if self.seconds else ""
-        return f"{self.kind} {self.subject}: {self.detail}{took} -> {self.outcome}"
 
 
 class Trace:
@@ -91,26 +74,6 @@ class Trace:
 
     def __exit__(self, *_: object) -> None:
         watchers.remove(self)
-
-
-@contextmanager
-def step(kind: str, subject: str, detail: str = "") -> Iterator[None]:
-    """A step that takes time and may fail, for whoever traces."""
-    tracers = [w for w in watchers if isinstance(w, Trace)]
-    if not tracers:
-        yield
-        return
-    start = time.perf_counter()
-    outcome = "ok"
-    try:
-        yield
-    except BaseException as error:
-        outcome = f"{error.__class__.__name__}: {error}"
-        raise
-    finally:
-        seconds = time.perf_counter() - start
-        for tracer in tracers:
-            tracer.add(Step(kind, subject, detail, outcome, seconds))
 
 
 def _binding(parameter: Any, memory: Any) -> str:
