@@ -14,7 +14,7 @@ import metalloid.mlx
 metalloid.mlx.install()                       # before mlx-lm makes its kernels
 import mlx.core as mx
 from mlx_lm.generate import generate_step
-from mlx_lm.models import mamba2, qwen3_next
+from mlx_lm.models import mamba2, qwen3_next, rwkv7
 from metalloid.runtime.watch import watchers
 
 QWEN = qwen3_next.ModelArgs(
@@ -29,13 +29,18 @@ MAMBA = mamba2.ModelArgs(
     state_size=32, num_hidden_layers=3, layer_norm_epsilon=1e-5, conv_kernel=4, n_groups=1, use_bias=False,
     use_conv_bias=True, tie_word_embeddings=False, time_step_limit=(0.001, 100.0), time_step_rank="auto")
 
+RWKV = rwkv7.ModelArgs(
+    model_type="rwkv7", vocab_size=128, hidden_size=128, intermediate_size=128, norm_eps=1e-5, head_dim=64,
+    num_hidden_layers=2, a_low_rank_dim=16, v_low_rank_dim=16, gate_low_rank_dim=16, decay_low_rank_dim=16)
+
 class Count:
     def __init__(self): self.names = []
     def before(self, kernel, launch): self.names.append(kernel.name); return False
     def after(self, *_): pass
     def refused(self, *_): pass
 
-module, arguments = {"qwen": (qwen3_next, QWEN), "mamba": (mamba2, MAMBA)}[sys.argv[1]]
+module, arguments = {
+    "qwen": (qwen3_next, QWEN), "mamba": (mamba2, MAMBA), "rwkv": (rwkv7, RWKV)}[sys.argv[1]]
 mx.random.seed(7)
 model = module.Model(arguments)
 model.eval()
@@ -61,7 +66,7 @@ assert len(set(without)) > 1
 
 
 @pytest.mark.skipif(find_spec("mlx_lm") is None, reason="mlx-lm is not installed")
-@pytest.mark.parametrize(("model", "head"), [("qwen", 64), ("qwen", 128), ("mamba", 0)])
+@pytest.mark.parametrize(("model", "head"), [("qwen", 64), ("qwen", 128), ("mamba", 0), ("rwkv", 0)])
 def test_a_tiny_model_generates_the_same_tokens_with_kernels_and_without(model, head):
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT.replace("HEAD", str(head or 64)), model],
