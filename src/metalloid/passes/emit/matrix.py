@@ -10,7 +10,7 @@ from metalloid.errors import DeviceError
 from metalloid.ir import Instruction
 from metalloid.ir.values import Int
 from metalloid.passes.emit.core import Emitter, Val
-from metalloid.passes.emit.guard import checked_mask
+from metalloid.passes.emit.guard import checked_mask, stop_unless
 from metalloid.passes.emit.patterns import gather, scatter
 from metalloid.passes.emit.places import Place, address, where
 
@@ -148,36 +148,14 @@ def _load_rows(e: Emitter, i: Instruction, place: Place, size: int, kind: str) -
     stride = e.scalar(i.operands[1])
     transpose = i.operands[2]
     assert isinstance(transpose, Int) and place.offset.base is not None
-    labels = [e.fresh_label(x) for x in ("in", "out", "join")]
-    slow: list[str] = []
-    bad_end = ""
-    if place.limit is not None:
-        fine = _corners(e, place, stride, size)
-        for operand in i.operands[:2]:
-            e.vector(operand)  # so that what the cold copy needs is made before it parts
-        e.do(f"br i1 {fine}, label %{labels[0]}, label %{labels[1]}, !prof !1")
-        e.label(labels[1])
-        slow = _load_lanes(e, i, place, size, kind)
-        bad_end = e.fresh_label("out.end")
-        e.do(f"br label %{bad_end}")
-        e.label(bad_end)
-        e.do(f"br label %{labels[2]}")
-        e.label(labels[0])
+    _stop_outside(e, i, place, stride, size, False)
     rows = []
     for row in range(8):
         at = place.offset.base
         if row:
             at = e.put(f"add i64 {at}, {e.put(f'mul i64 {stride}, {row * size}')}")
         rows.append(e.put(f"load <8 x {kind}>, ptr {address(e, place.ptr, at)}, align {size}"))
-    pair = [_assemble(e, kind, rows, element, bool(transpose.value)) for element in (0, 1)]
-    if place.limit is None:
-        return pair
-    e.do(f"br label %{labels[2]}")
-    e.label(labels[2])
-    return [
-        e.put(f"phi {e.vt(kind)} [ {a}, %{labels[0]} ], [ {b}, %{bad_end} ]")
-        for a, b in zip(pair, slow, strict=True)
-    ]
+    return [_assemble(e, kind, rows, element, bool(transpose.value)) for element in (0, 1)]
 
 
 def _assemble(e: Emitter, kind: str, rows: list[str], element: int, transpose: bool) -> str:
@@ -212,16 +190,7 @@ def _store(e: Emitter, i: Instruction, size: int) -> None:
         return
     stride, transpose = e.scalar(i.operands[1]), i.operands[2]
     assert isinstance(transpose, Int) and place.offset.base is not None
-    labels = [e.fresh_label(x) for x in ("in", "out", "join")]
-    if place.limit is not None:
-        fine = _corners(e, place, stride, size)
-        for operand in i.operands[:2]:
-            e.vector(operand)
-        e.do(f"br i1 {fine}, label %{labels[0]}, label %{labels[1]}, !prof !1")
-        e.label(labels[1])
-        _store_lanes(e, i, place, size, kind, values)
-        e.do(f"br label %{labels[2]}")
-        e.label(labels[0])
+    _stop_outside(e, i, place, stride, size, True)
     for row in range(8):
         picks = []
         for column in range(8):
@@ -234,9 +203,16 @@ def _store(e: Emitter, i: Instruction, size: int) -> None:
         if row:
             at = e.put(f"add i64 {at}, {e.put(f'mul i64 {stride}, {row * size}')}")
         e.do(f"store <8 x {kind}> {part}, ptr {address(e, place.ptr, at)}, align {size}")
+
+
+def _stop_outside(e: Emitter, i: Instruction, place: Place, stride: str, size: int, write: bool) -> None:
+    """All 64 elements are accessed: where a corner is outside, that is a fault."""
     if place.limit is not None:
-        e.do(f"br label %{labels[2]}")
-        e.label(labels[2])
+        fine = _corners(e, place, stride, size)
+        for operand in i.operands[:2]:
+            e.vector(operand)  # so that what the cold part needs is made before it
+        checks = [Val("i64", vec=_offsets(e, i, place, size, n)[0]) for n in (0, 1)]
+        stop_unless(e, fine, i, place, size, write, checks)
 
 
 def _store_lanes(e: Emitter, i: Instruction, place: Place, size: int, kind: str, values: list[str]) -> None:

@@ -62,6 +62,10 @@ def regular(e: Emitter, val: Val, size: int) -> list[Run] | None:
 
 
 def gather(e: Emitter, ptr: str, offsets: str, mask: str | None, kind: str, align: int) -> str:
+    """Each lane from its own address. Narrow elements come out of the aligned word around them: processors gather
+    words, and LLVM would write 32 branches for anything else. A word never crosses into another page."""
+    if kind == "i8" or (kind in ("i16", "half") and align >= 2):
+        return _gather_narrow(e, ptr, offsets, mask, kind)
     w, vk = e.width, e.vt(kind)
     suffix = {"float": "f32", "half": "f16", "double": "f64"}.get(kind, kind)
     at = _addresses(e, ptr, offsets)
@@ -71,6 +75,20 @@ def gather(e: Emitter, ptr: str, offsets: str, mask: str | None, kind: str, alig
     return e.put(f"call {vk} @{name}(<{w} x ptr> align {align} {at}, <{w} x i1> {m}, {vk} zeroinitializer)")
 
 
+def _gather_narrow(e: Emitter, ptr: str, offsets: str, mask: str | None, kind: str) -> str:
+    vl, vi = e.vt("i64"), e.vt("i32")
+    start = "0" if ptr == "null" else e.put(f"ptrtoint ptr {ptr} to i64")
+    addresses = e.put(f"add {vl} {offsets}, {e.splat('i64', start)}")
+    words = e.put(f"and {vl} {addresses}, splat (i64 -4)")
+    got = gather(e, "null", words, mask, "i32", 4)
+    inside = e.put(f"trunc {vl} {addresses} to {vi}")
+    shift = e.put(f"shl {vi} {e.put(f'and {vi} {inside}, splat (i32 3)')}, splat (i32 3)")
+    moved = e.put(f"lshr {vi} {got}, {shift}")
+    narrow = "i8" if kind == "i8" else "i16"
+    ref = e.put(f"trunc {vi} {moved} to {e.vt(narrow)}")
+    return e.put(f"bitcast {e.vt('i16')} {ref} to {e.vt('half')}") if kind == "half" else ref
+
+
 def _addresses(e: Emitter, ptr: str, offsets: str) -> str:
     if ptr == "null":
         return e.put(f"inttoptr {e.vt('i64')} {offsets} to {e.vt('ptr')}")
@@ -78,14 +96,23 @@ def _addresses(e: Emitter, ptr: str, offsets: str) -> str:
 
 
 def scatter(e: Emitter, ptr: str, offsets: str, mask: str | None, kind: str, align: int, value: str) -> None:
+    """Each lane to its own address, in order; narrow elements in a function of their own, for its size."""
     w, vk = e.width, e.vt(kind)
     suffix = {"float": "f32", "half": "f16", "double": "f64"}.get(kind, kind)
     at = _addresses(e, ptr, offsets)
     name = f"llvm.masked.scatter.v{w}{suffix}.v{w}p0"
     e.out.declare(name, f"declare void @{name}({vk}, <{w} x ptr>, <{w} x i1>)")
-    e.do(
-        f"call void @{name}({vk} {value}, <{w} x ptr> align {align} {at}, <{w} x i1> {mask or 'splat (i1 true)'})"
-    )
+    m = mask or "splat (i1 true)"
+    if kind in ("i8", "i16", "half"):
+        helper = f"scatter.{kind}.{align}"
+        e.out.helpers.setdefault(
+            helper,
+            f"define internal void @{helper}({vk} %value, <{w} x ptr> %at, <{w} x i1> %mask) noinline nounwind {{\n"
+            f"  call void @{name}({vk} %value, <{w} x ptr> align {align} %at, <{w} x i1> %mask)\n  ret void\n}}\n",
+        )
+        e.do(f"call void @{helper}({vk} {value}, <{w} x ptr> {at}, <{w} x i1> {m})")
+        return
+    e.do(f"call void @{name}({vk} {value}, <{w} x ptr> align {align} {at}, <{w} x i1> {m})")
 
 
 def run_start(e: Emitter, val: Val, run: Run, low: int) -> str:
