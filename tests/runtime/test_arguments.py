@@ -179,3 +179,16 @@ def test_a_fault_on_the_short_road_names_the_buffer(library):
         scale(ones(), ones(4), 1.0, 8, grid=16)
     with pytest.raises(KernelFault, match=r"'y' \(16 bytes\)"):
         scale(ones(), ones(4), 1.0, 8, grid=16)
+
+
+def test_names_are_as_good_as_positions_on_the_short_road(library):
+    scale, x = library["scale"], ones()
+    for a in (2.0, 3.0, 4.0):
+        y = np.zeros(8, np.float32)
+        scale(n=8, a=a, y=y, x=x, grid=8)
+        assert (y == a).all()
+        scale(x, y, n=4, a=a + 1, grid=8)
+        assert y.tolist() == [a + 1] * 4 + [a] * 4
+    for named in ({"a": 1.0}, {"a": 1.0, "m": 8}, {"a": 1.0, "n": 8, "x": x}, {"a": 1.0, "n": 2.5}):
+        with pytest.raises(LaunchError):
+            scale(x, y, grid=8, **named)

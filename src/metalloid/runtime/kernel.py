@@ -98,22 +98,16 @@ class Kernel:
         `overlap` allows memory that is written to be bound twice; `timeout` is in seconds.
         """
         key = None
-        if not (watchers or named or timeout or overlap):
+        ordered = self._in_order(arguments, named) if named else arguments
+        if ordered is not None and not (watchers or timeout or overlap):
             try:
                 local = tuple(threadgroup_memory.items()) if threadgroup_memory else None
-                key = (
-                    grid,
-                    threadgroup,
-                    threadgroups,
-                    local,
-                    guard,
-                    type(grid),
-                    type(threadgroup),
-                )  # 8.0 is not 8
+                kinds = type(grid), type(threadgroup)  # 8.0 is not 8
+                key = (grid, threadgroup, threadgroups, local, guard, kinds)
                 plan = self._plans.get(key)
             except TypeError:  # a list, for example
                 key = plan = None
-            if plan is not None and plan.go(arguments, self):
+            if plan is not None and plan.go(ordered, self):
                 return
         try:
             launch = self.launch(
@@ -130,8 +124,8 @@ class Kernel:
                 watcher.refused(self, error)
             raise
         self.run(launch, guard, timeout)
-        if key is not None:
-            self._keep(key, launch, arguments, guard)
+        if key is not None and ordered is not None:
+            self._keep(key, launch, ordered, guard)
 
     def launch(
         self,
@@ -175,6 +169,20 @@ class Kernel:
         finally:
             for watcher in tuple(watchers):
                 watcher.after(self, launch, time.perf_counter() - start, error)
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(p.name for p in self.signature.buffers)
+
+    def _in_order(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """All arguments by position; None where they are not what the kernel takes."""
+        rest = self._names[len(arguments) :]
+        if len(rest) != len(named):
+            return None
+        try:
+            return (*arguments, *[named[name] for name in rest])
+        except KeyError:
+            return None
 
     def _keep(self, key: object, launch: Launch, arguments: tuple[Any, ...], guard: bool) -> None:
         """Make later launches like this one quick."""
