@@ -190,6 +190,8 @@ def _set_rows(rng: np.random.Generator, size: Size, source_type: str, index: str
     if threads > blocks:
         per_group = -(-threads // blocks)
         threads = blocks
+        if per_group * threads > 1024:
+            per_group -= 1
     indices = places.reshape(1, 2, rows)
     given = fields(x, indices, target, nk0=blocks)
     step = launch(
