@@ -85,14 +85,14 @@ def launches() -> None:
     )
 
 
-def threads(count: int = 8, each: int = 40) -> None:
+def threads(count: int = 8, each: int = 20) -> None:
     """One-threadgroup kernels of about a millisecond, from one Python thread and from several."""
     busy = mt.device("cpu").library(ADD)["busy"]
     arrays = [np.zeros(N, np.float32) for _ in range(count)]
 
     def work(array: np.ndarray) -> None:
         for _ in range(each):
-            busy(array, 20000, grid=N, threadgroup=N)
+            busy(array, 300_000, grid=N, threadgroup=N)
 
     work(arrays[0])
     arrays[0][:] = 0

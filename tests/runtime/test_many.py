@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 import tracemalloc
 
 import numpy as np
@@ -19,6 +20,10 @@ kernel void sum(device const float* x, device atomic_uint* out, uint i [[thread_
     threadgroup float s[64]; s[t] = x[i]; threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint k = 32; k > 0; k /= 2) { if (t < k) s[t] += s[t + k]; threadgroup_barrier(mem_flags::mem_threadgroup); }
     if (t == 0) atomic_fetch_add_explicit(out, uint(s[0]), memory_order_relaxed); }
+kernel void wait_for(device atomic_int* flag, device int* seen, constant uint& most) {
+    for (uint k = 0; k < most; k++)
+        if (atomic_load_explicit(flag, memory_order_relaxed) != 0) { seen[0] = 1; return; } }
+kernel void raise_it(device atomic_int* flag) { atomic_store_explicit(flag, 1, memory_order_relaxed); }
 """
 
 
@@ -44,6 +49,19 @@ def test_eight_threads_at_once_get_right_results():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_small_launches_from_two_threads_run_at_the_same_time():
+    library = mt.device("cpu").library(TEXT)
+    flag, seen = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    for kernel, arguments in (("wait_for", (flag, seen, 1)), ("raise_it", (np.zeros(1, np.int32),))):
+        library[kernel](*arguments, grid=1)  # compiled before anybody waits
+    waiting = threading.Thread(target=lambda: library["wait_for"](flag, seen, 2**32 - 1, grid=1))
+    waiting.start()
+    time.sleep(0.05)
+    library["raise_it"](flag, grid=1)
+    waiting.join()
+    assert seen[0] == 1, "the second launch waited for the first"
 
 
 def test_launches_leave_no_memory_behind():
