@@ -290,3 +290,27 @@ def test_pointers_that_may_point_into_a_table_or_a_buffer():
         np.arange(8, dtype=np.float32),
     ]
     same(text, arrays, 64, 32, widths=WIDTHS)
+
+
+def test_narrow_elements_at_addresses_of_any_kind():
+    text = """struct __attribute__((packed)) Q { uchar tag; short v; };
+    kernel void k(device const int* at, device const half* h, device const short* s, device const uchar* c,
+        device const packed_char3* q, device float* out, device ushort* back, uint i [[thread_position_in_grid]]) {
+        int n = at[i];
+        char3 x = char3(q[n]);
+        out[i] = float(h[n]) + s[n] * 3 + c[n] + x.x + 2 * x.y + 4 * x.z;
+        if (n & 1) out[i] += c[63 - n];
+        back[at[i]] = ushort(n * 5);
+    }"""
+    arrays = [
+        RNG.permutation(64).astype(np.int32),
+        RNG.integers(-50, 50, 64).astype(np.float16),
+        RNG.integers(-300, 300, 64).astype(np.int16),
+        RNG.integers(0, 255, 64).astype(np.uint8),
+        RNG.integers(-100, 100, 192).astype(np.int8),
+        np.zeros(64, np.float32),
+        np.zeros(64, np.uint16),
+    ]
+    same(text, arrays, 64, 32, widths=WIDTHS)
+    offset = [np.concatenate([a[:1], a])[1:] for a in arrays]  # other alignments of the memory itself
+    same(text, offset, 64, 32, widths=(32,))

@@ -87,12 +87,12 @@ def _one_exit(function: Function) -> Function:
     ends = [b for b in function.blocks if b.terminator.opcode in ("ret", "unreachable")]
     if len(ends) == 1 and ends[0].terminator.opcode == "ret":
         return function
-    leave = Instruction("br", VOID, labels=("mt.exit",))
+    leave = Instruction("br", VOID, labels=("mt.end",))
 
     def repair(block: Block) -> Block:
         return Block(block.name, (*block.instructions[:-1], leave)) if block in ends else block
 
-    tail = Block("mt.exit", (Instruction("ret", VOID),))
+    tail = Block("mt.end", (Instruction("ret", VOID),))
     return function.with_blocks((*(repair(b) for b in function.blocks), tail))
 
 

@@ -27,6 +27,9 @@ from metalloid.passes.lanes import Lanes
 from metalloid.passes.roots import Root, Roots
 from metalloid.passes.uniformity import Uniformity
 
+MAX_INLINED = (
+    8000  # lines of all segments; LLVM takes more than twice as long for a function of twice the size
+)
 SIMD_CALLS = ("__mt_simd_", "__mt_quad_", "__mt_matrix", "__mt_simdgroup_barrier")
 ENTRY_NAME = "mt_threadgroup"
 _PLACE = "i32 %gx, i32 %gy, i32 %gz, i32 %sx, i32 %sy, i32 %sz"
@@ -126,6 +129,8 @@ def vectorise(
     for n, (own, part, roots, uniformity) in enumerate(parts):
         out.module = own
         texts.append(_segment_text(out, part, roots, uniformity, n))
+    if sum(t.count("\n") for t in texts) > MAX_INLINED:
+        texts = [t.replace(") alwaysinline nounwind {", ") noinline nounwind {", 1) for t in texts]
     many = len(parts) > 1
     driver = _driver(out, len(parts), scratch, reverse, many)
     text = _module_text(out, texts, driver)
