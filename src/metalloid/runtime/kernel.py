@@ -102,8 +102,8 @@ class Kernel:
         if ordered is not None and not (watchers or timeout or overlap):
             try:
                 local = tuple(threadgroup_memory.items()) if threadgroup_memory else None
-                kinds = type(grid), type(threadgroup)  # 8.0 is not 8
-                key = (grid, threadgroup, threadgroups, local, guard, kinds)
+                # The types as well: 8.0 is not 8.
+                key = grid, threadgroup, threadgroups, local, guard, type(grid), type(threadgroup)
                 plan = self._plans.get(key)
             except TypeError:  # a list, for example
                 key = plan = None

@@ -114,7 +114,7 @@ class Plan:
         spans: list[tuple[int, int, bool]] = []
         cells: list[object] = []  # numbers, alive until the kernel has read them
         try:
-            for slot, value in zip(slots, arguments, strict=True):
+            for slot, value in zip(slots, arguments):  # noqa: B905  # counted above; strict costs
                 kind = type(value)
                 if kind is Buffer:
                     if value.device is not kernel.library.device:
@@ -125,7 +125,10 @@ class Plan:
                     size = value.nbytes
                     if value.dtype is not slot.dtype or (slot.size and slot.size != size):
                         return False
-                    at = address(value, slot.written)
+                    try:
+                        at = _address(_exported(value))
+                    except (TypeError, ValueError, BufferError):
+                        at = address(value, slot.written)
                     spans.append((at, at + size, slot.written))
                 else:
                     if slot.values is None:

@@ -90,7 +90,7 @@ def local_memory(signature: Signature, given: Mapping[Any, int] | None) -> dict[
             )
         lengths[index] = length.__index__()
     for index, parameter in wanted.items():
-        if index not in lengths:
+        if index not in lengths and parameter.access != "none":  # ggml declares some that it never uses
             raise LaunchError(
                 f"{where} M108 '{parameter.name}' is threadgroup memory that the caller sizes, and no size came.\n"
                 f"Pass threadgroup_memory={{{index}: bytes}}.\n{signature}"
