@@ -135,3 +135,16 @@ def test_all_values_of_a_loop_are_those_of_the_last_iteration_of_each_lane():
         b[i] = last + j;
     }"""
     same(text, [ints(64, 8, 40), np.zeros(64, np.int32)], 64, 32, widths=WIDTHS)
+
+
+def test_code_that_the_compiler_ruled_out_beside_barriers_and_a_last_block_with_work():
+    text = """kernel void k(device int* a, uint t [[thread_index_in_threadgroup]]) {
+        threadgroup int s[64];
+        int r = 0;
+        switch (a[t] % 3) { case 0: r = 5; break; case 1: r = a[t]; break; case 2: r = -a[t]; break; default: __builtin_unreachable(); }
+        s[t] = r;
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        for (int i = 0; i < a[t] % 5; i++) { r += s[(t + i) % 64]; if (r == 123456) __builtin_unreachable(); }
+        a[t] = r;
+    }"""
+    same(text, [ints(64, 9)], 64, 64, widths=(1, 8, 32, 64))
