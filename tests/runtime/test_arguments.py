@@ -192,3 +192,31 @@ def test_names_are_as_good_as_positions_on_the_short_road(library):
     for named in ({"a": 1.0}, {"a": 1.0, "m": 8}, {"a": 1.0, "n": 8, "x": x}, {"a": 1.0, "n": 2.5}):
         with pytest.raises(LaunchError):
             scale(x, y, grid=8, **named)
+
+
+GAPS = """#include <metal_stdlib>
+using namespace metal;
+struct Args { float scale; int shift; };
+kernel void gaps(device float* out [[buffer(1)]], constant Args& args [[buffer(4)]], constant half& h [[buffer(6)]],
+                 device const packed_float3* v [[buffer(9)]], uint i [[thread_position_in_grid]]) {
+    out[i] = args.scale * float(h) + args.shift + v[i].z; }
+kernel void wide(device float* out, device const float3* v, uint i [[thread_position_in_grid]]) { out[i] = v[i].z; }
+"""
+
+
+def test_every_kind_of_argument_changes_from_launch_to_launch():
+    library = mt.device().library(GAPS)
+    for n in range(4):
+        out, v = np.zeros(4, np.float32), np.full((4, 3), n, np.float32)
+        library["gaps"](out, {"scale": n, "shift": 2 * n}, n + 0.5, v, grid=4)
+        assert (out == n * (n + 0.5) + 3 * n).all()
+    with pytest.raises(LaunchError, match=r"missing: shift(.|\n)*kernel void gaps"):
+        library["gaps"](out, {"scale": n}, 1.0, v, grid=4)
+    with pytest.raises(LaunchError, match=r"declared half; 70000\.0"):
+        library["gaps"](out, {"scale": n, "shift": 1}, 70000.0, v, grid=4)
+    for _ in range(2):
+        library["wide"](out, np.ones((4, 4), np.float32), grid=4)
+    with pytest.raises(LaunchError, match="rows of 3"):
+        library["wide"](out, np.ones((4, 3), np.float32), grid=4)
+    with pytest.raises(KernelFault, match=r"buffer 9 'v' \(36 bytes\)"):
+        library["gaps"](out, {"scale": n, "shift": 1}, 1.0, v[:3], grid=4)

@@ -102,7 +102,7 @@ class Site:
         if self._plan is None:
             threads = config.threads()
             prepared = kernel.program.prepared(launch, True, False, threads)
-            if Plan.fits(kernel, prepared):
+            if not prepared.searches:
                 self._plan = Plan(kernel, launch, prepared, threads)
 
     def memory(self, values: list[Any], outputs: list[Any]) -> dict[int, Any]:

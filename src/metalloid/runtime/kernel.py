@@ -124,8 +124,8 @@ class Kernel:
                 watcher.refused(self, error)
             raise
         self.run(launch, guard, timeout)
-        if key is not None and ordered is not None:
-            self._keep(key, launch, ordered, guard)
+        if key is not None and key not in self._plans:
+            self._keep(key, launch, guard)
 
     def launch(
         self,
@@ -184,20 +184,16 @@ class Kernel:
         except KeyError:
             return None
 
-    def _keep(self, key: object, launch: Launch, arguments: tuple[Any, ...], guard: bool) -> None:
-        """Make later launches like this one quick."""
+    def _keep(self, key: object, launch: Launch, guard: bool) -> None:
+        """Make later launches like this one quick; those that search for their pointers' buffers cannot be."""
         from metalloid.runtime.plan import Plan
 
-        plan = self._plans.get(key)
-        if plan is None:
-            threads = config.threads()
-            prepared = self.program.prepared(launch, guard, False, threads)
-            if not Plan.fits(self, prepared):
-                return
+        threads = config.threads()
+        prepared = self.program.prepared(launch, guard, False, threads)
+        if not prepared.searches:
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.clear()
-            plan = self._plans[key] = Plan(self, launch, prepared, threads)
-        plan.learn(arguments, dict(launch.buffers))
+            self._plans[key] = Plan(self, launch, prepared, threads)
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"

@@ -18,9 +18,9 @@ import numpy as np
 from metalloid.backends.base import Launch
 from metalloid.backends.cpu import native
 from metalloid.backends.cpu.program import Prepared
-from metalloid.runtime.arguments import WRITES, element
+from metalloid.runtime.arguments import WRITES, argument, element
 from metalloid.runtime.buffer import Buffer
-from metalloid.types import Parameter, Scalar
+from metalloid.types import Parameter, Scalar, Vector
 
 if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel
@@ -32,7 +32,6 @@ _SIZE = ctypes.sizeof(native.LaunchRecord)
 _LENGTHS = native.LaunchRecord.lengths.offset
 _MAIN = threading.main_thread().ident
 _ident = threading.get_ident
-_MOST_VALUES = 256  # packed scalars kept per parameter
 
 
 def address(array: Any, written: bool) -> int:
@@ -69,23 +68,35 @@ _NOTHING: tuple[Any, Any, float, float] = (None, None, 0, 0)
 class Slot:
     """What one parameter accepts on the short road."""
 
-    __slots__ = ("cell", "dtype", "high", "index", "low", "number", "parameter", "size", "values", "written")
+    __slots__ = ("cell", "dtype", "high", "index", "low", "number", "parameter", "size", "written")
 
     def __init__(self, parameter: Parameter) -> None:
         self.parameter, self.index = parameter, parameter.index
         self.dtype = element(parameter.type)
         self.written = parameter.access in WRITES
         self.size = parameter.type.size if parameter.reference else 0
-        # Only plain scalars: equal numbers of other types (True, 1.0) are kept apart by their type.
+        if isinstance(parameter.type, Vector) and parameter.type.length == 3:
+            self.dtype = None  # rows of three are looked at closely
         scalar = parameter.reference and isinstance(parameter.type, Scalar) and not self.written
-        self.values: dict[tuple[type, object], tuple[int, int, object]] | None = {} if scalar else None
         self.number, self.cell, self.low, self.high = _PLAIN.get(self.dtype, _NOTHING) if scalar else _NOTHING
 
 
 class Plan:
     """One kernel, one size of launch."""
 
-    __slots__ = ("_free", "_kernel", "_pack", "_slots", "_template", "launch", "prepared", "run", "threads")
+    __slots__ = (
+        "_count",
+        "_free",
+        "_gaps",
+        "_kernel",
+        "_pack",
+        "_slots",
+        "_template",
+        "launch",
+        "prepared",
+        "run",
+        "threads",
+    )
 
     def __init__(self, kernel: Kernel, launch: Launch, prepared: Prepared, threads: int) -> None:
         self._kernel, self.prepared, self.threads = kernel, prepared, threads
@@ -95,14 +106,10 @@ class Plan:
         self._slots = tuple(Slot(p) for p in kernel.signature.buffers)
         self._template = _address(prepared.record)
         self._free: list[tuple[native.LaunchRecord, int]] = []
-        self._pack = struct.Struct(f"{len(self._slots)}Q").pack_into
+        self._count = 1 + max((slot.index for slot in self._slots), default=-1)
+        self._gaps = self._count != len(self._slots)
+        self._pack = struct.Struct(f"{self._count}Q").pack_into
         self.run = native.runtime().run
-
-    @staticmethod
-    def fits(kernel: Kernel, prepared: Prepared) -> bool:
-        """Whether launches of a kernel can take the short road: buffers 0 to n, no search for pointers."""
-        indices = [p.index for p in kernel.signature.buffers]
-        return not prepared.searches and indices == list(range(len(indices)))
 
     def go(self, arguments: tuple[Any, ...], kernel: Kernel) -> bool:
         """Run with these arguments; False where the long road has to look at them, and nothing ran."""
@@ -112,44 +119,50 @@ class Plan:
         addresses: list[int] = []
         lengths: list[int] = []
         spans: list[tuple[int, int, bool]] = []
-        cells: list[object] = []  # numbers, alive until the kernel has read them
-        try:
-            for slot, value in zip(slots, arguments):  # noqa: B905  # counted above; strict costs
-                kind = type(value)
-                if kind is Buffer:
-                    if value.device is not kernel.library.device:
-                        return False
+        cells: list[object] = []  # numbers and copies, alive until the kernel has read them
+        for slot, value in zip(slots, arguments):  # noqa: B905  # counted above; strict costs
+            kind = type(value)
+            if kind is slot.number and slot.low <= value <= slot.high:
+                cell = slot.cell(value)
+                cells.append(cell)
+                at, size = _address(cell), slot.size
+            else:
+                if kind is Buffer and value.device is kernel.library.device:
                     value = value.memory()
                     kind = np.ndarray
-                if kind is np.ndarray:
-                    size = value.nbytes
-                    if value.dtype is not slot.dtype or (slot.size and slot.size != size):
+                if (
+                    kind is not np.ndarray
+                    or value.dtype is not slot.dtype
+                    or slot.size not in (0, value.nbytes)
+                ):
+                    if value is None:
                         return False
+                    value = argument(kernel.signature, slot.parameter, value, [], kernel.library.device)
+                    cells.append(value)
+                try:
+                    at = _address(_exported(value))
+                except (TypeError, ValueError, BufferError):
                     try:
-                        at = _address(_exported(value))
-                    except (TypeError, ValueError, BufferError):
                         at = address(value, slot.written)
-                    spans.append((at, at + size, slot.written))
-                else:
-                    if slot.values is None:
+                    except (TypeError, ValueError, BufferError):
                         return False
-                    if kind is slot.number and slot.low <= value <= slot.high:
-                        cell = slot.cell(value)
-                        cells.append(cell)
-                        at, size = _address(cell), slot.size
-                    else:
-                        known = slot.values.get((kind, value)) or slot.values.get((kind, repr(value)))
-                        if known is None:
-                            return False
-                        at, size, _ = known
-                addresses.append(at)
-                lengths.append(size)
-        except (TypeError, ValueError, BufferError):
-            return False
+                size = value.nbytes
+                spans.append((at, at + size, slot.written))
+            addresses.append(at)
+            lengths.append(size)
         if len(spans) > 1 and _overlap(spans):
             return False
+        if self._gaps:
+            addresses, lengths = self._spread(addresses), self._spread(lengths)
         self.fire(addresses, lengths, arguments)
         return True
+
+    def _spread(self, values: list[int]) -> list[int]:
+        """Values of the parameters there are, with zeros for the indices between."""
+        spread = [0] * self._count
+        for slot, value in zip(self._slots, values, strict=True):
+            spread[slot.index] = value
+        return spread
 
     def fire(self, addresses: Sequence[int], lengths: Sequence[int], arguments: Iterable[Any]) -> None:
         """Run over this memory; `arguments` keep it alive and are what messages speak of."""
@@ -167,17 +180,6 @@ class Plan:
         if status or record.log_count:
             self._report(arguments, record, status)
         self._free.append(spare)
-
-    def learn(self, arguments: tuple[Any, ...], memory: dict[int, Any]) -> None:
-        """Keep the packed form of scalars that the long road has accepted."""
-        for slot, value in zip(self._slots, arguments, strict=False):
-            if slot.values is None or not isinstance(value, int | float | np.number | np.bool_):
-                continue
-            if len(slot.values) >= _MOST_VALUES:
-                slot.values = {}
-            packed = memory[slot.index]
-            key = value if value else repr(value)  # 0.0 and -0.0 are equal and are not the same bits
-            slot.values[type(value), key] = (packed.ctypes.data, packed.nbytes, packed)
 
     def _report(self, arguments: Iterable[Any], record: native.LaunchRecord, status: int) -> None:
         """Say what happened in the words of a full launch."""
