@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from metalloid.errors import Diagnostic
 from metalloid.frontend.refuse import chosen_at_run_time, recursion
-from metalloid.ir.debug import location
+from metalloid.ir.debug import location, plain_name
 from metalloid.ir.layout import data_layout
 from metalloid.ir.module import Function, GlobalVariable, Instruction, Module
 from metalloid.ir.types import PointerType, VectorType
@@ -107,17 +107,17 @@ def left_over(module: Module) -> Iterator[Diagnostic]:
     for function in module.functions:
         if function.blocks and function.name != "__mt_entry":
             say = recursion if _calls_itself(module, function) else chosen_at_run_time
-            yield say(_plain_name(function.name), *_first_place(module, function))
+            yield say(plain_name(function.name), *_first_place(module, function))
             return
     for instruction in module.function["__mt_entry"].instructions():
         if shared := _shared_variable(module, instruction):
-            name = _plain_name(shared.name)
+            name = plain_name(shared.name)
             message = f"all threads would share the variable '{name}', which Metal does not allow"
             yield _problem(module, instruction, message)
             return
         if instruction.opcode == "call" and not instruction.called.startswith(("llvm.", "__mt_")):
             yield _problem(
-                module, instruction, f"a call of '{_plain_name(instruction.called)}' has no definition"
+                module, instruction, f"a call of '{plain_name(instruction.called)}' has no definition"
             )
         elif _generic(instruction):
             yield _problem(
@@ -166,18 +166,3 @@ def _first_place(module: Module, function: Function) -> tuple[str, int]:
         if place := location(module, instruction):
             return place.file, place.line
     return "", 0
-
-
-def _plain_name(mangled: str) -> str:
-    """The innermost name in an Itanium-mangled one."""
-    import re
-
-    if inner := re.search(r"E(\d+)([A-Za-z_]\w*)$", mangled):  # a variable inside a function
-        return inner[2][: int(inner[1])]
-    names = []
-    rest = mangled.removeprefix("_ZL").removeprefix("_ZN").removeprefix("_Z")
-    while match := re.match(r"L?(\d+)", rest):
-        length = int(match[1])
-        names.append(rest[match.end() : match.end() + length])
-        rest = rest[match.end() + length :]
-    return names[-1] if names else mangled

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from metalloid.ir.module import GlobalVariable, Instruction, Module
 
 _FIELD = re.compile(r'(\w+): (![0-9]+|"[^"]*"|-?\w+)')
-_SYMBOL = re.compile(r"_Z(?:Z.*E)?L?(\d+)([A-Za-z_]\w*)")
+_INNER = re.compile(r"^_ZZ.*E(\d+)([A-Za-z_]\w*)$")
 _INCLUDE = str(Path(__file__).parents[1] / "frontend" / "include")
 
 
@@ -86,10 +86,17 @@ def variable_name(module: Module, variable: GlobalVariable) -> str:
         if kind == "dbg" and node in module.metadata:
             described = _fields(module.metadata[node]).get("var", node)
             return _fields(module.metadata.get(described, "")).get("name", variable.name)
-    return _plain_name(variable.name)
+    return plain_name(variable.name)
 
 
-def _plain_name(symbol: str) -> str:
-    """The last name in a C++ symbol, such as `s` of `_ZZL1kPfE1s`; what is no such symbol as it is."""
-    found = _SYMBOL.fullmatch(symbol)
-    return found[2][: int(found[1])] if found and int(found[1]) <= len(found[2]) else symbol
+def plain_name(symbol: str) -> str:
+    """The last name in a C++ symbol: `s` of `_ZZL1kPfE1s`, `f` of `_ZN1a1fEv`; other symbols as they are."""
+    if inner := _INNER.search(symbol):  # a variable inside a function
+        return inner[2][: int(inner[1])]
+    names: list[str] = []
+    rest = re.sub(r"^_Z[LN]?", "", symbol) if symbol.startswith("_Z") else ""
+    while match := re.match(r"L?(\d+)", rest):
+        end = match.end() + int(match[1])
+        names.append(rest[match.end() : end])
+        rest = rest[end:]
+    return names[-1] if names else symbol

@@ -14,7 +14,7 @@ import numpy as np
 from metalloid.backends.base import Fault, Launch, LogMessage, Triple
 from metalloid.backends.cpu import machine, native
 from metalloid.errors import DeviceError, KernelFault, LaunchError
-from metalloid.ir.debug import Location
+from metalloid.ir.debug import Location, plain_name
 
 MAX_THREADS = 1024
 CONSTANTS = "mt_constants"  # see passes/abi.py
@@ -95,11 +95,9 @@ class Program:
         name: str,
         compile: Compile,
         names: Mapping[int, str],
-        local_names: Mapping[str, str] | None = None,
         target: machine.Target | None = None,
     ) -> None:
         self.name, self._compile, self.names = name, compile, names
-        self.local_names = local_names or {}
         self.target = target or machine.host()
         self._variants: dict[Variant, Loaded] = {}
         self._prepared: dict[object, Prepared] = {}
@@ -265,7 +263,7 @@ class Program:
         elif root.kind == "threadgroup":
             label = f"threadgroup memory {root.index} ({launch.threadgroup_memory.get(root.index, 0)} bytes)"
         elif root.kind == "variable":
-            label = f"threadgroup variable '{self.local_names.get(root.name, root.name)}'"
+            label = f"threadgroup variable '{plain_name(root.name)}'"
         elif root.kind == "private":
             label = "a private variable"
         else:
