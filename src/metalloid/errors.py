@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+WIDEST = 160  # characters of an excerpt
+
 
 class MetalloidError(Exception):
     """Base of every error metalloid raises."""
@@ -39,13 +41,23 @@ class Diagnostic:
         rule = f" {self.rule}" if self.rule else ""
         lines = [f"{place}: {self.severity}:{rule} {self.message}"]
         if self.excerpt:
-            lines.append(f"    {self.excerpt.rstrip()}")
-        if self.excerpt and self.column:
-            indent = "".join("\t" if c == "\t" else " " for c in self.excerpt[: self.column - 1])
-            lines.append(f"    {indent}{'^' * max(1, self.length)}")
+            lines += self._shown()
         if self.hint:
             lines.append(f"    hint: {self.hint}")
         return "\n".join(lines)
+
+    def _shown(self) -> list[str]:
+        """The excerpt and its caret; of a very long line, the part around the caret."""
+        text, column, before, after = self.excerpt.rstrip(), self.column, "", ""
+        if len(text) > WIDEST:
+            first = max(0, column - WIDEST // 2)
+            before, after = "..." if first else "", "..." if first + WIDEST < len(text) else ""
+            text, column = text[first : first + WIDEST], column - first + len(before) if column else 0
+        lines = [f"    {before}{text}{after}"]
+        if column:
+            indent = "".join("\t" if c == "\t" else " " for c in (before + text)[: column - 1])
+            lines.append(f"    {indent}{'^' * max(1, self.length)}")
+        return lines
 
 
 class CompileError(MetalloidError):

@@ -30,6 +30,7 @@ class Source:
     include: tuple[Path, ...] = ()
     defines: Mapping[str, str] = field(default_factory=_empty)
     math: MathMode = "fast"
+    form: str = "metal"  # how it was given, for the words of hints: "metal" or "mlx"
     quoted: Mapping[str, str] = field(default_factory=_empty)  # texts that `#line 1 "name"` refers to
 
     @classmethod

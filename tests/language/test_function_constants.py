@@ -1,6 +1,5 @@
 """Function constants: given by name and index, undefined, derived, as conditions of arguments."""
 
-
 from typing import Any
 
 import numpy as np

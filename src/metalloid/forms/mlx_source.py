@@ -168,7 +168,9 @@ def generate(
     if arguments:
         instance = f"{function}<{', '.join(_spelling(value) for _, value in arguments)}>"
         text.add(f'template [[host_name("{host_name}")]] [[kernel]] decltype({instance}) {instance};')
-    source = Source(text.text(), name=text.name, math=kernel.math, quoted=MappingProxyType(text.quoted))
+    source = Source(
+        text.text(), name=text.name, math=kernel.math, form="mlx", quoted=MappingProxyType(text.quoted)
+    )
     return Generated(source, host_name, bindings)
 
 

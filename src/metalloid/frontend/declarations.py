@@ -137,6 +137,8 @@ def whole_number(text: str) -> int | None:
         match node:
             case ast.Constant(int(number)):
                 return number
+            case ast.UnaryOp(ast.USub(), operand):
+                return -value(operand)
             case ast.BinOp(left, op, right) if type(op) in _OPERATORS:
                 return int(_OPERATORS[type(op)](value(left), value(right)))
         raise ValueError(text)

@@ -11,7 +11,7 @@ from pathlib import Path
 from metalloid.errors import Diagnostic
 from metalloid.frontend.declarations import Entry
 from metalloid.frontend.hints import Context, Known, fold, improve
-from metalloid.frontend.rewrite import Rewritten
+from metalloid.frontend.rewrite import Rewritten, unescaped
 from metalloid.frontend.tokens import Token, tokenize
 from metalloid.source import Source
 
@@ -94,7 +94,7 @@ class Preimage:
         for line in self.rewritten.text.split("\n"):
             marker = _MARKER.match(line)
             if marker:
-                file, number = marker[2], int(marker[1])
+                file, number = unescaped(marker[2]), int(marker[1])
             else:
                 found.setdefault((file, number), []).append((offset, line))
                 number += 1
@@ -110,7 +110,7 @@ def diagnose(
     wanted: Wanted | None = None,
 ) -> tuple[Diagnostic, ...]:
     """All errors in clang's output, in the user's coordinates, explained and without their echoes."""
-    context = Context(texts, parameters=parameters, form="mlx" if texts.source.quoted else "metal")
+    context = Context(texts, parameters=parameters, form="mlx" if texts.source.form == "mlx" else "metal")
     found: list[Diagnostic] = []
     for error, notes in _grouped(messages, texts):
         if not texts.lines(error.file) and (user := next((n for n in notes if texts.lines(n.file)), None)):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.declarations import Argument, Entry, whole_number
+from metalloid.frontend.reflect import Described
 from metalloid.frontend.rewrite import Unit
 from metalloid.types import Kind
 
@@ -110,6 +111,34 @@ def entry_text(entry: Entry, bound: tuple[Binding, ...]) -> str:
     )
 
 
+def check_indices(unit: Unit, bound: tuple[Binding, ...], described: tuple[Described, ...]) -> None:
+    """Indices that only clang could work out: enumerators, constants, template parameters."""
+    seen: dict[tuple[Kind, int], str] = {}
+    for binding, parameter in zip(bound, described, strict=True):
+        if binding.kind == "builtin" or not parameter.present:
+            continue
+        name = binding.argument.name
+        _refuse_outside(unit, binding.argument, binding.kind, parameter.index)
+        if other := seen.get((binding.kind, parameter.index)):
+            _refuse_twice(unit, binding.argument, binding.kind, parameter.index, other)
+        seen[binding.kind, parameter.index] = name
+
+
+def _refuse_outside(unit: Unit, argument: Argument, kind: str, index: int) -> None:
+    if not 0 <= index < MAX_BUFFERS:
+        message = (
+            f"[[{kind}({index})]] of '{argument.name}' is out of range: "
+            f"Metal has indices 0 to {MAX_BUFFERS - 1}"
+        )
+        hint = "use a smaller index, or gather arguments into one struct" if index > 0 else "count from 0"
+        _refuse(unit, argument.name_index, message, "M608", hint)
+
+
+def _refuse_twice(unit: Unit, argument: Argument, kind: str, index: int, other: str) -> None:
+    message = f"[[{kind}({index})]] is taken twice, by '{other}' and by '{argument.name}'"
+    _refuse(unit, argument.name_index, message, "M608", "give each its own index")
+
+
 def _thread_limit(entry: Entry) -> tuple[str, str]:
     """C++ that is the kernel's own limit of threads, and what must be declared for it.
 
@@ -131,31 +160,14 @@ def _written(unit: Unit, entry: Entry, kind: str) -> Iterator[int]:
     seen: dict[int, str] = {}
     for argument in entry.kernel.arguments:
         text = argument.attributes.get(kind)
-        if text is None:
-            continue
-        index = whole_number(text)
+        index = whole_number(text) if text is not None else None
         if index is None:
-            continue  # an enumerator or constant: clang knows its value, reflect checks it
-        if not 0 <= index < MAX_BUFFERS:
-            _refuse(
-                unit,
-                argument.name_index,
-                f"[[{kind}({index})]] of '{argument.name}' is out of range: "
-                f"Metal has indices 0 to {MAX_BUFFERS - 1}",
-                "M608",
-                "use a smaller index, or gather arguments into one struct",
-            )
-        elif index in seen and "function_constant" not in argument.attributes:
-            _refuse(
-                unit,
-                argument.name_index,
-                f"[[{kind}({index})]] is taken twice, by '{seen[index]}' and by '{argument.name}'",
-                "M608",
-                "give each its own index",
-            )
-        else:
-            seen[index] = argument.name
-            yield index
+            continue  # not written, or something whose value clang knows: `check_indices` looks at it
+        _refuse_outside(unit, argument, kind, index)
+        if index in seen and "function_constant" not in argument.attributes:
+            _refuse_twice(unit, argument, kind, index, seen[index])
+        seen[index] = argument.name
+        yield index
 
 
 def _refuse_plain(unit: Unit, entry: Entry, argument: Argument) -> None:

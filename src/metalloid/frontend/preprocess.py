@@ -13,11 +13,12 @@ from pathlib import Path
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend import clang
 from metalloid.frontend.diagnose import Texts, diagnose
-from metalloid.frontend.rewrite import place_of
+from metalloid.frontend.rewrite import place_of, unescaped
 from metalloid.source import Source
 
 STUBS = clang.INCLUDE / "stubs"
 MACROS = clang.INCLUDE / "macros.h"
+BOM = "\ufeff"  # what some editors put in front of a file
 LONGEST = 4 << 20  # characters after the preprocessor; the largest real source has 0.3 million
 _MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)"(.*)$')
 _DEFINE = re.compile(r"#define (\w+)(?:\(([^)]*)\))?(?: (.*))?$")
@@ -45,7 +46,7 @@ def preprocess(source: Source) -> Preprocessed:
     for path in source.include:
         arguments += ["-I", str(path)]
     arguments += ["-I", str(STUBS), "-o", "-", "-"]
-    text = f'#line 1 "{_escape(source.name)}"\n{source.text}\n'
+    text = f'#line 1 "{_escape(source.name)}"\n{source.text.removeprefix(BOM)}\n'
     result = clang.run(arguments, text)
     files = _files_read(result.output)
     _refuse_outside(source, files)
@@ -115,7 +116,7 @@ def _tidy(source: Source, text: str) -> str:
             if marker[2].startswith(("<", str(MACROS))):
                 lines[number] = ""
             if not marker[2].startswith(str(clang.INCLUDE)):
-                place = (marker[2], int(marker[1]) - 1)
+                place = (unescaped(marker[2]), int(marker[1]) - 1)
             continue
         if define := _DEFINE.match(line):
             parameters = None if define[2] is None else tuple(p.strip() for p in define[2].split(","))

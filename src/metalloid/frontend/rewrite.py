@@ -96,11 +96,16 @@ class Unit:
         return place_of(self.text, start)
 
 
+def unescaped(name: str) -> str:
+    """A file's name as a line marker writes it, as it is."""
+    return re.sub(r"\\(.)", r"\1", name)
+
+
 def place_of(text: str, offset: int) -> tuple[str, int, int]:
     file, line = "", 1
     here = 0
     for match in re.finditer(r'^# (\d+) "((?:[^"\\]|\\.)*)".*\n', text[:offset], re.MULTILINE):
-        file, line, here = match[2], int(match[1]), match.end()
+        file, line, here = unescaped(match[2]), int(match[1]), match.end()
     before = text[here:offset]
     return file, line + before.count("\n"), offset - (text.rfind("\n", 0, offset) + 1) + 1
 
@@ -117,6 +122,7 @@ def rewrite(unit: Unit, entry: Entry | None, constants: Mapping[str, str]) -> Re
         drops += unusable(tokens, found, keep)
         bodies = [k.body for k in others if k.body is not None]
     else:
+        drops += unusable(tokens, found, frozenset())
         bodies = []
     edits = [edit for body in bodies for edit in _forget_body(unit, body)]
     edits += [edit for span in drops for edit in _blank(unit, span)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from metalloid.frontend.build import build, check_source, whole_text
 from metalloid.frontend.declarations import Entry
 from metalloid.frontend.describe import signature
 from metalloid.frontend.diagnose import Preimage, Texts, Wanted, misfit, place
-from metalloid.frontend.entry import Binding, bindings
+from metalloid.frontend.entry import Binding, bindings, check_indices
 from metalloid.frontend.examine import left_over
 from metalloid.frontend.parse import Parsed, parse
 from metalloid.frontend.patch import copy_conditionals
@@ -86,10 +87,13 @@ def _compile_kernel(parsed: Parsed, entry: Entry, constants: Mapping[str | int, 
     generic = next((p for p in left_over(module) if "address space" in p.message), None)
     if generic and (copied := copy_conditionals(rewritten, (generic.file, generic.line))):
         ir, module, info = _built(parsed, copied, entry, bound)
+    try:
+        check_indices(parsed.unit, bound, info.parameters())
+    except CompileError as error:
+        raise CompileError(_placed(d, texts, parsed.unit) for d in error.diagnostics) from None
     made = signature(parsed, entry, bound, info, module, values)
-    problems = [*left_over(module), *refused_signature(made)]
-    if problems:
-        raise CompileError([replace(p, excerpt=texts.line(p.file, p.line)) for p in problems])
+    if problems := [*left_over(module), *refused_signature(made)]:
+        raise CompileError(_pointed(p, texts) for p in problems)
     return Kernel(ir, made, parsed.files)
 
 
@@ -179,3 +183,13 @@ def _wanted(parsed: Parsed, entry: Entry) -> Wanted:
 def _placed(diagnostic: Diagnostic, texts: Texts, unit: Unit) -> Diagnostic:
     identity = Rewritten(unit.text, unit.text, (), False)
     return place(diagnostic, texts, Preimage(identity)) if diagnostic.line else diagnostic
+
+
+def _pointed(diagnostic: Diagnostic, texts: Texts) -> Diagnostic:
+    """With its excerpt, and the caret under the name it speaks of."""
+    excerpt = texts.line(diagnostic.file, diagnostic.line)
+    name = re.search(r"'(\w+)'", diagnostic.message)
+    found = re.search(rf"\b{name[1]}\b", excerpt) if name and not diagnostic.column else None
+    if found is None:
+        return replace(diagnostic, excerpt=excerpt)
+    return replace(diagnostic, excerpt=excerpt, column=found.start() + 1, length=len(found[0]))
