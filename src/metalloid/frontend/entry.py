@@ -101,13 +101,14 @@ def entry_text(entry: Entry, bound: tuple[Binding, ...]) -> str:
     descriptors = ", ".join(b.descriptor() for b in bound)
     launch = f"__mt::launch<{descriptors}>"
     declared, limit = _thread_limit(entry)
+    function = f"&::{entry.expression}"  # by its full name: the user may call a kernel `step`, as Metal does
     return (
         f'\n# 1 "<metalloid>"\n#pragma clang attribute pop\n{declared}\n'
         f'extern "C" [[clang::sycl_external]] void __mt_entry() {{\n'
-        f"  static __attribute__((used)) decltype({launch}::describe(&{entry.expression}))\n"
+        f"  static __attribute__((used)) decltype({launch}::describe({function}))\n"
         f"      __mt_signature = 0;\n"
         f"  static __attribute__((used)) __mt::thread_limit<({limit})>* __mt_limit = 0;\n"
-        f"  {launch}::run(&{entry.expression});\n}}\n"
+        f"  {launch}::run({function});\n}}\n"
     )
 
 
