@@ -31,6 +31,7 @@ from metalloid.forms.reading.values import (
     last_name,
     mentions,
 )
+from metalloid.forms.reading.written import Literals
 from metalloid.source import Source
 
 MAX_PATHS = 48  # per function
@@ -104,6 +105,7 @@ def find(text: str, name: str = "kernel.py") -> Found:
 class _Finder:
     def __init__(self, text: str, name: str, tree: ast.Module, sites: set[int]) -> None:
         self.text, self.name, self.tree, self.sites = text, name, tree, sites
+        self._literals = Literals(text)
         self._seen: set[int] = set()
         self._relevant: frozenset[str] = frozenset()
         self.kernels: dict[tuple[object, ...], InlineKernel] = {}
@@ -140,7 +142,7 @@ class _Finder:
         for _ in range(MAX_PATHS):
             if self._steps > MAX_STEPS:
                 return
-            run = Evaluator(self.tree, choices, self._relevant)
+            run = Evaluator(self.tree, choices, self._relevant, self._literals)
             try:
                 if entry is not None:
                     _enter(run, entry)

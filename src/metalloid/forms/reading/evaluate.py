@@ -27,6 +27,7 @@ from metalloid.forms.reading.values import (
     mentions,
     text_of,
 )
+from metalloid.forms.reading.written import Literals
 
 
 class _Loop(Exception):
@@ -37,8 +38,15 @@ class _Loop(Exception):
 class Evaluator(Expressions):
     """One run of a file along the path that `choices` takes."""
 
-    def __init__(self, tree: ast.Module, choices: Choices, relevant: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        tree: ast.Module,
+        choices: Choices,
+        relevant: frozenset[str] = frozenset(),
+        literals: Literals | None = None,
+    ) -> None:
         super().__init__(choices, relevant)
+        self.literals = literals
         self._execute_safely(tree.body, self.globals)
 
     def _execute_safely(self, body: Sequence[ast.stmt], scope: Scope) -> None:

@@ -25,6 +25,7 @@ from metalloid.forms.reading.values import (
     Scope,
     text_of,
 )
+from metalloid.forms.reading.written import Literals
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -40,6 +41,8 @@ _UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
 
 
 class Expressions(Calls):
+    literals: Literals | None = None  # of the file that is read
+
     def value(self, node: ast.expr, scope: Scope) -> Any:
         self._count()
         method = getattr(self, f"_of_{type(node).__name__}", None)
@@ -47,24 +50,33 @@ class Expressions(Calls):
 
     def _of_Constant(self, node: ast.Constant, scope: Scope) -> object:
         if isinstance(node.value, str):
+            written = self.literals.written(node) if self.literals is not None else None
+            if written is not None:
+                return traced.exactly(written, 0, node.value)
             return traced.literal(node, node.value, 0, node.value)
         return node.value
 
     def _of_JoinedStr(self, node: ast.JoinedStr, scope: Scope) -> object:
+        written = self.literals.written(node) if self.literals is not None else None
         constants = [p.value for p in node.values if isinstance(p, ast.Constant) and isinstance(p.value, str)]
-        whole, first, parts = "".join(constants), 0, list[str]()
+        whole, at, pieces = "".join(constants), 0, list[tuple[str, int]]()
+        fields = iter(written.fields if written is not None else ())
         for part in node.values:
+            first = whole.count("\n", 0, at)
             if isinstance(part, ast.Constant):
                 text = str(part.value)
-                parts.append(traced.literal(node, text, first, whole))
-                first += text.count("\n")
+                exact = traced.exactly(written, at, text) if written is not None else None
+                pieces.append((exact or traced.literal(node, text, first, whole), -1))
+                at += len(text)
             elif isinstance(part, ast.FormattedValue):
                 value = self.concrete(self.value(part.value, scope))
                 spec = str(self.value(part.format_spec, scope)) if part.format_spec is not None else ""
                 if part.conversion == ord("r"):
                     value = repr(value)
-                parts.append(value if isinstance(value, str) and not spec else self._try(format, value, spec))
-        return self._bounded(traced.concat(parts))
+                made = value if isinstance(value, str) and not spec else self._try(format, value, spec)
+                otherwise = traced.literal(node, " ", first, whole).places[0]
+                pieces.append((made, next(fields, otherwise)))
+        return self._bounded(traced.fill(pieces))
 
     def _of_Name(self, node: ast.Name, scope: Scope) -> object:
         found = scope.find(node.id)
