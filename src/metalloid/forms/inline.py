@@ -16,9 +16,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from metalloid.errors import Diagnostic
 from metalloid.forms.mlx_source import Generated, KernelText, Origin, generate
 from metalloid.forms.reading.evaluate import Evaluator
 from metalloid.forms.reading.guess import Call, call_of, templates_in
+from metalloid.forms.reading.shown import as_written
 from metalloid.forms.reading.symbols import Symbol
 from metalloid.forms.reading.traced import lines_of
 from metalloid.forms.reading.values import (
@@ -52,6 +54,11 @@ class InlineKernel:
     text: KernelText | Source
     call: Call | None  # what is known of how it is called; None: no call in this file
     site: int = 0  # the line of the factory call
+    written: tuple[str, ...] = ()  # source and header, with their places
+
+    def told(self, message: Diagnostic, name: str, python: str) -> Diagnostic:
+        """A message about this kernel, in the words of the Python file `name`."""
+        return as_written(message, python, self.written) if message.file == name else message
 
     def attempts(self) -> tuple[Generated | Source, ...]:
         """The texts to compile, best guess first; the kernel is right when one of them compiles."""
@@ -194,6 +201,7 @@ class _Finder:
             Source(text, self.name, quoted=quoted),
             None,
             made.line,
+            (source,),
         )
 
     def _mlx(self, made: Defined, run: Evaluator) -> InlineKernel:
@@ -215,7 +223,7 @@ class _Finder:
         )
         line = min((n for n in lines_of(source) if n), default=made.line)
         call = call_of(made.calls[-1], text, run) if made.calls else None
-        return InlineKernel("mlx", text.name, line, text, call, made.line)
+        return InlineKernel("mlx", text.name, line, text, call, made.line, (source, header))
 
     def _origin(self, text: str, otherwise: str, base: str) -> Origin:
         """The Python file's lines, showing the text they became; a text of its own where no line is known."""
@@ -231,7 +239,8 @@ class _Finder:
             numbers = tuple(filled)
         shown = base.split("\n")
         for number, line in zip(numbers, text.split("\n"), strict=True):
-            shown[number - 1] = line
+            if line.strip():
+                shown[number - 1] = line
         return Origin(self.name, "\n".join(shown), numbers)
 
 

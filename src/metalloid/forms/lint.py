@@ -37,7 +37,7 @@ def lint_python(path: Path, progress: Progress) -> Report:
         return Report(str(path), (), (problem,))
     diagnostics: dict[Diagnostic, None] = {}
     for done, kernel in enumerate(found.kernels, 1):
-        diagnostics.update(dict.fromkeys(_problems(kernel)))
+        diagnostics.update((kernel.told(d, str(path), text), None) for d in _problems(kernel))
         progress(done, len(found.kernels))
     unresolved = tuple(
         Diagnostic(f"this kernel was not compiled: {u.reason}", str(path), u.line, severity="warning")
