@@ -96,6 +96,14 @@ def join(a: Shape | None, b: Shape | None) -> Shape | None:
     return Shape(a.terms, align, max(a.umax, b.umax), a.exact and b.exact, base)
 
 
+def seam(shape: Shape) -> int:
+    """The power of two between pattern and base: as low as the pattern allows, so that in `~lane` the sign is the
+    base's and the pattern stays small."""
+    at = shape.align & -shape.align
+    pattern = shape.pattern
+    return min(at, 1 << max(pattern).bit_length()) if pattern and max(pattern) >= 0 else at
+
+
 def splits(shape: Shape, at: int) -> Pattern | None:
     """The pattern, where base and pattern do not touch the same multiples of `at`:
     the base is a multiple of it, the pattern stays below it."""

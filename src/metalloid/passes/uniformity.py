@@ -245,7 +245,7 @@ def _bitwise(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
     whole = (1 << a.umax.bit_length()) - 1
     if i.opcode == "and" and whole & mask.value == whole and a.exact and a.pattern and min(a.pattern) >= 0:
         return a  # nothing is masked away
-    at = a.align & -a.align
+    at = S.seam(a)
     pattern = S.splits(a, at) if a.exact else None
     if pattern is None:
         return None
@@ -333,6 +333,20 @@ def _select(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
     return S.join(o[1], o[2])
 
 
+def _signed_terms(found: Shape, bits: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Patterns of an index as getelementptr reads it: in `~lane` lane 0 has 2^32-1, which is -1."""
+
+    def signed(value: int) -> int:
+        value &= (1 << bits) - 1
+        return value - (1 << bits) if value >> (bits - 1) else value
+
+    base = found.constant or 0
+    return tuple(
+        (name, pattern if name else tuple(signed(base + x) - signed(base) for x in pattern))
+        for name, pattern in found.terms
+    )
+
+
 def _gep(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
     total = o[0]
     assert i.element is not None
@@ -357,7 +371,11 @@ def _gep(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
             wide = S.Shape((), abs(index.signed) or S.MAX_ALIGN, S.UNKNOWN, True, index.signed)
         elif bits < 64 and found.umax >= 1 << bits - 1:
             wide = replace(
-                found, exact=found.exact and found.uniform, constant=None, align=found.align & -found.align
+                found,
+                terms=_signed_terms(found, bits),
+                exact=found.exact and found.uniform,
+                constant=None,
+                align=found.align & -found.align,
             )
         total = S.add(total, S.scale(wide, stride))
     return replace(total, umax=S.UNKNOWN) if total is not None else None

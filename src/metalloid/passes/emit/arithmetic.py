@@ -16,6 +16,7 @@ from metalloid.ir.types import ArrayType, FloatType, IntType, PointerType, Struc
 from metalloid.ir.values import Int, Local, Value
 from metalloid.passes.emit.core import Emitter, Val, lowered
 from metalloid.passes.emit.pointers import absolute, pointer_like
+from metalloid.passes.shape import seam
 
 _SUFFIX = re.compile(r"(\.(v\d+)?([if]\d+|bf16|p\d+))+$")
 _UNCHANGED = frozenset(("llvm.expect", "llvm.arithmetic.fence", "llvm.expect.with.probability"))
@@ -114,7 +115,7 @@ def _masked_base(e: Emitter, i: Instruction) -> str:
     if i.opcode != "and":
         shape = e.shape(i.operands[0])
         assert shape is not None
-        number &= ~((shape.align & -shape.align) - 1)
+        number &= ~(seam(shape) - 1)
     bits = mask.type.bits
     number &= (1 << bits) - 1
     return e.put(f"{i.opcode} {lowered(i.type)} {a}, {number}", "b")

@@ -96,7 +96,7 @@ def _sum(e: Emitter, i: Instruction, vector: bool) -> str:
             continue
         made = e.get(index)
         if not vector and made.base is not None and not made.base.startswith("%"):
-            constant += int(made.base) * stride
+            constant += _signed(int(made.base), int(made.type[1:])) * stride
             continue
         ref = e.vector(index) if vector else made.base
         if made.type != "i64":
@@ -115,6 +115,12 @@ def _sum(e: Emitter, i: Instruction, vector: bool) -> str:
         total = e.put(f"add {kind} {total}, {by}")
     assert total is not None
     return total
+
+
+def _signed(value: int, bits: int) -> int:
+    """A constant index as getelementptr reads it: `~lane` has the base 2^32-1, which is -1."""
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
 
 
 def space_of(value: Value) -> int:
