@@ -14,12 +14,10 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from conformance.packages import STORE
 from conformance.results.case import Case, Size
 from conformance.results.judge import BACKENDS, Verdict, judge
+from conformance.results.page import KEPT
 from conformance.results.suites import all_cases
-
-PAGE = STORE / "results.json"
 
 
 @click.command(help=__doc__)
@@ -101,6 +99,6 @@ def _summary(verdicts: list[Verdict], console: Console) -> None:
 
 def store(verdicts: list[Verdict], backend: str) -> None:
     """Keep the verdicts of a whole run, by backend, for the page that docs/ gets."""
-    kept = json.loads(PAGE.read_text()) if PAGE.exists() else {}
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     kept[backend] = [{**asdict(v), "passed": v.passed} for v in verdicts]
-    PAGE.write_text(json.dumps(kept, indent=1))
+    KEPT.write_text(json.dumps(kept, indent=1))
