@@ -14,6 +14,7 @@ from dataclasses import replace
 from metalloid.errors import Diagnostic
 from metalloid.frontend.hints import calls, names, syntax, values
 from metalloid.frontend.hints.context import Context, Known, Table
+from metalloid.frontend.hints.formatting import placeholder_type
 from metalloid.frontend.hints.nearest import nearest
 from metalloid.frontend.hints.words import metal_words
 
@@ -74,6 +75,8 @@ def fold(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 def _recognise(diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]) -> Diagnostic | None:
     word = context.word_at(diagnostic) if diagnostic.severity == "error" else ""
     if word not in context.names and (found := names.cuda_word(word, diagnostic, context)):
+        return found
+    if diagnostic.severity == "error" and (found := placeholder_type(diagnostic, context)):
         return found
     for pattern, recogniser in _TABLE:
         match = pattern.search(diagnostic.message)

@@ -16,7 +16,16 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _DECLARED = re.compile(
     r"(?:[\w>\]]\s+|[\w>\]]\s*[*&]+\s*)([A-Za-z_]\w*)\s*(?=[=;,:\[({)])|#\s*define\s+(\w+)"
 )
+_DEFINE = r"^[ \t]*#[ \t]*define[ \t]+{name}\b((?:[^\\\n]|\\\r?\n|\\.)*)"
 _MOST_NAMES = 5_000
+
+
+@dataclass(frozen=True)
+class Macro:
+    """A `#define` of the user: its name, and all that follows the name."""
+
+    name: str
+    body: str
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,15 @@ class Context:
             r"([A-Za-z_]\w*)\s*$", self.line(diagnostic.file, diagnostic.line)[: diagnostic.column - 1]
         )
         return match.group(1) if match else ""
+
+    def macro_at(self, diagnostic: Diagnostic) -> Macro | None:
+        """The user's macro whose use the diagnostic points at."""
+        return self.macro(self.word_at(diagnostic))
+
+    def macro(self, name: str) -> Macro | None:
+        pattern = re.compile(_DEFINE.format(name=re.escape(name)), re.MULTILINE)
+        found = (pattern.search(text) for text in self.source.values()) if name else ()
+        return next((Macro(name, match[1]) for match in found if match), None)
 
     def parameter(self, name: str) -> Known | None:
         return next((p for p in self.parameters if p.name == name), None)

@@ -9,6 +9,20 @@ from metalloid.errors import Diagnostic
 from metalloid.frontend.hints.context import Context
 
 _DOUBLED = re.compile(r"\{\{|\}\}")
+_FIELD = r"(?P<field>\$?\{(?P<name>[A-Za-z_]\w*)(?:![rsa])?\})"
+# A brace cannot stand here in C++: as a type, as a cast, as a template argument.
+_AS_TYPE = re.compile(
+    r"(?:\b(?:device|constant|threadgroup|thread|const|kernel|inline)\s+|[(,<;]\s*|^\s*)"
+    + _FIELD
+    + r"(?:\s*[*&>]|\s+[A-Za-z_]|\)\s*[\w(])",
+    re.MULTILINE,
+)
+_COMMENT = re.compile(r"//[^\n]*")
+_DECLARES = (
+    r"{field}[\s*&]*\b{name}\b",
+    r"{field}[^{{}};]*?\b{name}\s*\[\[",
+    r"{field}[^{{}};]*?\b(?:device|constant|threadgroup)\s[^,(){{}};]*\b{name}\s*[,)]",
+)
 
 
 def doubled_braces(diagnostic: Diagnostic, context: Context) -> Diagnostic | None:
@@ -36,6 +50,30 @@ def placeholder_braces(diagnostic: Diagnostic, context: Context) -> Diagnostic |
     for found in re.finditer(r"\$?\{\{?([A-Za-z_]\w*(?:\[\w+\]|\.\w+)?)(?:![rsa])?(?::[^{}]*)?\}\}?", line):
         if found.start() <= here <= found.end():
             return left_over(diagnostic, found.group(), found.group(1), found.start() + 1, context)
+    return None
+
+
+def placeholder_type(diagnostic: Diagnostic, context: Context) -> Diagnostic | None:
+    """`{T}` in the place of a type, anywhere on the line that could not be read."""
+    found = _AS_TYPE.search(_COMMENT.sub("", context.line(diagnostic.file, diagnostic.line)))
+    if found is None:
+        return None
+    return left_over(diagnostic, found["field"], found["name"], found.start("field") + 1, context)
+
+
+def declared_with_placeholder(name: str, diagnostic: Diagnostic, context: Context) -> Diagnostic | None:
+    """The cause of a name that is not declared: its declaration has a `{T}` that could not be read."""
+    for file, written in context.source.items():
+        text = _COMMENT.sub(lambda comment: " " * len(comment[0]), written)
+        for found in _AS_TYPE.finditer(text):
+            field, start = re.escape(found["field"]), found.start("field")
+            forms = (form.format(field=field, name=re.escape(name)) for form in _DECLARES)
+            if not any(re.compile(form).match(text, start) for form in forms):
+                continue
+            line = text.count("\n", 0, start) + 1
+            column = start - text.rfind("\n", 0, start)
+            there = replace(diagnostic, file=file, line=line, excerpt=context.line(file, line))
+            return left_over(there, found["field"], found["name"], column, context)
     return None
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from metalloid.errors import Diagnostic
 from metalloid.frontend.hints import cuda
 from metalloid.frontend.hints.context import Context, Table
-from metalloid.frontend.hints.formatting import left_over, placeholder_braces
+from metalloid.frontend.hints.formatting import declared_with_placeholder, left_over, placeholder_braces
 from metalloid.frontend.hints.nearest import nearest
 from metalloid.frontend.hints.vocabulary import (
     KEYWORDS,
@@ -29,7 +29,7 @@ def undeclared(
 ) -> Diagnostic | None:
     name = match["name"]
     meant = match.groupdict().get("meant") or ""
-    here = replace(diagnostic, length=max(1, len(name)))
+    here = underline(name, diagnostic, context)
     if found := cuda_word(name, here, context):
         return found
     if found := placeholder(name, here, context):
@@ -67,13 +67,35 @@ def member(
         size = int(owner[-1])
         hint = f"its members are {', '.join('xyzw'[:size])}, also spelled {', '.join('rgba'[:size])}"
     return replace(
-        diagnostic, rule="M602", length=len(name), message=f"`{owner}` has no member '{name}'", hint=hint
+        underline(name, diagnostic, context),
+        rule="M602",
+        message=f"`{owner}` has no member '{name}'",
+        hint=hint,
     )
 
 
-def is_called(diagnostic: Diagnostic, context: Context) -> bool:
+def underline(name: str, diagnostic: Diagnostic, context: Context) -> Diagnostic:
+    """The caret under the name, or under the macro in the user's line that it came out of."""
     line = context.line(diagnostic.file, diagnostic.line)
-    return bool(re.match(r"\w+\s*(<[^;]*>)?\s*\(", line[max(0, diagnostic.column - 1) :]))
+    if not line or context.word_at(diagnostic) == name:
+        return replace(diagnostic, length=max(1, len(name)))
+    spoken = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    if spoken.search(line):
+        return diagnostic
+    for word in re.finditer(r"[A-Za-z_]\w*", line):
+        macro = context.macro(word[0])
+        if macro and spoken.search(macro.body):
+            return replace(diagnostic, column=word.start() + 1, length=len(word[0]))
+    return diagnostic
+
+
+def is_called(name: str, diagnostic: Diagnostic, context: Context) -> bool:
+    """Whether the name is called where the diagnostic points; a name out of a macro, whether it is anywhere."""
+    call = re.compile(rf"(?<!\w){re.escape(name)}\s*(<[^;]*>)?\s*\(")
+    if context.word_at(diagnostic) == name:
+        line = context.line(diagnostic.file, diagnostic.line)
+        return bool(call.match(line, max(0, diagnostic.column - 1)))
+    return any(call.search(text) for text in context.source.values())
 
 
 def advice(name: str, is_type: bool, diagnostic: Diagnostic, context: Context) -> str:
@@ -92,7 +114,7 @@ def advice(name: str, is_type: bool, diagnostic: Diagnostic, context: Context) -
         return f"add '{base[1]}' to input_names: {name} exists for inputs that are not scalars"
     if (name in METAL or TYPE.fullmatch(name)) and not uses_metal(context):
         return "add `#include <metal_stdlib>` and `using namespace metal;` at the top"
-    if is_called(diagnostic, context):
+    if is_called(name, diagnostic, context):
         where = "in `header`" if mlx else "above the kernel"
         return f"define the function '{name}' {where}, or include the file that does"
     if is_type and mlx:
@@ -138,9 +160,8 @@ def cuda_word(name: str, diagnostic: Diagnostic, context: Context) -> Diagnostic
     ):
         hint += "; blockIdx * blockDim + threadIdx is thread_position_in_grid"
     return replace(
-        diagnostic,
+        underline(name, diagnostic, context),
         rule="M603",
-        length=len(name),
         message=f"'{name}' is {cuda.language(name)}; Metal has {metal}",
         hint=hint,
     )
@@ -149,6 +170,8 @@ def cuda_word(name: str, diagnostic: Diagnostic, context: Context) -> Diagnostic
 def placeholder(name: str, diagnostic: Diagnostic, context: Context) -> Diagnostic | None:
     """`{N}` and `$N` in the user's line."""
     if found := placeholder_braces(diagnostic, context):
+        return found
+    if found := declared_with_placeholder(name, diagnostic, context):
         return found
     if name.startswith("$"):
         return left_over(diagnostic, name, name.strip("$"), diagnostic.column, context)

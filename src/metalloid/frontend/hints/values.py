@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from metalloid.errors import Diagnostic
-from metalloid.frontend.hints.context import Context, Table
+from metalloid.frontend.hints.context import Context, Macro, Table
 from metalloid.frontend.hints.words import bare_type
 
 _SCALAR = re.compile(r"(?:u?(?:char|short|int|long)|float|half|bfloat|bool|unsigned|size_t|u?int\d+_t)")
 _QUALIFIED = r"(?:const |device |constant |thread |threadgroup )*"
 _VECTOR = re.compile(_QUALIFIED + r"(u?(?:char|short|int|long)|float|half|bfloat|bool)([234])")
 _SPACE = re.compile(r"\b(device|threadgroup|constant)\b")
+_COMPONENT = re.compile(r"\.\s*[xyzwrgba]{1,4}\b")
 # Builtins that can be declared uint, uint2 or uint3.
 _GROWS = re.compile(
     r"thread_position_in_\w+|threadgroup_position_in_grid|threads_per_(?:grid|threadgroup)|threadgroups_per_grid|dispatch_threads_per_threadgroup|grid_(?:origin|size)"
@@ -25,26 +26,38 @@ def member_of_scalar(
 ) -> Diagnostic | None:
     type_ = match[1]
     line = context.line(diagnostic.file, diagnostic.line)
-    base = context.word_before(diagnostic)
-    member = re.match(r"(?:\.|->)\s*(\w+)", line[diagnostic.column - 1 :])
-    suffix = member.group().replace(" ", "") if member else ".x"
-    name = base or "this"
+    member = re.match(r"(?:\.|->)\s*(\w+)", line[max(0, diagnostic.column - 1) :])
+    base = context.word_before(diagnostic) if member else ""
+    macro = context.macro_at(diagnostic)
+    inside = _COMPONENT.search(macro.body) if macro else None
+    written = member or inside or _COMPONENT.search(line, max(0, diagnostic.column - 1))
+    suffix = written.group().replace(" ", "") if written else ".x"
     if type_.rstrip().endswith("*"):
         if match[0].startswith("member reference type"):
             return None
         return replace(
             diagnostic,
-            message=f"'{name}' is a pointer (`{type_}`); `{suffix}` needs one element of it",
-            hint=f"write `{name}[i]{suffix}`",
+            message=f"{quoted(base)} is a pointer (`{type_}`); `{suffix}` needs one element of it",
+            hint=f"write `{base}[i]{suffix}`" if base else f"index it, as in `[i]{suffix}`",
         )
     bare = re.sub(r"\b(const|device|constant|thread|threadgroup|volatile)\b ?", "", type_).strip()
     if not _SCALAR.fullmatch(bare):
         return None
+    if not base:
+        return replace(
+            diagnostic,
+            rule="M604",
+            length=len(suffix) if member else diagnostic.length,
+            message=f"this value is a single {bare}: it has no {suffix}",
+            hint=unnamed(
+                line[: max(0, diagnostic.column - 1)], bare, suffix, macro if inside else None, context
+            ),
+        )
     known = context.parameter(base)
     attribute = known.attribute if known else base
-    start = diagnostic.column - len(base) if base else diagnostic.column
+    start = diagnostic.column - len(base)
     text = context.source.get(diagnostic.file, "")
-    used = re.findall(rf"\b{re.escape(base)}\s*\.\s*([xyzw]+)", text) if base else []
+    used = re.findall(rf"\b{re.escape(base)}\s*\.\s*([xyzw]+)", text)
     size = max((" xyzw".find(c) for c in "".join(used) + suffix[1:]), default=1)
     vector = f"{bare}{max(2, size)}"
     if attribute and _GROWS.fullmatch(attribute) and size < 4:
@@ -53,15 +66,31 @@ def member_of_scalar(
     elif known and known.attribute:
         hint = f"[[{known.attribute}]] is always one number: drop `{suffix}`"
     else:
-        hint = f"drop `{suffix}`, or declare '{name}' as a vector such as `{vector}`"
+        hint = f"drop `{suffix}`, or declare '{base}' as a vector such as `{vector}`"
     return replace(
         diagnostic,
         rule="M604",
         column=start,
         length=len(base + suffix),
-        message=f"'{name}' is a single {bare}: it has no {suffix}",
+        message=f"'{base}' is a single {bare}: it has no {suffix}",
         hint=hint,
     )
+
+
+def quoted(base: str) -> str:
+    return f"'{base}'" if base else "this value"
+
+
+def unnamed(before: str, bare: str, suffix: str, macro: Macro | None, context: Context) -> str:
+    """What to do about `.x` after an element, a call or a macro."""
+    if macro:
+        return f"it comes from the macro '{macro.name}': drop `{suffix}` there"
+    array = re.search(r"([A-Za-z_]\w*)\s*\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]\s*$", before)
+    if array is None:
+        return f"drop `{suffix}`"
+    if context.form == "mlx" and context.parameter(array[1]):
+        return f"drop `{suffix}`: an element of '{array[1]}' is one `{bare}`"
+    return f"drop `{suffix}`, or declare '{array[1]}' with vectors as elements, such as `{bare}4`"
 
 
 def conversion(
