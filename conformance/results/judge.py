@@ -59,7 +59,7 @@ def judge(case: Case, backend: str, size: Size | None = None) -> Verdict:
         return Verdict(*identity, kernels, reason=reason, order="race", seconds=seconds)
     results = [_error(output) for output in work.outputs]
     reason = next((text for _, text in results if text), "")
-    order = case.order if case.order != "any" else ""
+    order: str = case.order if case.order != "any" else ""
     if backend == "oracle" and not reason and case.order == "any" and seconds < REVERSE_WITHIN:
         order = "same"
         if changed := _changes(case, work, size or usual):

@@ -39,9 +39,7 @@ def run_on_engine(step: Step) -> None:
     kernel = compile_kernel(step.source, step.kernel, step.constants)
     function = _library(step.source).kernel(step.kernel, constants=dict(step.constants))
     function(
-        *(
-            memoryview(a.reshape(-1).view(np.uint8)) for a in bind(kernel, step)
-        ),  # ggml declares char*, or void*
+        *(a.reshape(-1).view(np.uint8).data for a in bind(kernel, step)),  # ggml declares char*, or void*
         grid=_grid(step),
         threadgroup=step.threadgroup,
         threadgroup_memory=dict(step.threadgroup_memory),
@@ -54,7 +52,7 @@ def run_on_engine(step: Step) -> None:
 def _device() -> Any:
     import metalloid
 
-    return metalloid.device("cpu")  # type: ignore[attr-defined]
+    return metalloid.device("cpu")
 
 
 _libraries: dict[str, Any] = {}

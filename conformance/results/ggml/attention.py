@@ -73,7 +73,7 @@ class Problem:
 
     @property
     def k_shape(self) -> tuple[int, ...]:
-        return self.k.values.shape if isinstance(self.k, Quantised) else self.k.shape
+        return tuple(self.k.values.shape if isinstance(self.k, Quantised) else self.k.shape)
 
     def expected(self, kept: Any = np.float16) -> Array:
         """(batch, queries, heads, size), as ggml lays its output out; queries are kept in half precision."""
@@ -95,7 +95,7 @@ class Problem:
         top = np.maximum(top, sinks) if self.options.sinks else top
         weights = np.exp(logits - top)
         total = weights.sum(-1, keepdims=True) + (np.exp(sinks - top) if self.options.sinks else 0)
-        return (weights / total @ v).transpose(0, 2, 1, 3)
+        return np.asarray((weights / total @ v).transpose(0, 2, 1, 3))
 
 
 def _as_kept(tensor: Any) -> Array:

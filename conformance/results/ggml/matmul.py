@@ -74,7 +74,7 @@ def _product(a: Array, b: Array) -> Array:
     """Rows of `a` times rows of `b`, the batches of `a` repeated."""
     repeated = np.repeat(a, b.shape[1] // a.shape[1], axis=1)
     repeated = np.repeat(repeated, b.shape[0] // a.shape[0], axis=0)
-    return b @ repeated.swapaxes(-1, -2)
+    return np.asarray(b @ repeated.swapaxes(-1, -2))
 
 
 def _mul_mv(
@@ -111,7 +111,7 @@ def _rounding_of_last_products(matrix: Array, vectors: Array) -> Array:
     """Columns beyond the last 32 are multiplied in the matrix's own type, not in float."""
     whole = matrix.shape[-1] // 32 * 32
     a, b = matrix[:, :, None, :, whole:], vectors[:, :, :, None, whole:]
-    return (values(a * b) - values(a) * values(b)).sum(-1)
+    return np.asarray((values(a * b) - values(a) * values(b)).sum(-1))
 
 
 def _mul_mv_ext(rng: np.random.Generator, size: Size, type: str, per_group: int) -> Work:

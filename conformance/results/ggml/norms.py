@@ -21,7 +21,7 @@ def _columns(size: Size, wide: bool) -> tuple[int, int]:
 def _normalised(x: Array, kind: str) -> Array:
     if kind == "norm":
         x = x - x.mean(-1, keepdims=True)
-    return x / np.sqrt((x * x).mean(-1, keepdims=True) + EPSILON)
+    return np.asarray(x / np.sqrt((x * x).mean(-1, keepdims=True) + EPSILON))
 
 
 def _norm(rng: np.random.Generator, size: Size, kind: str, fused: str, wide: bool) -> Work:

@@ -8,6 +8,7 @@ import numpy as np
 
 from conformance.results.case import Case, Output, Size, Work, poisoned, tolerance
 from conformance.results.ggml.tensors import fields, launch, padded, random_tensor, values
+from metalloid.source import Constant
 
 BATCH, SILU, WIDTH = 900, 901, 902  # function constants
 DELTA_SIZE, DELTA_GATES, DELTA_SNAPSHOTS = 1600, 1601, 1602
@@ -21,7 +22,9 @@ def _ssm_conv(rng: np.random.Generator, size: Size, batched: bool, wide: bool, s
     out = poisoned((sequences, tokens, channels))
     batch = 16
     name = f"kernel_ssm_conv_f32_f32{'_batched' if batched else ''}{'_4' if wide else ''}"
-    constants = {SILU: silu, WIDTH: width} | ({BATCH: batch} if batched else {})
+    constants: dict[str | int, Constant] = {SILU: silu, WIDTH: width}
+    if batched:
+        constants[BATCH] = batch
     step = launch(
         "ssm",
         name,

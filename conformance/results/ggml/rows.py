@@ -79,7 +79,7 @@ def _reference_blocks(type: str, x: Array) -> Array:
 
 
 def _round(x: Array) -> Array:
-    return np.trunc(x + np.copysign(np.float32(0.5), x))
+    return np.asarray(np.trunc(x + np.copysign(np.float32(0.5), x)))
 
 
 def _joined(scales: Array, bits: Array, x: Array) -> Array:

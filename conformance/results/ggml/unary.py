@@ -21,11 +21,11 @@ def sigmoid(x: Array) -> Array:
 
 
 def gelu(x: Array) -> Array:
-    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * x * (1 + 0.044715 * x * x)))
+    return np.asarray(0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * x * (1 + 0.044715 * x * x))))
 
 
 def gelu_erf(x: Array) -> Array:
-    return 0.5 * x * (1 + _erf(x / np.sqrt(2)))
+    return np.asarray(0.5 * x * (1 + _erf(x / np.sqrt(2))))
 
 
 def gelu_quick(x: Array) -> Array:
@@ -133,7 +133,7 @@ ALPHA, LIMIT = 1.702, 1.5
 
 def _swiglu_oai(x: Array, y: Array) -> Array:
     x, y = np.minimum(x, LIMIT), np.clip(y, -LIMIT, LIMIT)
-    return x * sigmoid(ALPHA * x) * (1 + y)
+    return np.asarray(x * sigmoid(ALPHA * x) * (1 + y))
 
 
 GATED: dict[str, Callable[[Array, Array], Array]] = {

@@ -50,7 +50,7 @@ def _gated_delta(
     g = mx.sigmoid(_random(rng, (batch, tokens, heads, keys) if vector else (batch, tokens, heads)))
     beta = mx.sigmoid(_random(rng, (batch, tokens, heads), dtype))
     state = _random(rng, (batch, heads, rows, keys))
-    mask = mx.array(np.arange(tokens)[None].repeat(batch, 0) != 1) if masked else None
+    mask: Any = mx.array(np.arange(tokens)[None].repeat(batch, 0) != 1) if masked else None
     y, new = gd.gated_delta_ops(q, k, v, g, beta, state, mask)
     if masked:  # the kernel leaves zeros where the twin leaves the unmasked output
         y = mx.where(mask[..., None, None], y, mx.zeros_like(y))
