@@ -63,16 +63,15 @@ def placeholder_type(diagnostic: Diagnostic, context: Context) -> Diagnostic | N
 
 def declared_with_placeholder(name: str, diagnostic: Diagnostic, context: Context) -> Diagnostic | None:
     """The cause of a name that is not declared: its declaration has a `{T}` that could not be read."""
-    for file, written in context.source.items():
-        text = _COMMENT.sub(lambda comment: " " * len(comment[0]), written)
-        for found in _AS_TYPE.finditer(text):
-            field, start = re.escape(found["field"]), found.start("field")
-            forms = (form.format(field=field, name=re.escape(name)) for form in _DECLARES)
-            if not any(re.compile(form).match(text, start) for form in forms):
-                continue
+    written = context.source.get(diagnostic.file, "")
+    text = _COMMENT.sub(lambda comment: " " * len(comment[0]), written)
+    for found in _AS_TYPE.finditer(text):
+        field, start = re.escape(found["field"]), found.start("field")
+        forms = (form.format(field=field, name=re.escape(name)) for form in _DECLARES)
+        if any(re.compile(form).match(text, start) for form in forms):
             line = text.count("\n", 0, start) + 1
+            there = replace(diagnostic, line=line, excerpt=context.line(diagnostic.file, line))
             column = start - text.rfind("\n", 0, start)
-            there = replace(diagnostic, file=file, line=line, excerpt=context.line(file, line))
             return left_over(there, found["field"], found["name"], column, context)
     return None
 
