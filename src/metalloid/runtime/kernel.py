@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from metalloid import config
 from metalloid.backends.base import Launch, LogMessage
-from metalloid.errors import MetalloidError
+from metalloid.errors import LaunchError, MetalloidError
 from metalloid.runtime.arguments import bound
 from metalloid.runtime.guess import warn_about_grid
 from metalloid.runtime.sizes import Size, local_memory, shown, sizes, thread_limit
@@ -138,12 +138,22 @@ class Kernel:
         **named: object,
     ) -> Launch:
         """The launch that a call with these arguments makes; raises LaunchError where it would make none."""
+        self._refuse_undefined()
         threads, size = sizes(self.signature, grid, threadgroup, threadgroups)
         local = local_memory(self.signature, threadgroup_memory)
         memory, resources = bound(self.signature, arguments, named, self.library.device, overlap)
         if grid is not None and threadgroup is not None:
             warn_about_grid(self, threads, size, memory)
         return Launch(threads, size, memory, local, resources=resources, kernel=self.name)
+
+    def _refuse_undefined(self) -> None:
+        """Metal makes no pipeline of a function whose constants are not all known; it would compute with zeros."""
+        if missing := self.signature.undefined_constants:
+            values = ", ".join(f'"{name}": ...' for name in missing)
+            raise LaunchError(
+                f"[launch {self.name}] function constant {', '.join(map(repr, missing))} has no value.\n"
+                f'Ask for the kernel with library.kernel("{self.name}", constants={{{values}}}).'
+            )
 
     def run(self, launch: Launch, guard: bool = True, timeout: float | None = None) -> None:
         """Run a launch that has been validated, under the eyes of all watchers."""
