@@ -61,6 +61,12 @@
 
 namespace metal {
 namespace __MT_SPACE {
+// The bfloats that a rounded float would get wrong. They come first, so that vectors find them.
+inline bfloat fma(bfloat x, bfloat y, bfloat z) {
+  return bfloat(::__mt_math::fma_bfloat(float(x), float(y), float(z)));
+}
+inline bfloat fract(bfloat x) { return bfloat(::__mt_math::fract_bfloat(float(x))); }
+
 __MT_MATH1(__MT_API1)
 __MT_MATH2(__MT_API2)
 __MT_MATH3(__MT_API3)

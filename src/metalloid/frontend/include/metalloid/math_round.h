@@ -30,10 +30,14 @@ inline float fract(float x) {
   r = r > 0x1.fffffep-1f ? 0x1.fffffep-1f : r;
   return absolute(x) == __MT_INF ? 0.0f : r;
 }
-// x - floor(x) can round up to 1 in a half although it does not in a float.
+// x - floor(x) can round up to 1 in 16 bits although it does not in a float.
 inline float fract_half(float x) {
   float r = fract(x);
   return r > 0x1.ffcp-1f ? 0x1.ffcp-1f : r;
+}
+inline float fract_bfloat(float x) {
+  float r = fract(x);
+  return r > 0x1.fep-1f ? 0x1.fep-1f : r;
 }
 
 inline float modf(float x, float& whole) {
@@ -102,6 +106,8 @@ inline float fma_half(float a, float b, float z) {
   uint away = (lost > 0) == (s > 0) ? u + 1 : u - 1;
   return from_bits(even && (lost > 0 || lost < 0) ? away : u);
 }
+// Of bfloats the product may overflow; what then stays finite has few enough bits to be exact.
+inline float fma_bfloat(float a, float b, float z) { return is_finite(a * b) ? fma_half(a, b, z) : fused(a, b, z); }
 // Neighbours of a 16-bit float, by its bits.
 template <class T>
 inline T nextafter16(T x, T y) {
