@@ -23,6 +23,7 @@ class Format:
 FLOAT = Format("float", np.dtype(np.float32), 23, -126)
 HALF = Format("half", np.dtype(np.float16), 10, -14)
 BFLOAT = Format("bfloat", np.dtype(ml_dtypes.bfloat16), 7, -126)
+WHOLE = Format("int", np.dtype(np.float64), 52, 52)  # an error of 1 is one unit
 
 
 def wide(a: NDArray[np.generic]) -> Array:
@@ -38,14 +39,14 @@ def ulp_size(reference: Array, form: Format) -> Array:
 
 
 def ulp_error(got: NDArray[np.generic], reference: Array, form: Format) -> Array:
-    """0 where both are NaN or the rounded reference is what came; infinite where only one is special."""
+    """0 where both are the same infinity or NaN; infinite where only one is special."""
     value = wide(got)
     with np.errstate(all="ignore"):
         rounded = wide(reference.astype(form.dtype))
         error = np.abs(value - reference) / ulp_size(reference, form)
     error = np.where(np.isnan(error) | np.isinf(error), np.inf, error)
     same = (np.isnan(value) & np.isnan(reference)) | (value == rounded)
-    return np.asarray(np.where(same, np.where(np.isinf(error), 0.0, np.minimum(error, 0.5)), error))
+    return np.asarray(np.where(same & np.isinf(error), 0.0, error))
 
 
 # Edges of the format, of domains, of overflow, of reductions.
@@ -101,3 +102,31 @@ def sixteen_bit_pairs(form: Format, count: int = 60_000) -> tuple[NDArray[np.gen
     bits = rng.integers(0, 65536, (2, count), dtype=np.uint16).view(form.dtype)
     near = rng.uniform(-8, 8, (2, count)).astype(form.dtype)
     return np.concatenate([bits[0], near[0]]), np.concatenate([bits[1], near[1]])
+
+
+@cache
+def tuples(form: Format, arity: int, count: int = 30_000) -> tuple[NDArray[np.generic], ...]:
+    """All combinations of some special values, random bits, near ones, and a third that cancels a * b."""
+    rng = np.random.default_rng(10 + arity)
+    size = form.dtype.itemsize * 8
+    edges = np.array([0, -0.0, 1, -1, 0.5, 3, np.inf, -np.inf, np.nan], np.float32)
+    edges = edges if arity > 3 else np.concatenate([edges, SPECIAL.view(np.float32)[:11]])
+    with np.errstate(all="ignore"):
+        grid = [m.ravel() for m in np.meshgrid(*[edges.astype(form.dtype)] * arity)]
+    unsigned = np.dtype(f"u{size // 8}")
+    bits = rng.integers(0, 2**size, (arity, count), dtype=unsigned).view(form.dtype)  # type: ignore[call-overload]
+    near = rng.uniform(-8, 8, (arity, count)).astype(form.dtype)
+    scaled = (rng.uniform(-2, 2, (arity, count)) * 2.0 ** rng.integers(-12, 12, (arity, count))).astype(
+        form.dtype
+    )
+    cancels = rng.uniform(-2, 2, (arity, count)).astype(form.dtype)
+    cancels[2] = (-wide(cancels[0]) * wide(cancels[1])).astype(form.dtype)
+    return tuple(np.concatenate(parts) for parts in zip(grid, bits, near, scaled, cancels, strict=True))
+
+
+@cache
+def shifts(count: int) -> NDArray[np.int32]:
+    k = np.random.default_rng(12).integers(-320, 320, count).astype(np.int32)
+    k[::50] = 2**31 - 1
+    k[1::50] = -(2**31)
+    return k
