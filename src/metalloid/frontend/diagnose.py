@@ -47,10 +47,10 @@ class Texts(Mapping[str, str]):
         return len(list(iter(self)))
 
     def lines(self, file: str) -> list[str]:
+        if file in self.source.quoted:  # first: a form may quote a text under the source's own name
+            return self.source.quoted[file].split("\n")
         if file == self.source.name:
             return self.source.text.split("\n")
-        if file in self.source.quoted:
-            return self.source.quoted[file].split("\n")
         if file not in self._read:
             self._read[file] = self._from_disk(file)
         return self._read[file]

@@ -56,6 +56,8 @@ def _initialised(tokens: Sequence[Token], pairs: Mapping[int, int], start: int) 
     here, name = start, start
     while here < len(tokens) and tokens[here].text != ";":
         if tokens[here].text in ("=", "{"):
+            if name == start:  # `threadgroup {T} x`: not a declaration; clang says what it is
+                return
             yield Problem(
                 "M613",
                 f"threadgroup variable '{tokens[name].text}' cannot have an initial value",
