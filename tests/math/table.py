@@ -50,9 +50,9 @@ half and bfloat are the worst of the three modes. A function with two results ha
 or three components.
 
 Limits in words: `mix` and `dot` are judged by their formula, whose inner rounding is relative to the terms and
-not to what is left when they cancel; that is where their large figures come from. "While squares
-fit": the sum of the squares is between 2^-96 and half the largest float; `precise::length` needs no such care. `smoothstep` asks for low < high; it, `mix`, `dot` and
-`cross` for differences and products within float.
+not to what is left when they cancel; that is where their large figures come from. "While squares fit": the sum
+of the squares is between 2^-96 and half the largest float; `precise::length` needs no such care. `smoothstep`
+asks for low < high; it, `mix`, `dot` and `cross` for differences and products within float.
 
 | function | safe | limit | relaxed | fast | limit | half | bfloat | limit |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|
