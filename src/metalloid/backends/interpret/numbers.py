@@ -32,7 +32,7 @@ def _udiv(a: int, b: int, bits: int) -> int:
 
 
 def _urem(a: int, b: int, bits: int) -> int:
-    return a % b if b else a
+    return a % b if b else 0  # not a: LLVM drops `& 7` behind a remainder it knows to be below 8
 
 
 def _sdiv(a: int, b: int, bits: int) -> int:
@@ -46,7 +46,7 @@ def _sdiv(a: int, b: int, bits: int) -> int:
 def _srem(a: int, b: int, bits: int) -> int:
     x, y = signed(a, bits), signed(b, bits)
     if y == 0:
-        return a
+        return 0
     rest = abs(x) % abs(y)
     return -rest if x < 0 else rest
 

@@ -170,12 +170,11 @@ def divide(e: Emitter, opcode: str, bits: int, a: str, b: str, vector: bool, div
         quotient = _signed_quotient(e, type, kind, a, safe, vector)
     else:
         quotient = e.put(f"udiv {type} {a}, {safe}")
-    if opcode.endswith("div"):
-        return e.put(
-            f"select {typed(e, 'i1', vector)} {zero}, {type} {spread(kind, 0, vector)}, {type} {quotient}"
-        )
-    rest = e.put(f"sub {type} {a}, {e.put(f'mul {type} {quotient}, {safe}')}")
-    return e.put(f"select {typed(e, 'i1', vector)} {zero}, {type} {a}, {type} {rest}")
+    made = quotient
+    if opcode.endswith("rem"):
+        made = e.put(f"sub {type} {a}, {e.put(f'mul {type} {quotient}, {safe}')}")
+    nothing = spread(kind, 0, vector)
+    return e.put(f"select {typed(e, 'i1', vector)} {zero}, {type} {nothing}, {type} {made}")
 
 
 def _signed_quotient(e: Emitter, type: str, kind: str, a: str, b: str, vector: bool) -> str:
