@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
@@ -71,6 +72,7 @@ def page(outcomes: Sequence[Outcome], unresolved: Sequence[str]) -> str:
         rows="\n".join(rows),
         failed="\n".join(failed or ["None."]),
         unresolved="\n".join([f"- {entry}" for entry in unresolved] or ["None."]),
+        computed="\n".join(computed()),
     )
 
 
@@ -89,6 +91,7 @@ MLX's templates are instantiated as MLX does it: `conformance/instantiations.py`
 reading the Python files, with every text that a flag can select; dtypes the file does not tell are guessed
 (`metalloid.forms.reading`).
 
+{computed}
 ## Not supported yet
 
 Each of these is refused in one sentence that names the construct and the line: textures, ray tracing,
@@ -106,6 +109,36 @@ function tables, `metal::tensor` and the Metal Performance Primitives built on i
 
 def _line(reason: str) -> str:
     return " ".join(reason.replace(f"{STORE}/", "").split())[:200]
+
+
+def computed() -> list[str]:
+    """What the last `python -m conformance results` found, where there was one."""
+    file = STORE / "results.json"
+    if not file.is_file():
+        return []
+    cases = json.loads(file.read_text(encoding="utf-8")).get("cpu", [])
+    families: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    for case in cases:
+        families[case["suite"], case["family"]].append(case["passed"])
+    lines = [
+        "## Kernels that were run",
+        "",
+        "`python -m conformance results` runs kernels on the CPU and compares what they compute with numpy, the `gguf`",
+        f"package or MLX: {sum(c['passed'] for c in cases)} of {len(cases)} cases agree.",
+        "",
+        "| source | family | cases | agree |",
+        "|---|---|---|---|",
+    ]
+    for (suite, family), passed in sorted(families.items()):
+        lines.append(f"| {suite} | {family} | {len(passed)} | {sum(passed)} |")
+    different = [c for c in cases if not c["passed"]]
+    if different:
+        lines += ["", "Those that differ:", ""]
+        lines += [
+            f"- {c['suite']} {c['family']}, {c['name']}: {c['reason'].splitlines()[0][:160]}"
+            for c in different
+        ]
+    return [*lines, ""]
 
 
 def write_page(outcomes: Sequence[Outcome], unresolved: Sequence[str]) -> None:
