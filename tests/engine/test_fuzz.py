@@ -39,7 +39,9 @@ def check(case) -> None:
     try:
         interpret.run(ir, launch(expected, grid, group))
     except KernelFault as error:
-        assert "undefined behaviour" in str(error)  # the compiler saw a division by zero coming
+        # Only a remainder by zero may lead here: clang takes `x % y` for `x & (y - 1)` where y is a power of
+        # two or zero, and drops the mask that kept an index inside, or saw the division coming altogether.
+        assert "undefined behaviour" in str(error) or ("%" in text and "private" in str(error)), text
         return
     got = [x.copy() for x in arrays]
     cpu_program(ir, signature, width).run(launch(got, grid, group), backwards=backwards)

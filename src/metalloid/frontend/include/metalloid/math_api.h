@@ -61,10 +61,13 @@
 
 namespace metal {
 namespace __MT_SPACE {
-// The bfloats that a rounded float would get wrong. They come first, so that vectors find them.
+// The bfloats that a rounded float would get wrong. They come first, so that vectors find them, and are templates,
+// so that MLX may declare plain functions of bfloats beside them.
+template <int = 0>
 inline bfloat fma(bfloat x, bfloat y, bfloat z) {
   return bfloat(::__mt_math::fma_bfloat(float(x), float(y), float(z)));
 }
+template <int = 0>
 inline bfloat fract(bfloat x) { return bfloat(::__mt_math::fract_bfloat(float(x))); }
 
 __MT_MATH1(__MT_API1)
