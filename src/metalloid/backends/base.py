@@ -33,6 +33,7 @@ class Launch:
     addresses: Mapping[int, int] = field(default_factory=dict)
     resources: Sequence[tuple[int, Memory]] = ()  # (address, memory)
     kernel: str = "kernel"  # what messages call it
+    undefined: frozenset[int] = frozenset()  # buffers whose bytes nobody has set; checkers want to know
 
     def __post_init__(self) -> None:
         if min(self.threadgroup) < 1:

@@ -1,0 +1,94 @@
+"""What a checked run saw: raw records, before anyone calls them findings.
+
+Two machines make them from the same IR: the oracle, slow and obvious, and the vector engine with shadow
+memory. Both say the same about the same launch. A record is keyed by (kind, place, other place): a mistake
+that a thousand threads make is one record with a count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from metalloid.backends.base import Triple
+from metalloid.ir.debug import Location
+
+KINDS = {
+    "read outside": "M101",
+    "write outside": "M102",
+    "misaligned": "M103",
+    "threadgroup read before write": "M104",
+    "device read before write": "M105",
+    "write to an input": "M107",
+    "race in threadgroup memory": "M201",  # different SIMD-groups of one threadgroup
+    "race in device memory": "M202",  # two threads of one threadgroup
+    "race across threadgroups": "M203",
+    "barrier not reached": "M204",
+    "flags do not cover": "M205",  # a barrier stands between, without the flag for this memory
+    "lockstep": "M206",  # the two are lanes of one SIMD-group
+    "inactive lane": "M207",
+    "not a number": "M401",
+    "half loses digits": "M402",
+    "half overflow": "M403",
+    "index wraps": "M404",
+}
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A buffer, a threadgroup argument or variable, or what a pointer in an argument buffer leads to."""
+
+    kind: str  # "buffer", "threadgroup", "variable", "resource", "private", "constant"
+    index: int = -1  # of a buffer or a threadgroup argument
+    name: str = ""
+    bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Access:
+    """One side of a record: who did what, where in the source."""
+
+    location: Location | None
+    thread: Triple  # in the grid
+    threadgroup: Triple
+    what: str = "read"  # "read", "write", "atomic", "barrier", or a short name of an operation
+    size: int = 0  # bytes
+
+
+@dataclass(frozen=True)
+class Record:
+    """Something that should not have happened; the first time it did, and how often."""
+
+    kind: str  # of KINDS
+    access: Access  # the one that was noticed
+    other: Access | None = None  # the one before it that it collides with
+    memory: Memory | None = None
+    offset: int | None = None  # in bytes
+    count: int = 1  # accesses; folded over lanes and threads
+    detail: Mapping[str, Any] = field(default_factory=dict)  # values, expected and found; what a kind needs
+
+    @property
+    def rule(self) -> str:
+        return KINDS[self.kind]
+
+
+@dataclass(frozen=True)
+class Observation:
+    """All that a checked run of one launch saw.
+
+    `writers[i]` has an entry per granule of buffer i: 0 where nobody wrote, else 1 + the number of the last
+    thread that did (its position in the grid, x fastest). The granule is the smallest access to that buffer.
+    """
+
+    records: tuple[Record, ...] = ()
+    writers: Mapping[int, np.ndarray] = field(default_factory=dict)
+    granules: Mapping[int, int] = field(default_factory=dict)  # bytes per entry of `writers`
+    read: frozenset[int] = frozenset()  # buffers that were read
+    stores: Mapping[Location, int] = field(
+        default_factory=dict
+    )  # stores that ran, by place; 0 where none did
+    threads: int = 0  # that ran
+    stopped: str = ""  # why it did not run to its end
