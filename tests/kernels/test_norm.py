@@ -1,0 +1,38 @@
+"""Normalisation against float64."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import metalloid.kernels as mk
+from tests.kernels.helpers import DTYPES, ODD, close, exact, normal, same_on_oracle
+
+
+def rms_norm(x, w, eps=1e-5):
+    x = exact(x)
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * exact(w)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_rms_norm_of_odd_rows(dtype):
+    for n in ODD:
+        x, w = normal((3, n), dtype), normal(n, dtype, 1)
+        close(mk.rms_norm(x, w, 1e-3), rms_norm(x, w, 1e-3))
+
+
+def test_rows_may_lie_apart_or_backwards():
+    x, w = normal((4, 6, 50)), normal(33, seed=1)
+    for view in (x[..., :33], x[:, 2, 5:38], x[::2, ::3, 10:43], x[..., 32::-1], x.swapaxes(0, 1)[..., :33]):
+        close(mk.rms_norm(view, w), rms_norm(view, w))
+    close(mk.rms_norm(x.swapaxes(0, 2)[:33].T, w[::-1]), rms_norm(x.swapaxes(0, 2)[:33].T, w[::-1]))
+
+
+def test_rms_norm_is_the_same_on_the_oracle():
+    for dtype in DTYPES:
+        same_on_oracle(mk.rms_norm, normal((2, 45), dtype), normal(45, dtype, 1))
+
+
+def test_nothing_in_nothing_out():
+    assert mk.rms_norm(normal((0, 7)), normal(7)).shape == (0, 7)
+    assert mk.rms_norm(normal((3, 0)), normal(0)).shape == (3, 0)
