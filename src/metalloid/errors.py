@@ -11,10 +11,12 @@ A message says where, what was expected, what arrived, what to do.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 WIDEST = 160  # characters of an excerpt
+_LAUNCH = re.compile(r"(?:\[[^]\n]*\] )?(?:(?P<rule>M[0-9]{3}) )?(?P<what>[^\n]*)(?P<rest>.*)", re.DOTALL)
 
 
 class MetalloidError(Exception):
@@ -71,7 +73,20 @@ class CompileError(MetalloidError):
 
 
 class LaunchError(MetalloidError):
-    """A launch that cannot be carried out; nothing was changed."""
+    """A launch that cannot be carried out; nothing was changed.
+
+    The first line says what is wrong, after a `[launch name]` and the number of a rule; the lines after it what
+    to do, and then perhaps the kernel's signature.
+    """
+
+    def __init__(self, message: str, rule: str = "") -> None:
+        super().__init__(message)
+        found = _LAUNCH.match(message)
+        assert found is not None  # every part of it may be empty
+        self.rule = rule or found["rule"] or "M306"
+        self.what = found["what"]
+        advice, _, _ = found["rest"].strip().partition("kernel void ")
+        self.hint = advice.strip()
 
 
 class KernelFault(MetalloidError):

@@ -53,6 +53,10 @@ class Arrays(Protocol):
         """An output as the caller gets it."""
         ...
 
+    def rows_of(self, name: str) -> str:
+        """What a caller writes to have an array in rows."""
+        ...
+
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """The numpy dtype of MLX's name for it."""
@@ -104,6 +108,9 @@ class NumpyArrays:
     def finish(self, output: Any) -> Any:
         return output
 
+    def rows_of(self, name: str) -> str:
+        return f"np.ascontiguousarray({name})"
+
 
 class MlxArrays:
     """Arrays of MLX, evaluated."""
@@ -141,6 +148,9 @@ class MlxArrays:
 
     def finish(self, output: Any) -> Any:
         return self.mx.array(output) if isinstance(output, np.ndarray) else output
+
+    def rows_of(self, name: str) -> str:
+        return f"mx.contiguous({name})"
 
 
 NUMPY = NumpyArrays()

@@ -14,6 +14,7 @@ from metalloid.forms.mlx_arrays import MlxArrays, NumpyArrays, span
 from metalloid.forms.mlx_source import Generated
 from metalloid.runtime.guess import warn_about_grid
 from metalloid.runtime.kernel import Kernel
+from metalloid.runtime.places import MUCH, note
 from metalloid.runtime.plan import Plan, address
 from metalloid.runtime.sizes import sizes, triple
 from metalloid.runtime.watch import watchers
@@ -95,7 +96,7 @@ class Site:
         """Any layout, empty arrays, watchers; and the first launch of a size."""
         kernel = self.kernel
         launch = Launch(self._grid, self._threadgroup, self.memory(values, outputs), kernel=kernel.name)
-        if not self._checked:
+        if watchers or not self._checked:
             self._checked = True
             warn_about_grid(kernel, self._grid, self._asked, dict(launch.buffers), "MLX launches")
         kernel.run(launch)
@@ -113,6 +114,7 @@ class Site:
             at = binding.position
             if binding.kind == "input":
                 array = self.arrays.view(values[at])
+                self._note_copy(binding.name, array)
                 if self._row_contiguous or array.flags.c_contiguous:
                     memory[binding.index] = np.ascontiguousarray(array).reshape(-1)
                     strides[at] = _rows(array.shape)
@@ -124,6 +126,17 @@ class Site:
             else:
                 memory[binding.index] = _layout(binding.kind, self._shapes[at], strides[at])
         return memory
+
+    def _note_copy(self, name: str, array: np.ndarray[Any, Any]) -> None:
+        if self._row_contiguous and not array.flags.c_contiguous and array.nbytes >= MUCH:
+            note(
+                "M505",
+                f"metal_kernel {self.kernel.name}",
+                f"input '{name}' does not lie in rows (shape {array.shape}) and is copied in every call,"
+                f" {array.nbytes} bytes.",
+                f"Copy it once, before the first call ({name} = {self.arrays.rows_of(name)}), or pass"
+                f" ensure_row_contiguous=False and index with {name}_strides.",
+            )
 
 
 class _Named:

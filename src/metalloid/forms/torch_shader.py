@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 import ml_dtypes
@@ -30,6 +31,10 @@ CASTS: Mapping[str, np.dtype[Any]] = {
     "int8": np.dtype(np.int8),
     "uint8": np.dtype(np.uint8),
 }
+
+
+class GroupTooLarge(LaunchError, ValueError):
+    """PyTorch raises a ValueError here."""
 
 
 class ShaderLibrary:
@@ -109,9 +114,10 @@ class ShaderKernel:
             raise ValueError(
                 f"{where} threads is {threads!r} and group_size {wanted!r}; give both as many axes."
             )
-        if group[0] * group[1] * group[2] > limit:
-            raise ValueError(
-                f"{where} group_size is {shown(group)}, {group[0] * group[1] * group[2]} threads; the limit is {limit}."
+        if prod(group) > limit:
+            raise GroupTooLarge(
+                f"{where} M302 group_size is {shown(group)}, {prod(group)} threads; the limit is {limit}.\n"
+                f"Pass a group_size of {limit} threads or fewer."
             )
         return group
 
@@ -163,7 +169,9 @@ def _bits(signature: Signature, parameter: Parameter, value: Any, cast: np.dtype
     try:
         packed = np.array(values, kind)
     except OverflowError:
-        raise LaunchError(f"[{signature.name}] '{parameter.name}': {value!r} does not fit {kind}.") from None
+        raise LaunchError(
+            f"[{signature.name}] '{parameter.name}': {value!r} does not fit {kind}.", "M307"
+        ) from None
     wanted = element(parameter.type)
     if wanted is not None:
         same_kind = (wanted.kind in "iub") == (kind.kind in "iub")
@@ -199,8 +207,10 @@ def _memory(signature: Signature, parameter: Parameter, tensor: Any) -> np.ndarr
     if wanted is not None and size != wanted.itemsize and size != 1:
         warn_once(
             "M306",
-            f"[{signature.name}] '{parameter.name}' is declared {parameter.type}; the tensor's elements"
-            f" ({tensor.dtype}) have another size, and the kernel reads their bytes.",
+            f"launch {signature.name}",
+            f"'{parameter.name}' is declared {parameter.type}; the tensor's elements ({tensor.dtype}) have another"
+            " size, and the kernel reads their bytes.",
+            f"Pass a tensor of {wanted}.",
         )
     if tensor.numel() == 0:
         return np.empty(0, np.uint8)

@@ -149,7 +149,7 @@ def _value(signature: Signature, parameter: Parameter, value: object) -> Memory:
     try:
         data = pack(parameter.type, value, f"[launch {signature.name}] '{parameter.name}'")
     except LaunchError as error:
-        raise LaunchError(f"{error}\n{signature}") from None
+        raise LaunchError(f"{error}\n{signature}", error.rule) from None
     return np.frombuffer(bytearray(data), np.uint8)
 
 

@@ -67,7 +67,8 @@ class Buffer:
             else:
                 warn_once(
                     "M308",
-                    f"[buffer] {self.label or 'this buffer'} is read while {commands!r} has yet to write it.\n"
+                    "buffer",
+                    f"{self.label or 'this buffer'} is read while {commands!r} has yet to write it.",
                     "Call commit() and wait_until_completed() first.",
                 )
         return self.memory()

@@ -15,6 +15,7 @@ from metalloid.errors import DeviceError
 from metalloid.runtime import steps, trace
 from metalloid.runtime.buffer import Buffer, dtype_of
 from metalloid.runtime.library import Library
+from metalloid.runtime.places import MUCH, note
 from metalloid.runtime.pool import Pool
 from metalloid.runtime.queue import Queue
 from metalloid.runtime.sizes import LOCAL_LIMIT, MOST_THREADS
@@ -86,6 +87,14 @@ class Device:
                 "[buffer] copy=False, and this memory cannot be shared: it has to be a numpy array of its final"
                 " dtype, contiguous and writable."
             )
+        if copy is None and isinstance(data, np.ndarray) and array.nbytes >= MUCH:
+            note(
+                "M505",
+                "buffer",
+                f"the array is copied, {array.nbytes} bytes: {_obstacle(data, array)}.",
+                "Pass copy=True where a copy is meant, or an array of its final dtype that is contiguous and"
+                " writable.",
+            )
         made = self.empty(array.shape, array.dtype)
         made.numpy()[...] = array
         return made
@@ -115,6 +124,15 @@ class Device:
 
     def __repr__(self) -> str:
         return f"<device {self.name}>"
+
+
+def _obstacle(data: np.ndarray[Any, Any], array: np.ndarray[Any, Any]) -> str:
+    """Why the memory of an array cannot be the buffer's."""
+    if data.dtype != array.dtype:
+        return f"it holds {data.dtype}, and the buffer {array.dtype}"
+    if not data.flags.c_contiguous:
+        return f"it is not contiguous (shape {data.shape}, strides {data.strides})"
+    return "it is not writable" if not data.flags.writeable else "it is not aligned"
 
 
 _CPU = Device("cpu")

@@ -41,12 +41,11 @@ def warn_about_grid(
     if few:
         warn_once(
             "M304",
-            f"[launch {kernel.name}] grid={shown(grid)} looks like a count of threadgroups: {why}.\n"
-            + (
-                f"{form} threads, not threadgroups: multiply the grid by the threadgroup."
-                if form
-                else f"grid counts threads; pass threadgroups={shown(grid)} if threadgroups are meant."
-            ),
+            f"launch {kernel.name}",
+            f"grid={shown(grid)} looks like a count of threadgroups: {why}.",
+            f"{form} threads, not threadgroups: multiply the grid by the threadgroup."
+            if form
+            else f"grid counts threads; pass threadgroups={shown(grid)} if threadgroups are meant.",
         )
 
 

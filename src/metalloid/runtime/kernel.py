@@ -109,20 +109,15 @@ class Kernel:
                 key = plan = None
             if plan is not None and plan.go(ordered, self):
                 return
-        try:
-            launch = self.launch(
-                *arguments,
-                grid=grid,
-                threadgroup=threadgroup,
-                threadgroups=threadgroups,
-                threadgroup_memory=threadgroup_memory,
-                overlap=overlap,
-                **named,
-            )
-        except MetalloidError as error:
-            for watcher in watchers:
-                watcher.refused(self, error)
-            raise
+        launch = self.launch(
+            *arguments,
+            grid=grid,
+            threadgroup=threadgroup,
+            threadgroups=threadgroups,
+            threadgroup_memory=threadgroup_memory,
+            overlap=overlap,
+            **named,
+        )
         self.run(launch, guard, timeout)
         if key is not None and key not in self._plans:
             self._keep(key, launch, guard)
@@ -138,10 +133,15 @@ class Kernel:
         **named: object,
     ) -> Launch:
         """The launch that a call with these arguments makes; raises LaunchError where it would make none."""
-        self._refuse_undefined()
-        threads, size = sizes(self.signature, grid, threadgroup, threadgroups)
-        local = local_memory(self.signature, threadgroup_memory)
-        memory, resources = bound(self.signature, arguments, named, self.library.device, overlap)
+        try:
+            self._refuse_undefined()
+            threads, size = sizes(self.signature, grid, threadgroup, threadgroups)
+            local = local_memory(self.signature, threadgroup_memory)
+            memory, resources = bound(self.signature, arguments, named, self.library.device, overlap)
+        except MetalloidError as error:
+            for watcher in tuple(watchers):
+                watcher.refused(self, error)
+            raise
         if grid is not None and threadgroup is not None:
             warn_about_grid(self, threads, size, memory)
         return Launch(threads, size, memory, local, resources=resources, kernel=self.name)

@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from metalloid.runtime.kernel import Kernel
+from metalloid.runtime.places import place
+from metalloid.runtime.watch import watchers
 from metalloid.source import Constant, Source
 
 if TYPE_CHECKING:
@@ -39,6 +41,10 @@ class Library:
                 with self.device.step("compile", name, source=self.source.name):
                     _ = made.signature  # now, so that mistakes show here and not at the first call
                 self._kernels[key] = made
+                if watchers:
+                    where = place()
+                    for watcher in tuple(watchers):
+                        watcher.made(made, "kernel", where)
             return self._kernels[key]
 
     def __getitem__(self, name: str) -> Kernel:

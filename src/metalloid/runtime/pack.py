@@ -19,7 +19,9 @@ from metalloid.types import Array, DType, Field, Matrix, Pointer, Scalar, Struct
 NUMPY: dict[DType, np.dtype[Any]] = {
     dtype: np.dtype(ml_dtypes.bfloat16 if dtype is DType.BFLOAT16 else dtype.numpy_name) for dtype in DType
 }
-_REAL = frozenset((DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32))
+_WHOLE = (DType.INT32, DType.UINT32, DType.INT64, DType.UINT64)
+_LARGEST = {DType.FLOAT16: 65504.0, DType.BFLOAT16: 3.3895314e38, DType.FLOAT32: 3.4028235e38}
+_REAL = frozenset(_LARGEST)
 
 
 def pack(type: Type, value: object, where: str) -> bytes:
@@ -49,19 +51,22 @@ def scalar(dtype: DType, value: object, where: str) -> bytes:
     number = _number(value, dtype, where)
     if dtype is DType.BOOL:
         if number not in (0, 1):
-            raise LaunchError(f"{where} is a bool; got {value!r}. Pass True or False.")
+            raise LaunchError(f"{where} is a bool; got {value!r}.\nPass True or False.", "M307")
         return struct.pack("?", bool(number))
     if dtype in _REAL:
         return _real(dtype, number, value, where)
     if int(number) != number:
         raise LaunchError(
-            f"{where} is declared {dtype.msl}; {value!r} would lose its fraction. Pass a whole number, "
-            f"or declare it float in the kernel."
+            f"{where} is declared {dtype.msl}; {value!r} would lose its fraction.\n"
+            "Pass a whole number, or declare it float in the kernel.",
+            "M307",
         )
     low, high = _range(dtype)
     if not low <= number <= high:
         raise LaunchError(
-            f"{where} is declared {dtype.msl}, which holds {low} to {high}; {value!r} does not fit."
+            f"{where} is declared {dtype.msl}, which holds {low} to {high}; {value!r} does not fit.\n"
+            f"Pass a number in that range, or declare it {_wider(number)} in the kernel.",
+            "M307",
         )
     return int(number).to_bytes(dtype.size, "little", signed=low < 0)
 
@@ -75,12 +80,15 @@ def _real(dtype: DType, number: int | float, value: object, where: str) -> bytes
         made = NUMPY[dtype].type(np.inf)
     if np.isinf(made) and number not in (np.inf, -np.inf):
         raise LaunchError(
-            f"{where} is declared {dtype.msl}; {value!r} is too large and would become infinite."
+            f"{where} is declared {dtype.msl}; {value!r} is too large and would become infinite.\n"
+            f"Pass a number up to {_LARGEST[dtype]:g} in size.",
+            "M307",
         )
     if isinstance(number, int) and int(made) != number:
         raise LaunchError(
-            f"{where} is declared {dtype.msl}; {value!r} would become {int(made)}. Pass a float where rounding is"
-            " meant, or declare it as an integer in the kernel."
+            f"{where} is declared {dtype.msl}; {value!r} would become {int(made)}.\n"
+            "Pass a float where rounding is meant, or declare it as an integer in the kernel.",
+            "M307",
         )
     return bytes(made.tobytes())
 
@@ -93,8 +101,15 @@ def _number(value: object, dtype: DType, where: str) -> int | float:
     if not isinstance(value, (bool, int, float)):
         raise LaunchError(f"{where} is declared {dtype.msl}; got {_called(value)}. Pass a number.")
     if isinstance(value, float) and dtype not in _REAL and (value != value or value in (np.inf, -np.inf)):
-        raise LaunchError(f"{where} is declared {dtype.msl}; {value!r} is no whole number.")
+        raise LaunchError(
+            f"{where} is declared {dtype.msl}; {value!r} is no whole number.\nPass a whole number.", "M307"
+        )
     return value
+
+
+def _wider(number: int | float) -> str:
+    """An integer type that holds a number."""
+    return next((d.msl for d in _WHOLE if _range(d)[0] <= number <= _range(d)[1]), "float")
 
 
 def _range(dtype: DType) -> tuple[int, int]:

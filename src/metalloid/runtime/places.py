@@ -6,7 +6,10 @@ import sys
 import warnings
 from pathlib import Path
 
+from metalloid.runtime.watch import Notice, tell, watchers
+
 _INSIDE = str(Path(__file__).parents[1])
+MUCH = 4096  # bytes from which a copy is worth a word
 _warned: set[tuple[str, str]] = set()
 
 
@@ -20,13 +23,21 @@ def place() -> str:
     return f"{filename}:{line}" if filename else "unknown place"
 
 
-def warn_once(rule: str, message: str) -> None:
-    """Warn at the caller's line, the first time this line earns this rule."""
+def warn_once(rule: str, subject: str, message: str, hint: str = "") -> None:
+    """Warn at the caller's line, the first time this line earns this rule; a checker that watches says it instead."""
     filename, line, depth = _outside()
+    notice = Notice(rule, subject, message, hint, filename, line)
     key = (rule, f"{filename}:{line}")
-    if key not in _warned:
+    if not tell(notice) and key not in _warned:
         _warned.add(key)
-        warnings.warn(f"{rule} {message}", LaunchWarning, stacklevel=depth)
+        warnings.warn(str(notice), LaunchWarning, stacklevel=depth)
+
+
+def note(rule: str, subject: str, message: str, hint: str) -> None:
+    """Tell whoever watches of something that costs time; nobody else."""
+    if watchers:
+        filename, line, _ = _outside()
+        tell(Notice(rule, subject, message, hint, filename, line))
 
 
 def _outside() -> tuple[str, int, int]:

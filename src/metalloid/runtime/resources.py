@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from metalloid import config
 from metalloid.runtime.places import place
+from metalloid.runtime.watch import watchers
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,10 @@ def made(thing: object, kind: str) -> None:
     """Remember who made it; the memory of it goes when it does."""
     key = id(thing)
     reference = weakref.ref(thing, lambda _: _alive.pop(key, None) and None)
-    _alive[key] = (reference, kind, place())
+    where = place()
+    _alive[key] = (reference, kind, where)
+    for watcher in tuple(watchers):
+        watcher.made(thing, kind, where)
 
 
 def released(thing: object) -> None:

@@ -14,13 +14,13 @@ from metalloid import config
 from metalloid.backends.base import Launch
 from metalloid.runtime.sizes import shown
 from metalloid.runtime.steps import Step
-from metalloid.runtime.watch import watchers
+from metalloid.runtime.watch import Notice, Watcher, watchers
 
 if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel
 
 
-class Trace:
+class Trace(Watcher):
     """Steps as they happen; a file gets them as lines."""
 
     def __init__(self, file: TextIO | None = None) -> None:
@@ -67,6 +67,10 @@ class Trace:
 
     def refused(self, kernel: Kernel, error: BaseException) -> None:
         self.add(Step("refused", kernel.name, "nothing ran", f"{error.__class__.__name__}: {error}"))
+
+    def noticed(self, notice: Notice) -> bool:
+        self.add(Step("notice", notice.subject, notice.message, notice.rule))
+        return False
 
     def __enter__(self) -> Trace:
         watchers.append(self)

@@ -1,12 +1,14 @@
 """Who watches launches: tracers and checkers.
 
 A watcher is told of every launch, in whatever form it was made. One that returns True has run the launch
-itself (a checker does), and the engine leaves it alone.
+itself (a checker does), and the engine leaves it alone. It is also told what is odd around launches: a grid
+that looks like a count of threadgroups, a result read too early, an array that was copied on the way.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from metalloid.backends.base import Launch
 
@@ -14,17 +16,46 @@ if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel
 
 
-class Watcher(Protocol):
+@dataclass(frozen=True)
+class Notice:
+    """Something outside the kernel that deserves a word."""
+
+    rule: str
+    subject: str  # "launch saxpy", "buffer", ...
+    message: str
+    hint: str
+    file: str = ""  # the caller's own line
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.rule} [{self.subject}] {self.message}" + (f"\n{self.hint}" if self.hint else "")
+
+
+class Watcher:
+    """Override what is of interest."""
+
     def before(self, kernel: Kernel, launch: Launch) -> bool:
         """Called with a launch that is valid; True where nothing is left to do."""
-        ...
+        return False
 
-    def after(self, kernel: Kernel, launch: Launch, seconds: float, error: BaseException | None) -> None: ...
+    def after(self, kernel: Kernel, launch: Launch, seconds: float, error: BaseException | None) -> None:
+        """Called when a launch has ended, well or not."""
 
     def refused(self, kernel: Kernel, error: BaseException) -> None:
         """Called with a launch that was not valid."""
-        ...
+
+    def noticed(self, notice: Notice) -> bool:
+        """Called with what is odd; True where the watcher will tell the user, so that no warning has to."""
+        return False
+
+    def made(self, thing: object, kind: str, place: str) -> None:
+        """Called with every new buffer, command buffer and kernel, and the caller's line as file:line."""
 
 
 # While it is empty, launches take a short road past all of this.
 watchers: list[Watcher] = []
+
+
+def tell(notice: Notice) -> bool:
+    """Give a notice to all who watch; True where one of them takes it to the user."""
+    return any([watcher.noticed(notice) for watcher in tuple(watchers)])
