@@ -58,4 +58,5 @@ watchers: list[Watcher] = []
 
 def tell(notice: Notice) -> bool:
     """Give a notice to all who watch; True where one of them takes it to the user."""
-    return any([watcher.noticed(notice) for watcher in tuple(watchers)])
+    taken = [watcher.noticed(notice) for watcher in tuple(watchers)]  # every one of them hears it
+    return any(taken)
