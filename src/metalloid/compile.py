@@ -51,10 +51,13 @@ def vector_code(module: Module, variant: Variant, width: int, target: machine.Ta
 
 
 def scalar(
-    source: Source, name: str, constants: Mapping[str | int, Constant] | None = None
+    source: Source,
+    name: str,
+    constants: Mapping[str | int, Constant] | None = None,
+    checked: bool = False,
 ) -> tuple[str, Signature]:
-    """The scalar IR and the signature of a kernel."""
-    kernel = compile_kernel(source, name, dict(constants or {}))
+    """The scalar IR and the signature of a kernel; `checked`: IR that keeps every access of the user's."""
+    kernel = compile_kernel(source, name, dict(constants or {}), checked=checked)
     return kernel.ir, kernel.signature
 
 

@@ -28,9 +28,11 @@ def whole_text(rewritten: Rewritten, wanted: Wanted, bound: tuple[Binding, ...])
     return PROLOGUE + rewritten.text + entry_text(wanted.entry, bound)
 
 
-def build(parsed: Parsed, rewritten: Rewritten, wanted: Wanted, bound: tuple[Binding, ...]) -> str:
-    """Optimised IR of one kernel, as clang writes it."""
-    action = (*clang.OPTIMISE, "-o", "-", "-")
+def build(
+    parsed: Parsed, rewritten: Rewritten, wanted: Wanted, bound: tuple[Binding, ...], checked: bool = False
+) -> str:
+    """Optimised IR of one kernel, as clang writes it; `checked` keeps every access of the user's."""
+    action = (*(clang.CHECKED if checked else clang.OPTIMISE), "-o", "-", "-")
     result, rewritten = _run(parsed.source, rewritten, entry_text(wanted.entry, bound), action)
     if result.failed:
         known = tuple(Known(b.argument.name, " ".join(b.argument.words[:-1]), b.builtin) for b in bound)

@@ -70,6 +70,25 @@ OPTIMISE = (
     *("-mllvm", "-disable-promote-alloca-to-vector", "-mllvm", "-disable-promote-alloca-to-lds"),
     *DEBUG,
 )
+# For a checked run every access of the user's stays one: conditional loads are not made unconditional (that is
+# what the sanitizer's attribute does; its own calls are switched off), and accesses of two lines do not become one.
+CHECKED = (
+    *OPTIMISE,
+    "-fsanitize=thread",
+    *(
+        word
+        for option in (
+            "tsan-instrument-memory-accesses=0",
+            "tsan-instrument-func-entry-exit=0",
+            "tsan-instrument-atomics=0",
+            "tsan-instrument-memintrinsics=0",
+            "sink-common-insts=0",
+            "hoist-common-insts=0",
+            "enable-load-pre=0",
+        )
+        for word in ("-mllvm", f"-{option}")
+    ),
+)
 
 
 @dataclass(frozen=True)

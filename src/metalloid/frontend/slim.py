@@ -16,6 +16,12 @@ _HEAVY = re.compile(
 )
 _DEBUG_RECORD = re.compile(r"^    #dbg_.*\n", re.MULTILINE)
 _CARRIERS = re.compile(r"^@(?:llvm\.(?:compiler\.)?used|\S*__mt_(?:signature|limit)) = .*\n", re.MULTILINE)
+# What clang adds for a sanitizer whose attribute alone is wanted (see clang.CHECKED).
+_SANITIZER = re.compile(
+    r"^(?:@llvm\.(?:used|global_ctors) = .*\n|declare void @__tsan_init\(\).*\n"
+    r"|define internal void @tsan\.module_ctor\(\)[^{]*\{\n(?:[^}].*\n|\n)*\}\n)",
+    re.MULTILINE,
+)
 _TYPE = re.compile(r'^(%(?:"[^"]*"|[\w.$-]+)) = type .*\n', re.MULTILINE)
 _GLOBAL_DEBUG = re.compile(r"^(@.*), !dbg !\d+$", re.MULTILINE)
 _AMDGPU = re.compile(r", !amdgpu\.[a-z.]+ !\d+")
@@ -27,6 +33,8 @@ def slim(ir: str) -> str:
     code, metadata = (ir[: start + 1], ir[start + 1 :]) if start >= 0 else (ir, "")
     code = _DEBUG_RECORD.sub("", code)
     code = _CARRIERS.sub("", code)
+    if "tsan.module_ctor" in code:
+        code = _SANITIZER.sub("", code)
     code = _GLOBAL_DEBUG.sub(r"\1", code)
     code = _AMDGPU.sub("", code)
     code = _without_unused_types(code)

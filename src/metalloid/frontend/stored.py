@@ -26,21 +26,28 @@ _FORMAT = 1  # of an entry; raise it when Kernel or Signature change
 
 
 def compile_kernel(
-    source: Source, name: str, constants: Mapping[str | int, Constant] | None = None, *, fresh: bool = False
+    source: Source,
+    name: str,
+    constants: Mapping[str | int, Constant] | None = None,
+    *,
+    fresh: bool = False,
+    checked: bool = False,
 ) -> Kernel:
     """Scalar IR and signature of the kernel called `name` (its host name, where it has one).
 
     `constants` gives function constants by name or index. `fresh` neither reads nor writes the disk.
+    `checked` gives IR that keeps every access of the user's, for a run that watches them.
     """
     given = dict(constants or {})
     if fresh:
-        return compile_source(source, name, given)
-    code = (clang.language(source.math, all_swizzles=False), clang.OPTIMISE, header_key(), _code_key())
+        return compile_source(source, name, given, checked)
+    flags = clang.CHECKED if checked else clang.OPTIMISE
+    code = (clang.language(source.math, all_swizzles=False), flags, header_key(), _code_key())
     key = source.key(_FORMAT, name, sorted(given.items(), key=repr), code)
     store = cache.default()
     if (entry := store.get(key, "kernel")) is not None and (kernel := _read(entry)) is not None:
         return kernel
-    kernel = compile_source(source, name, given)
+    kernel = compile_source(source, name, given, checked)
     if (made := _write(source, kernel)) is not None:
         store.put(key, "kernel", made)
     return kernel

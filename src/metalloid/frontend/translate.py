@@ -55,25 +55,31 @@ def rewritten_text(source: Source, name: str, constants: Mapping[str | int, Cons
     return whole_text(rewritten, _wanted(parsed, entry), bindings(parsed.unit, entry))
 
 
-def compile_source(source: Source, name: str, constants: Mapping[str | int, Constant]) -> Kernel:
+def compile_source(
+    source: Source, name: str, constants: Mapping[str | int, Constant], checked: bool = False
+) -> Kernel:
     """Scalar IR and signature of one kernel, always compiled."""
-    return compile_entry(parse(source), name, constants)
+    return compile_entry(parse(source), name, constants, checked)
 
 
-def compile_entry(parsed: Parsed, name: str, constants: Mapping[str | int, Constant]) -> Kernel:
+def compile_entry(
+    parsed: Parsed, name: str, constants: Mapping[str | int, Constant], checked: bool = False
+) -> Kernel:
     """The same for a source that is parsed already."""
     entry = choose(parsed, name)
     for kernel in entry.overloads:
         try:
-            return _compile_kernel(parsed, entry, constants)
+            return _compile_kernel(parsed, entry, constants, checked)
         except CompileError as error:
             if not misfit(error.diagnostics):
                 raise
             entry = replace(entry, kernel=kernel)
-    return _compile_kernel(parsed, entry, constants)
+    return _compile_kernel(parsed, entry, constants, checked)
 
 
-def _compile_kernel(parsed: Parsed, entry: Entry, constants: Mapping[str | int, Constant]) -> Kernel:
+def _compile_kernel(
+    parsed: Parsed, entry: Entry, constants: Mapping[str | int, Constant], checked: bool
+) -> Kernel:
     texts = Texts(parsed.source)
     try:
         refuse_unsupported(parsed.unit, entry)
@@ -83,10 +89,10 @@ def _compile_kernel(parsed: Parsed, entry: Entry, constants: Mapping[str | int, 
     except CompileError as error:
         raise CompileError([_placed(d, texts, parsed.unit) for d in error.diagnostics]) from None
     rewritten = rewrite(parsed.unit, entry, values)
-    ir, module, info = _built(parsed, rewritten, entry, bound)
+    ir, module, info = _built(parsed, rewritten, entry, bound, checked)
     generic = next((p for p in left_over(module) if "address space" in p.message), None)
     if generic and (copied := copy_conditionals(rewritten, (generic.file, generic.line))):
-        ir, module, info = _built(parsed, copied, entry, bound)
+        ir, module, info = _built(parsed, copied, entry, bound, checked)
     try:
         check_indices(parsed.unit, bound, info.parameters())
     except CompileError as error:
@@ -98,10 +104,10 @@ def _compile_kernel(parsed: Parsed, entry: Entry, constants: Mapping[str | int, 
 
 
 def _built(
-    parsed: Parsed, rewritten: Rewritten, entry: Entry, bound: tuple[Binding, ...]
+    parsed: Parsed, rewritten: Rewritten, entry: Entry, bound: tuple[Binding, ...], checked: bool
 ) -> tuple[str, Module, DebugInfo]:
     """IR as text and as a model, and the debug info that describes its parameters."""
-    raw = build(parsed, rewritten, _wanted(parsed, entry), bound)
+    raw = build(parsed, rewritten, _wanted(parsed, entry), bound, checked)
     ir = slim(raw)
     module = read(ir)
     resolved = resolve_spaces(module)
