@@ -10,12 +10,11 @@ from typing import Any
 import click
 
 import metalloid as mt
-from metalloid.cli.options import choose_kernel, make_source, parse_constants, source_options
+from metalloid.cli.options import Decorator, choose_kernel, make_source, parse_constants, source_options
 from metalloid.cli.values import Array, argument, grid, output
 from metalloid.errors import LaunchError
 
 _OPTIONS = (
-    click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path)),
     click.option("--kernel", help="its name; may be left out where the file has one"),
     click.option("--grid", help="threads in all: 1024 or 64,64"),
     click.option("--threadgroups", help="how many threadgroups, instead of --grid"),
@@ -49,12 +48,17 @@ class Call:
         return {**self.arguments, **self.outputs}
 
 
-def launch_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def launch_options(required: bool = True) -> Decorator:
     """A file, a kernel in it, its arguments, its grid, how it is compiled; `call_of` reads them."""
-    command = source_options(command)
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    path = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        command = source_options(command)
+        for option in reversed(_OPTIONS):
+            command = option(command)
+        return click.argument("file", type=path, required=required)(command)
+
+    return decorate
 
 
 def call_of(

@@ -16,7 +16,7 @@ from metalloid.cli.values import Array
 
 
 @click.command("run")
-@launch_options
+@launch_options()
 @click.option(
     "--save", type=click.Path(file_okay=False, path_type=Path), help="a folder for the outputs, as .npy"
 )
