@@ -4,6 +4,7 @@
     ├── CompileError    the MSL text is wrong; .diagnostics points at the user's lines
     ├── LaunchError     the launch is wrong: grid, arguments, limits
     ├── KernelFault     a guarded kernel was stopped; .finding says where
+    ├── ModelError      a model's files are damaged, or hold something that is not supported
     └── DeviceError     the machine, the compiler or the cache failed, not the kernel
 
 A message says where, what was expected, what arrived, what to do.
@@ -99,3 +100,7 @@ class KernelFault(MetalloidError):
 
 class DeviceError(MetalloidError):
     """The machine or a tool failed; the kernel may be right."""
+
+
+class ModelError(MetalloidError):
+    """A file of a model cannot be used; nothing of it was loaded."""

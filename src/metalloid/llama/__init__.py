@@ -1,0 +1,1 @@
+"""Llamas that run on the kernels of `metalloid.kernels`: load, generate, chat."""
