@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from metalloid.checker import Finding, Report, check, checked
     from metalloid.errors import CompileError, DeviceError, KernelFault, LaunchError, MetalloidError
     from metalloid.runtime.accelerator import Accelerator, KernelDefinition
     from metalloid.runtime.buffer import Buffer
@@ -24,6 +26,7 @@ __all__ = [
     "CompileError",
     "Device",
     "DeviceError",
+    "Finding",
     "Kernel",
     "KernelDefinition",
     "KernelFault",
@@ -32,7 +35,10 @@ __all__ = [
     "Library",
     "MetalloidError",
     "Queue",
+    "Report",
     "SharedEvent",
+    "check",
+    "checked",
     "device",
     "devices",
     "leaks",
@@ -43,6 +49,7 @@ _HOMES = {
     **dict.fromkeys(
         ("CompileError", "DeviceError", "KernelFault", "LaunchError", "MetalloidError"), "metalloid.errors"
     ),
+    **dict.fromkeys(("Finding", "Report", "check", "checked"), "metalloid.checker"),
     **dict.fromkeys(("Device", "device", "devices"), "metalloid.runtime.device"),
     **dict.fromkeys(("Accelerator", "KernelDefinition"), "metalloid.runtime.accelerator"),
     "Buffer": "metalloid.runtime.buffer",
@@ -69,3 +76,12 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+if "METALLOID_CHECK" in os.environ:  # what it says is for config to read, and config takes a millisecond
+    from metalloid import config
+
+    if config.check():
+        from metalloid.checker.watch import print_findings
+
+        print_findings()

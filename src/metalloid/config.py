@@ -61,3 +61,8 @@ def device() -> str:
 def trace() -> bool:
     """METALLOID_TRACE: print every step of every launch, and at the end what was never released."""
     return os.environ.get("METALLOID_TRACE", "").strip() not in ("", "0")
+
+
+def check() -> bool:
+    """METALLOID_CHECK: check every launch, in any form, and print findings as launches have them."""
+    return os.environ.get("METALLOID_CHECK", "").strip() not in ("", "0")

@@ -33,7 +33,9 @@ class Launch:
     addresses: Mapping[int, int] = field(default_factory=dict)
     resources: Sequence[tuple[int, Memory]] = ()  # (address, memory)
     kernel: str = "kernel"  # what messages call it
-    undefined: frozenset[int] = frozenset()  # buffers whose bytes nobody has set; checkers want to know
+    # What checkers want to know.
+    undefined: frozenset[int] = frozenset()  # buffers whose bytes nobody has set
+    inputs: frozenset[int] = frozenset()  # buffers that the kernel declares const
 
     def __post_init__(self) -> None:
         if min(self.threadgroup) < 1:

@@ -8,20 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metalloid.backends.base import Launch, LogMessage, Triple
+import numpy as np
+
+from metalloid.backends.base import Fault, Launch, LogMessage, Triple
 from metalloid.backends.interpret.globals import constant_objects, local_objects
 from metalloid.backends.interpret.memory import AddressSpace, Object, Pointer
+from metalloid.backends.interpret.observer import Observer
 from metalloid.backends.interpret.program import prepare
 from metalloid.backends.interpret.scheduler import Schedule, Scheduler
 from metalloid.backends.interpret.thread import Group, Thread
-from metalloid.errors import DeviceError
-from metalloid.ir import read
+from metalloid.backends.observe import Memory, Observation
+from metalloid.errors import DeviceError, KernelFault
+from metalloid.ir import Module, read
 
-__all__ = ["ENTRY", "FORWARD", "STEP_LIMIT", "Schedule", "run"]
+__all__ = ["ENTRY", "FORWARD", "STEP_LIMIT", "Schedule", "observe", "run"]
 
 ENTRY = "__mt_entry"
 FORWARD = Schedule()
 STEP_LIMIT = 50_000_000  # instructions of one thread; about a minute
+OBSERVED_STEPS = 5_000_000  # the same under observation
+OBSERVED_SECONDS = 60.0  # for all threads together
 
 
 def run(
@@ -32,18 +38,56 @@ def run(
     step_limit: int = STEP_LIMIT,
 ) -> None:
     """Run a kernel; the launch's buffers are changed in place. Raises KernelFault where it goes wrong."""
+    _run(_read(module_text), launch, schedule, on_log, step_limit, None)
+
+
+def observe(
+    module_text: str,
+    launch: Launch,
+    schedule: Schedule = FORWARD,
+    on_log: Callable[[LogMessage], None] | None = None,
+    step_limit: int = OBSERVED_STEPS,
+    seconds: float = OBSERVED_SECONDS,
+) -> Observation:
+    """Run a kernel and tell all that it does wrong; mistakes do not stop it where it can go on.
+
+    A read outside gives 0, a write outside is dropped. A barrier that not all reach, or a limit, ends the run.
+    """
+    module = _read(module_text)
+    observer = Observer(module, launch, seconds)
+    try:
+        _run(module, launch, schedule, on_log, step_limit, observer)
+    except KernelFault as fault:
+        observer.stopped = fault.finding.message if isinstance(fault.finding, Fault) else str(fault)
+    return observer.observation()
+
+
+def _read(module_text: str) -> Module:
     module = read(module_text)
     if ENTRY not in module.function:
         raise DeviceError(f"[interpret] the module has no function '{ENTRY}'")
+    return module
+
+
+def _run(
+    module: Module,
+    launch: Launch,
+    schedule: Schedule,
+    on_log: Callable[[LogMessage], None] | None,
+    step_limit: int,
+    observer: Observer | None,
+) -> None:
     code = prepare(module, module.function[ENTRY])
     device, buffers = _bind(launch)
     constants = constant_objects(module, device)
     arrange = schedule.arranger()
-    scheduler = Scheduler(module, launch, arrange, on_log)
+    scheduler = Scheduler(module, launch, arrange, on_log, observer)
     for position in arrange(launch.positions()):
         group = _group(launch, position, device, constants)
         group.globals = {**constants, **local_objects(module, group.local)}
         threads = [Thread(code, group, n, buffers, step_limit) for n in range(group.count)]
+        if observer is not None:
+            observer.begin(threads)
         scheduler.run(threads)
 
 
@@ -54,7 +98,9 @@ def _bind(launch: Launch) -> tuple[AddressSpace, dict[int, Pointer]]:
     """
     device = AddressSpace(64)
     for address, memory in launch.resources:
-        device.add(Object(f"the resource at {address:#x}", memoryview(memory).cast("B"), address))
+        data = memoryview(memory).cast("B")
+        what = Memory("resource", name=f"the resource at {address:#x}", bytes=len(data))
+        device.add(Object(what.name, data, address, memory=what, base=_base(data)))
     buffers: dict[int, Pointer] = {}
     placed: dict[int, Pointer] = {}
     for index, memory in launch.buffers.items():
@@ -63,7 +109,9 @@ def _bind(launch: Launch) -> tuple[AddressSpace, dict[int, Pointer]]:
             continue
         view = memoryview(memory)
         data = view.cast("B") if view.nbytes else memoryview(b"")
-        made = Object(f"buffer {index}", data, launch.addresses.get(index, 0), index)
+        what = Memory("buffer", index, bytes=len(data))
+        address = launch.addresses.get(index, 0)
+        made = Object(f"buffer {index}", data, address, index, memory=what, base=_base(data))
         buffers[index] = placed[id(memory)] = Pointer(device.add(made))
     return device, buffers
 
@@ -71,6 +119,12 @@ def _bind(launch: Launch) -> tuple[AddressSpace, dict[int, Pointer]]:
 def _group(launch: Launch, position: Triple, device: AddressSpace, constants: dict[str, Pointer]) -> Group:
     group = Group(launch, position, launch.size_of(position), device, constants)
     for index, size in launch.threadgroup_memory.items():
-        made = Object(f"threadgroup memory {index}", memoryview(bytearray(size)))
+        what = Memory("threadgroup", index, bytes=size)
+        made = Object(f"threadgroup memory {index}", memoryview(bytearray(size)), memory=what)
         group.arguments[index] = Pointer(group.local.add(made))
     return group
+
+
+def _base(data: memoryview) -> int:
+    """Where the bytes really are: memory bound twice, or in part, is one memory."""
+    return int(np.frombuffer(data, np.uint8).ctypes.data) if len(data) else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from metalloid.backends.interpret.memory import NULL_POINTER, Pointer, load, store
+from metalloid.backends.interpret.memory import NULL_POINTER, Pointer
 from metalloid.errors import DeviceError
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import ArrayType, FloatType, IntType, PointerType, StructType, Type
@@ -31,10 +31,10 @@ def loader(layout: DataLayout, type: Type) -> Callable[[Any, Pointer], Any]:
     match type:
         case IntType(bits) | FloatType(_, bits):
             size, mask = layout.store_size(type), (1 << bits) - 1
-            return lambda t, p: load(p, size) & mask
+            return lambda t, p: t.load(p, size) & mask
         case PointerType(space):
             size = layout.store_size(type)
-            return lambda t, p: t.space(space).at(load(p, size))
+            return lambda t, p: t.space(space).at(t.load(p, size))
         case ArrayType(count, element):
             inner, step = loader(layout, element), layout.size(element)
             return lambda t, p: tuple(inner(t, p.moved(n * step)) for n in range(count))
@@ -45,29 +45,29 @@ def loader(layout: DataLayout, type: Type) -> Callable[[Any, Pointer], Any]:
             raise DeviceError(f"[interpret] the oracle runs scalar code; it cannot load {type}")
 
 
-def storer(layout: DataLayout, type: Type) -> Callable[[Pointer, Any], None]:
-    """How a value of this type is written."""
+def storer(layout: DataLayout, type: Type) -> Callable[[Any, Pointer, Any], None]:
+    """How a thread writes a value of this type."""
     match type:
         case IntType() | FloatType():
             size = layout.store_size(type)
-            return lambda p, v: store(p, size, v)
+            return lambda t, p, v: t.store(p, size, v)
         case PointerType(space):
             size, mask = layout.store_size(type), (1 << layout.pointer_bits(space)) - 1
-            return lambda p, v: store(p, size, v.address & mask)
+            return lambda t, p, v: t.store(p, size, v.address & mask)
         case ArrayType(count, element):
             inner, step = storer(layout, element), layout.size(element)
 
-            def write_array(p: Pointer, v: Any) -> None:
+            def write_array(t: Any, p: Pointer, v: Any) -> None:
                 for n in range(count):
-                    inner(p.moved(n * step), v[n])
+                    inner(t, p.moved(n * step), v[n])
 
             return write_array
         case StructType(elements):
             parts = list(zip(layout.struct(type)[0], (storer(layout, e) for e in elements), strict=True))
 
-            def write_struct(p: Pointer, v: Any) -> None:
+            def write_struct(t: Any, p: Pointer, v: Any) -> None:
                 for (offset, write), part in zip(parts, v, strict=True):
-                    write(p.moved(offset), part)
+                    write(t, p.moved(offset), part)
 
             return write_struct
         case _:

@@ -13,6 +13,7 @@ from metalloid.backends.interpret import maths, numbers
 from metalloid.backends.interpret.accesses import loader, storer
 from metalloid.backends.interpret.instructions import Maker, Run
 from metalloid.backends.interpret.memory import Object, Pointer
+from metalloid.backends.observe import Memory
 from metalloid.errors import DeviceError
 from metalloid.ir.floats import to_bits, to_float
 from metalloid.ir.module import Instruction
@@ -69,7 +70,7 @@ def _atomicrmw(maker: Maker, i: Instruction) -> Run:
     def run(t: Any) -> Any:
         target = pointer(t)
         old = read(t, target)
-        write(target, change(old, operand(t)))
+        write(t, target, change(old, operand(t)))
         return old
 
     return run
@@ -84,7 +85,7 @@ def _cmpxchg(maker: Maker, i: Instruction) -> Run:
         target = pointer(t)
         old = read(t, target)
         same = old == expected(t)
-        write(target, new(t) if same else old)
+        write(t, target, new(t) if same else old)
         return old, int(same)
 
     return run
@@ -97,8 +98,13 @@ def _fence(maker: Maker, i: Instruction) -> Run:
 def _alloca(maker: Maker, i: Instruction) -> Run:
     assert i.element is not None
     size, count = maker.layout.size(i.element), maker.operand(i.operands[0])
-    label = f"private variable '{i.name}'"
-    return lambda t: Pointer(t.private.add(Object(label, memoryview(bytearray(size * count(t))))))
+    label, what = f"private variable '{i.name}'", Memory("private", name=i.name)
+
+    def run(t: Any) -> Pointer:
+        made = Object(label, memoryview(bytearray(size * count(t))), memory=what)
+        return Pointer(t.private.add(made))
+
+    return run
 
 
 ATOMIC_MAKERS: dict[str, Callable[[Maker, Instruction], Run]] = {

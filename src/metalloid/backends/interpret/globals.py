@@ -6,10 +6,11 @@ from typing import Any
 
 from metalloid.backends.interpret.accesses import storer
 from metalloid.backends.interpret.instructions import Maker
-from metalloid.backends.interpret.memory import AddressSpace, Object, Pointer
+from metalloid.backends.interpret.memory import AddressSpace, Object, Pointer, store
+from metalloid.backends.observe import Memory
 from metalloid.errors import LaunchError
 from metalloid.ir.debug import variable_name
-from metalloid.ir.layout import data_layout
+from metalloid.ir.layout import DataLayout, data_layout
 from metalloid.ir.module import GlobalVariable, Module
 from metalloid.ir.values import Aggregate, Constant
 
@@ -27,8 +28,7 @@ def constant_objects(module: Module, device: AddressSpace) -> dict[str, Pointer]
                 f"[launch] the kernel needs a value for '{variable.name}', which was given none."
                 " Pass it in constants={...}."
             )
-        made = Object(_label(module, variable), memoryview(bytearray(layout.size(variable.type))))
-        found[variable.name] = Pointer(device.add(made))
+        found[variable.name] = Pointer(device.add(_object(module, variable, layout)))
     for variable in variables:
         _fill(Maker(module, layout), variable, found)
         found[variable.name].object.constant = variable.constant
@@ -41,18 +41,24 @@ def local_objects(module: Module, space: AddressSpace) -> dict[str, Pointer]:
     found = {}
     for variable in module.globals:
         if variable.space == LOCAL:
-            made = Object(_label(module, variable), memoryview(bytearray(layout.size(variable.type))))
-            found[variable.name] = Pointer(space.add(made))
+            found[variable.name] = Pointer(space.add(_object(module, variable, layout)))
     return found
 
 
-def _label(module: Module, variable: GlobalVariable) -> str:
-    kind = "threadgroup variable" if variable.space == LOCAL else "constant"
-    return f"{kind} '{variable_name(module, variable)}'"
+def _object(module: Module, variable: GlobalVariable, layout: DataLayout) -> Object:
+    size, name = layout.size(variable.type), variable_name(module, variable)
+    kind, words = (
+        ("variable", "threadgroup variable") if variable.space == LOCAL else ("constant", "constant")
+    )
+    return Object(
+        f"{words} '{name}'", memoryview(bytearray(size)), memory=Memory(kind, name=name, bytes=size)
+    )
 
 
 class _Nobody:
     """Stands for a thread where constants are worked out: it only knows the globals."""
+
+    store = staticmethod(store)
 
     def __init__(self, globals: dict[str, Pointer]) -> None:
         self.group = self
@@ -63,7 +69,8 @@ def _fill(maker: Maker, variable: GlobalVariable, found: dict[str, Pointer]) -> 
     value = variable.initializer
     assert value is not None
     write = storer(maker.layout, variable.type)
-    write(found[variable.name], _value(maker, value, _Nobody(found)))
+    nobody = _Nobody(found)
+    write(nobody, found[variable.name], _value(maker, value, nobody))
 
 
 def _value(maker: Maker, value: Constant, nobody: _Nobody) -> Any:

@@ -184,7 +184,7 @@ def _load(maker: Maker, i: Instruction) -> Run:
 def _store(maker: Maker, i: Instruction) -> Run:
     value, pointer = (maker.operand(o) for o in i.operands)
     write = storer(maker.layout, i.operands[0].type)
-    return lambda t: write(pointer(t), value(t))
+    return lambda t: write(t, pointer(t), value(t))
 
 
 def _extractvalue(maker: Maker, i: Instruction) -> Run:

@@ -9,7 +9,7 @@ from typing import Any
 from metalloid.backends.base import LogMessage
 from metalloid.backends.interpret import maths, numbers
 from metalloid.backends.interpret.instructions import Maker, Run
-from metalloid.backends.interpret.memory import load_bytes, store_bytes, text_at
+from metalloid.backends.interpret.memory import text_at
 from metalloid.backends.interpret.positions import POSITIONS
 from metalloid.errors import DeviceError
 from metalloid.ir.floats import to_float
@@ -70,12 +70,12 @@ NOTHING = frozenset(
 
 def _copy(t: Any, target: Any, source: Any, size: int) -> None:
     if size:
-        store_bytes(target, load_bytes(source, size))
+        t.store_bytes(target, t.load_bytes(source, size))
 
 
 def _fill(t: Any, target: Any, value: int, size: int) -> None:
     if size:
-        store_bytes(target, bytes([value]) * size)
+        t.store_bytes(target, bytes([value]) * size)
 
 
 MEMORY: dict[str, Callable[..., None]] = {
@@ -99,7 +99,7 @@ def _log_end(t: Any) -> None:
 OWN: dict[str, Callable[..., Any]] = {
     "buffer": lambda t, index: t.buffer(index),
     "threadgroup": lambda t, index: t.threadgroup_memory(index),
-    "fence": lambda t, flags, order, scope: None,
+    "fence": lambda t, flags, order, scope: t.fence(flags, order, scope),
     "log_begin": _log_begin,
     "log_i32": lambda t, value: t.log.append(numbers.signed(value, 32)),
     "log_i64": lambda t, value: t.log.append(numbers.signed(value, 64)),

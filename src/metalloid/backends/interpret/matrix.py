@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
-from metalloid.backends.interpret.memory import Pointer, load, store
+from metalloid.backends.interpret.memory import Pointer
 from metalloid.backends.interpret.numbers import fma, signed
 from metalloid.ir.types import FLOAT
 
 Arrived = dict[int, tuple[Any, ...]]
 Results = dict[int, Any]
+Threads = Mapping[int, Any]  # by lane
 
 
 def place(lane: int) -> tuple[int, int]:
@@ -26,22 +28,24 @@ def _addresses(size: int, lane: int, pointer: Pointer, stride: int, transpose: i
     return [pointer.moved(size * (r * signed(stride, 64) + c)) for r, c in cells]
 
 
-def _load_b32(arrived: Arrived) -> Results:
-    return {lane: tuple(load(p, 4) for p in _addresses(4, lane, *o)) for lane, o in arrived.items()}
+def _load_b32(threads: Threads, arrived: Arrived) -> Results:
+    return {
+        lane: tuple(threads[lane].load(p, 4) for p in _addresses(4, lane, *o)) for lane, o in arrived.items()
+    }
 
 
-def _load_b16(arrived: Arrived) -> Results:
+def _load_b16(threads: Threads, arrived: Arrived) -> Results:
     results = {}
     for lane, operands in arrived.items():
-        low, high = (load(p, 2) for p in _addresses(2, lane, *operands))
+        low, high = (threads[lane].load(p, 2) for p in _addresses(2, lane, *operands))
         results[lane] = low | high << 16
     return results
 
 
-def _store(size: int, arrived: Arrived) -> Results:
+def _store(size: int, threads: Threads, arrived: Arrived) -> Results:
     for lane, (pointer, stride, transpose, *elements) in arrived.items():
         for target, value in zip(_addresses(size, lane, pointer, stride, transpose), elements, strict=True):
-            store(target, size, value)
+            threads[lane].store(target, size, value)
     return dict.fromkeys(arrived)
 
 
@@ -54,7 +58,7 @@ def _whole(arrived: Arrived, first: int) -> list[list[int]]:
     return matrix
 
 
-def _multiply_accumulate(arrived: Arrived) -> Results:
+def _multiply_accumulate(threads: Threads, arrived: Arrived) -> Results:
     """A * B + C in float: eight fused steps per element, in the order of k, starting from C."""
     a, b, c = (_whole(arrived, first) for first in (0, 2, 4))
 
@@ -71,10 +75,10 @@ def _multiply_accumulate(arrived: Arrived) -> Results:
     return results
 
 
-OPERATIONS: dict[str, Callable[[Arrived], Results]] = {
+OPERATIONS: dict[str, Callable[[Threads, Arrived], Results]] = {
     "__mt_matrix_multiply_accumulate": _multiply_accumulate,
     **{f"__mt_matrix_load_b32_{space}": _load_b32 for space in ("device", "threadgroup")},
     **{f"__mt_matrix_load_b16_{space}": _load_b16 for space in ("device", "threadgroup")},
-    **{f"__mt_matrix_store_b32_{space}": lambda a: _store(4, a) for space in ("device", "threadgroup")},
-    **{f"__mt_matrix_store_b16_{space}": lambda a: _store(2, a) for space in ("device", "threadgroup")},
+    **{f"__mt_matrix_store_b32_{space}": partial(_store, 4) for space in ("device", "threadgroup")},
+    **{f"__mt_matrix_store_b16_{space}": partial(_store, 2) for space in ("device", "threadgroup")},
 }

@@ -10,6 +10,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
+from metalloid.backends.observe import Memory
+
 SLOT = {32: 20, 64: 44}  # log2 of the room around each object, by the width of its addresses
 
 
@@ -22,13 +24,15 @@ class Object:
     address: int = 0
     index: int | None = None  # of a bound buffer
     constant: bool = False
+    memory: Memory | None = None  # what observers call it
+    base: int = 0  # where its bytes really are, for what depends on it
 
     @property
     def size(self) -> int:
         return len(self.data)
 
 
-NULL = Object("a null pointer", memoryview(b""))
+NULL = Object("a null pointer", memoryview(b""), memory=Memory("null"))
 
 
 @dataclass(frozen=True, slots=True)

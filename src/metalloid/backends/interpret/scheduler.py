@@ -20,7 +20,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 from metalloid.backends.base import SIMD_WIDTH, Fault, Launch, LogMessage
 from metalloid.backends.interpret import matrix, simd
@@ -30,6 +30,9 @@ from metalloid.backends.interpret.thread import Request, Thread
 from metalloid.errors import KernelFault
 from metalloid.ir.debug import location
 from metalloid.ir.module import Instruction, Module
+
+if TYPE_CHECKING:
+    from metalloid.backends.interpret.observer import Observer
 
 T = TypeVar("T")
 
@@ -79,9 +82,11 @@ class Scheduler:
         launch: Launch,
         arrange: Callable[[list[Any]], list[Any]],
         on_log: Callable[[LogMessage], None] | None,
+        observer: Observer | None = None,
     ) -> None:
         self.module, self.launch, self.arrange, self.on_log = module, launch, arrange, on_log
-        self.operations: dict[str, Callable[[Any], dict[int, Any]]] = {}
+        self.observer = observer
+        self.operations: dict[str, Callable[[Any, Any], dict[int, Any]]] = {}
 
     def run(self, threads: list[Thread]) -> None:
         everyone = [Running(t, t.run()) for t in threads]
@@ -120,28 +125,34 @@ class Scheduler:
         arrived = {r.thread.lane: r.request.operands for r in taking_part if r.request}
         assert taking_part[0].request
         step = taking_part[0].request.step
+        threads = {r.thread.lane: r.thread for r in taking_part}
+        if self.observer:
+            self.observer.together(step.instruction.called, threads, arrived)
         try:
-            results = self._operation(step)(arrived)
+            results = self._operation(step)(threads, arrived)
         except AccessError as error:
             self._access_fault(taking_part[0].thread, error)
         for r in self.arrange(taking_part):
             self._advance(r, results[r.thread.lane])
 
-    def _operation(self, step: Step) -> Callable[[Any], dict[int, Any]]:
+    def _operation(self, step: Step) -> Callable[[Any, Any], dict[int, Any]]:
         name = step.instruction.called
         if name not in self.operations:
             if name == "__mt_simdgroup_barrier":
-                self.operations[name] = dict.fromkeys
+                self.operations[name] = lambda _, arrived: dict.fromkeys(arrived)
             elif name in matrix.OPERATIONS:
                 self.operations[name] = matrix.OPERATIONS[name]
             else:
-                self.operations[name] = simd.operation(name)
+                meaning = simd.operation(name)
+                self.operations[name] = lambda _, arrived: meaning(arrived)
         return self.operations[name]
 
     def _advance(self, running: Running, value: Any = None) -> None:
         thread = running.thread
         if running.ended:
             return
+        if self.observer and (late := self.observer.late()):
+            self._fault("", late, thread, thread.current)
         try:
             running.advance(value)
         except AccessError as error:
@@ -159,7 +170,12 @@ class Scheduler:
         assert here.request
         missing = [r for r in everyone if r.request is None or r.request.key != here.request.key]
         if not missing:
+            if self.observer:
+                self.observer.barrier(here.thread, here.request.operands[0])
             return
+        if self.observer:
+            ended = [(r.thread, None if r.request is None else r.request.step.instruction) for r in missing]
+            self.observer.missed(here.thread, here.request.step.instruction, ended, len(everyone))
         places = ", ".join(self._whereabouts(r, here.request) for r in missing[:4])
         more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
         reached = len(everyone) - len(missing)

@@ -70,6 +70,22 @@ SHUFFLES: dict[str, Source] = {
 }
 
 
+def inactive(name: str, arrived: Arrived) -> dict[int, int]:
+    """The lanes that read a lane which does not take part, and which one; for shuffles and broadcasts."""
+    found = _NAME.fullmatch(name)
+    if found is None or found[2] not in SHUFFLES or len(next(iter(arrived.values()))) != 2:
+        return {}
+    width, source = SIMD_WIDTH if found[1] == "simd" else QUAD_WIDTH, SHUFFLES[found[2]]
+    stays = found[2] in ("shuffle_up", "shuffle_down")  # past the end it leaves lanes as they are
+    absent = {}
+    for lane, (_, which) in arrived.items():
+        start = lane - lane % width
+        read = source(lane - start, which, width)
+        if start + read not in arrived and not (stays and not 0 <= read < width):
+            absent[lane] = start + read
+    return absent
+
+
 def _shuffle(width: int, source: Source, arrived: Arrived) -> Results:
     if source is SHUFFLES["broadcast_first"]:
         first = min(arrived)

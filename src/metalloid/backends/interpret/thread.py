@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metalloid.backends.base import SIMD_WIDTH, Launch, LogMessage, Triple
+from metalloid.backends.interpret import memory
 from metalloid.backends.interpret.memory import NULL, AddressSpace, Object, Pointer
 from metalloid.backends.interpret.nesting import Key, Progress
 from metalloid.backends.interpret.program import Code, Step, Stopped
+from metalloid.backends.observe import Memory
 from metalloid.ir.module import Instruction
 
 
@@ -60,6 +62,13 @@ class Thread:
         self.log: list[Any] = []
         self.messages: list[LogMessage] = []
         self.budget = limit
+        self.branch: Instruction | None = None  # the last one that could have gone elsewhere
+        # How it reaches memory; an observer puts itself in between.
+        self.load, self.store = memory.load, memory.store
+        self.load_bytes, self.store_bytes = memory.load_bytes, memory.store_bytes
+
+    def fence(self, flags: int, order: int, scope: int) -> None:
+        """Threads change places only where they wait: there is nothing to put in order."""
 
     @property
     def lane(self) -> int:
@@ -76,11 +85,11 @@ class Thread:
         return {3: self.group.local, 5: self.private}.get(number, self.group.device)
 
     def buffer(self, index: int) -> Pointer:
-        return self.buffers.get(index) or Pointer(Object(f"buffer {index}, which is not bound", NULL.data))
+        return self.buffers.get(index) or Pointer(_missing("buffer", index, "is not bound"))
 
     def threadgroup_memory(self, index: int) -> Pointer:
         found = self.group.arguments.get(index)
-        return found or Pointer(Object(f"threadgroup memory {index}, which has no size", NULL.data))
+        return found or Pointer(_missing("threadgroup", index, "has no size"))
 
     def run(self) -> Generator[Request, Any, None]:
         block, previous = self.code.entry, ""
@@ -101,6 +110,8 @@ class Thread:
                 if step.instruction.name:
                     registers[step.instruction.name] = value
             self.current = block.terminator
+            if len(block.terminator.labels) > 1:
+                self.branch = block.terminator
             target = block.leave(self)
             if target is None:
                 return
@@ -108,3 +119,8 @@ class Thread:
             self.budget -= len(block.steps) + 1
             if self.budget < 0:
                 raise Stopped("still running at the limit of instructions per thread")
+
+
+def _missing(kind: str, index: int, why: str) -> Object:
+    words = "buffer" if kind == "buffer" else "threadgroup memory"
+    return Object(f"{words} {index}, which {why}", NULL.data, memory=Memory(kind, index))

@@ -1,0 +1,165 @@
+"""Who collides with whom: shadow memory for races.
+
+Every granule of memory remembers its last write and the reads since. Two accesses collide where different
+threads make them, one of them writes, they are not both atomic, and nothing puts them in order.
+
+    two threadgroups      nothing orders them, except a device-wide fence in each
+    one threadgroup       a threadgroup barrier whose flags name this memory
+    one SIMD-group        a SIMD-group barrier does as well
+
+A barrier without the flag stands between the two and does not order them: that has its own name. Lanes of a
+SIMD-group that meet at different instructions come out right where lanes run in lockstep, which Metal does
+not promise; at the same instruction lockstep is no help.
+
+Threads that store the same bytes that another unordered store has just put there do no harm, and no machine
+shows a difference: such a store is passed over. A read is not: it may come before the value is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+DEVICE, THREADGROUP = 1, 2  # bits of a barrier's flags
+
+
+class Moment(NamedTuple):
+    """How many barriers a thread has passed; `covered` counts those that order the memory in question."""
+
+    passed: int = 0
+    covered: int = 0
+    passed_simd: int = 0
+    covered_simd: int = 0
+    fences: int = 0  # device-wide fences of the threadgroup
+
+
+class Event(NamedTuple):
+    """One access, as far as races are concerned."""
+
+    thread: int  # number in the grid
+    group: int  # number of the threadgroup
+    simd: int  # SIMD-group in the threadgroup
+    site: int  # number of the instruction
+    write: bool
+    atomic: bool
+    moment: Moment
+
+
+@dataclass
+class Clock:
+    """Barriers passed by a threadgroup, and by each of its SIMD-groups."""
+
+    passed: int = 0
+    covered: dict[int, int] = field(default_factory=lambda: {DEVICE: 0, THREADGROUP: 0})
+    simd_passed: dict[int, int] = field(default_factory=dict)
+    simd_covered: dict[tuple[int, int], int] = field(default_factory=dict)
+    fences: int = 0
+
+    def barrier(self, flags: int) -> None:
+        self.passed += 1
+        for bit in self.covered:
+            self.covered[bit] += bool(flags & bit)
+
+    def simd_barrier(self, simd: int, flags: int) -> None:
+        self.simd_passed[simd] = self.simd_passed.get(simd, 0) + 1
+        for bit in (DEVICE, THREADGROUP):
+            self.simd_covered[simd, bit] = self.simd_covered.get((simd, bit), 0) + bool(flags & bit)
+
+    def fence(self) -> None:
+        self.fences += 1
+
+    def now(self, simd: int, memory: int) -> Moment:
+        """The moment for an access to memory of this kind: DEVICE or THREADGROUP."""
+        return Moment(
+            self.passed,
+            self.covered[memory],
+            self.simd_passed.get(simd, 0),
+            self.simd_covered.get((simd, memory), 0),
+            self.fences,
+        )
+
+
+def relation(first: Event, second: Event, memory: int, fences: Callable[[int], int]) -> str:
+    """The kind of race between two accesses of which one writes; "" where there is none.
+
+    `fences` tells how many device-wide fences a threadgroup has made by now.
+    """
+    if first.thread == second.thread or (first.atomic and second.atomic):
+        return ""
+    a, b = first.moment, second.moment
+    if first.group != second.group:
+        released = fences(first.group) > a.fences and b.fences > 0
+        return "" if released else "race across threadgroups"
+    if a.covered != b.covered:
+        return ""
+    plain = "race in threadgroup memory" if memory == THREADGROUP else "race in device memory"
+    if first.simd != second.simd:
+        return plain if a.passed == b.passed else "flags do not cover"
+    if a.covered_simd != b.covered_simd:
+        return ""
+    if a.passed != b.passed or a.passed_simd != b.passed_simd:
+        return "flags do not cover"
+    return plain if first.site == second.site else "lockstep"
+
+
+@dataclass
+class Cell:
+    """One granule: the last write, who else stored the same, and the reads since, by thread."""
+
+    writer: Event | None = None
+    agreeing: set[int] = field(default_factory=set)
+    readers: dict[int, Event] = field(default_factory=dict)
+
+
+class Shadow:
+    """The cells of one kind of memory."""
+
+    def __init__(self, memory: int, granule: int, fences: Callable[[int], int]) -> None:
+        self.memory, self.granule, self.fences = memory, granule, fences
+        self.cells: dict[int, Cell] = {}
+
+    def _cells(self, address: int, size: int) -> Iterator[Cell]:
+        for number in range(address // self.granule, -(-(address + size) // self.granule)):
+            cell = self.cells.get(number)
+            if cell is None:
+                cell = self.cells[number] = Cell()
+            yield cell
+
+    def read(self, event: Event, address: int, size: int) -> dict[tuple[str, int], Event]:
+        """Remember a read; returns the accesses it collides with, by kind and instruction."""
+        found: dict[tuple[str, int], Event] = {}
+        for cell in self._cells(address, size):
+            if cell.writer is not None and event.thread not in cell.agreeing:
+                self._meet(found, cell.writer, event)
+            cell.readers[event.thread] = event
+        return found
+
+    def write(self, event: Event, address: int, size: int, unchanged: bool) -> dict[tuple[str, int], Event]:
+        """Remember a write, or an atomic change; `unchanged` where the bytes were there already."""
+        found: dict[tuple[str, int], Event] = {}
+        for cell in self._cells(address, size):
+            last = cell.writer
+            if (
+                last is not None
+                and unchanged
+                and not (event.atomic or last.atomic)
+                and self._race(last, event)
+            ):
+                cell.agreeing.add(event.thread)
+                continue
+            if last is not None:
+                self._meet(found, last, event)
+            for reader in cell.readers.values():
+                self._meet(found, reader, event)
+            cell.writer, cell.agreeing = event, {event.thread}
+            cell.readers = {}
+        return found
+
+    def _race(self, first: Event, second: Event) -> str:
+        return relation(first, second, self.memory, self.fences)
+
+    def _meet(self, found: dict[tuple[str, int], Event], first: Event, second: Event) -> None:
+        kind = self._race(first, second)
+        if kind:
+            found.setdefault((kind, first.site), first)

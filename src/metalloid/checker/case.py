@@ -1,0 +1,106 @@
+"""One launch that was checked, as the rules see it: the kernel, the launch, what was observed, the source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metalloid.backends.base import Launch
+from metalloid.backends.observe import Access, Memory, Observation, Record
+from metalloid.findings import Finding, Side
+from metalloid.findings.places import pointed
+from metalloid.frontend.diagnose import Texts
+from metalloid.ir.debug import Location
+from metalloid.types import Parameter
+
+if TYPE_CHECKING:
+    from metalloid.runtime.kernel import Kernel
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a rule is given."""
+
+    kernel: Kernel
+    launch: Launch
+    observation: Observation
+
+    @cached_property
+    def texts(self) -> Texts:
+        return Texts(self.kernel.library.source)
+
+    def line(self, location: Location | None) -> str:
+        """The source line at a place."""
+        return self.texts.line(location.file, location.line) if location else ""
+
+    def place(self, location: Location | None) -> Location | None:
+        """A place with its column where a reader looks."""
+        return pointed(location, self.line(location))
+
+    @cached_property
+    def parameters(self) -> Mapping[int, Parameter]:
+        """Buffer parameters by index."""
+        return {p.index: p for p in self.kernel.signature.buffers}
+
+    def called(self, memory: Memory | None) -> str:
+        """What the user calls a piece of memory."""
+        if memory is None:
+            return "its memory"
+        return f"'{self.name(memory)}'" if self.name(memory) else f"{memory.kind} {memory.index}"
+
+    def name(self, memory: Memory | None) -> str:
+        if memory is None:
+            return ""
+        if memory.kind == "buffer" and memory.index in self.parameters:
+            return self.parameters[memory.index].name
+        if memory.kind == "threadgroup" and not memory.name:
+            found = (p for p in self.kernel.parameters if p.kind == "threadgroup" and p.index == memory.index)
+            return next((p.name for p in found), "")
+        return memory.name
+
+    def element_size(self, memory: Memory | None) -> int:
+        """Bytes of one element, 0 where it is not known."""
+        if memory is None:
+            return 0
+        for p in self.kernel.parameters:
+            if p.kind == memory.kind and p.index == memory.index:
+                return p.type.size
+        return 0
+
+    def elements(self, index: int) -> int:
+        """How many elements the buffer at an index has."""
+        memory = self.launch.buffers.get(index)
+        return 0 if memory is None else nbytes(memory) // max(1, self.parameters[index].type.size)
+
+    def finding(self, record: Record, message: str, hint: str = "", **more: Any) -> Finding:
+        """A finding at a record's place."""
+        side = self.side(record.other) if record.other else None
+        settings: dict[str, Any] = {
+            "kernel": self.launch.kernel,
+            "location": self.place(record.access.location),
+            "thread": record.access.thread,
+            "threadgroup": record.access.threadgroup,
+            "buffer": self.name(record.memory),
+            "count": record.count,
+            "other": side,
+            "excerpt": self.line(record.access.location),
+            "detail": {"offset": record.offset, **record.detail},
+        }
+        return Finding(record.rule, message, hint=hint, **{**settings, **more})
+
+    def side(self, access: Access) -> Side:
+        words = f"{access.what} by" if access.what in ("read", "write") else access.what
+        return Side(
+            words, self.place(access.location), access.thread, access.threadgroup, self.line(access.location)
+        )
+
+    def records(self, *rules: str) -> tuple[Record, ...]:
+        return tuple(r for r in self.observation.records if r.rule in rules)
+
+
+def nbytes(memory: Any) -> int:
+    return int(memory.nbytes) if isinstance(memory, np.ndarray) else memoryview(memory).nbytes

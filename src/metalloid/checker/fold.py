@@ -1,0 +1,80 @@
+"""One mistake, one finding.
+
+A mistake shows up in many threads (the observation counts those), at several instructions of one line, as a
+pair of accesses seen from either side, and through what follows from it: a race makes reads of memory that
+was not written yet, a wrapped index makes accesses out of bounds. What follows from another finding is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from metalloid.findings import Finding
+from metalloid.ir.debug import Location
+
+# The first of two that speak of one line and memory is the cause.
+CAUSES: dict[str, tuple[str, ...]] = {
+    "M404": ("M101", "M102", "M103"),
+    "M108": ("M101", "M102", "M104"),
+    "M204": ("M104", "M201", "M206"),
+    "M205": ("M104", "M105"),
+    "M202": ("M206", "M105", "M203"),
+    "M201": ("M206", "M104", "M205"),
+    "M203": ("M206", "M105"),
+    "M206": ("M104", "M105"),
+    "M103": (),
+    "M301": ("M106", "M305"),
+    "M304": ("M106", "M305"),
+    "M305": ("M106",),
+}
+# Of the rest, worst first.
+_ORDER = "M30 M108 M204 M404 M102 M101 M103 M107 M201 M202 M203 M205 M206 M207 M208 M104 M105 M106".split()
+
+
+def fold(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings of one launch, without echoes, worst first."""
+    kept = list(merged(findings))
+    echoes = {id(f) for cause in kept for f in kept if f is not cause and _follows(f, cause)}
+    return tuple(f for f in kept if id(f) not in echoes)
+
+
+def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Findings about the same lines and memory as one, with their counts added; worst first."""
+    found: dict[object, Finding] = {}
+    for finding in findings:
+        key = _key(finding)
+        had = found.get(key)
+        found[key] = finding if had is None else replace(had, count=had.count + finding.count)
+    return tuple(sorted(found.values(), key=lambda f: _rank(f.rule)))
+
+
+def _key(finding: Finding) -> object:
+    lines = frozenset(_lines(finding))
+    return finding.rule, finding.kernel, finding.buffer, lines or finding.message
+
+
+def _lines(finding: Finding) -> set[tuple[str, int]]:
+    places = [finding.location, finding.other.location if finding.other else None]
+    return {(p.file, p.line) for p in places if isinstance(p, Location)}
+
+
+def _follows(finding: Finding, cause: Finding) -> bool:
+    if finding.kernel != cause.kernel or finding.rule not in CAUSES.get(cause.rule, ()):
+        return False
+    if cause.rule in ("M301", "M304", "M305"):
+        return finding.buffer == cause.buffer or not cause.buffer
+    if cause.rule == "M404":
+        return bool(_lines(finding) & _lines(cause))
+    if cause.rule == "M204":
+        return True
+    return finding.buffer == cause.buffer and bool(_lines(finding) & _lines(cause))
+
+
+def _rank(rule: str) -> int:
+    return next((n for n, start in enumerate(_ORDER) if rule.startswith(start)), len(_ORDER))
+
+
+def places(findings: Sequence[Finding]) -> list[tuple[str, int]]:
+    """(rule, line) of each: what tests compare."""
+    return [(f.rule, f.location.line if f.location else 0) for f in findings]

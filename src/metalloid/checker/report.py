@@ -1,0 +1,121 @@
+"""A report: the findings of one launch or of many, as text and as data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from metalloid.backends.base import Launch
+from metalloid.backends.observe import Observation
+from metalloid.checker.case import Case
+from metalloid.findings import NOTE, Finding
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One launch: what was seen and what is said about it."""
+
+    case: Case
+    findings: tuple[Finding, ...]
+    seconds: float = 0.0
+
+    @property
+    def kernel(self) -> str:
+        return self.case.launch.kernel
+
+    @property
+    def launch(self) -> Launch:
+        return self.case.launch
+
+    @property
+    def observation(self) -> Observation:
+        return self.case.observation
+
+
+class Report:
+    """Findings, worst first; `ok` where none of them is more than a note about cost."""
+
+    def __init__(self, launches: Iterable[Checked] = (), more: Iterable[Finding] = ()) -> None:
+        self._launches: list[Checked] = list(launches)
+        self._more: list[Finding] = list(more)
+
+    @property
+    def launches(self) -> tuple[Checked, ...]:
+        return tuple(self._launches)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings; the same mistake in several launches once, with their counts added."""
+        from metalloid.checker.fold import merged
+
+        every = [f for launch in self._launches for f in launch.findings]
+        return merged([*every, *self._more])
+
+    @property
+    def ok(self) -> bool:
+        return all(f.severity == NOTE for f in self.findings)
+
+    @property
+    def stopped(self) -> str:
+        """Why a checked run did not go to its end; empty where all did."""
+        return next((c.observation.stopped for c in self._launches if c.observation.stopped), "")
+
+    def add(self, item: Checked | Finding) -> None:
+        if isinstance(item, Finding):
+            self._more.append(item)
+        else:
+            self._launches.append(item)
+
+    def text(self) -> str:
+        """What a person reads: each finding with its line, and a last line that counts."""
+        return "\n\n".join([*(f.text() for f in self.findings), self._summary()])
+
+    def _summary(self) -> str:
+        found, runs = len(self.findings), len(self._launches)
+        threads = sum(c.observation.threads for c in self._launches)
+        ran = f"{_count(runs, 'launch', 'launches')}, {_count(threads, 'thread')} checked"
+        early = f"; stopped early: {self.stopped}" if self.stopped else ""
+        return f"{_count(found, 'finding') if found else 'no findings'} ({ran}{early})"
+
+    def data(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return {
+            "ok": self.ok,
+            "stopped": self.stopped,
+            "findings": [f.json() for f in self.findings],
+            "launches": [
+                {
+                    "kernel": c.kernel,
+                    "grid": list(c.launch.grid),
+                    "threadgroup": list(c.launch.threadgroup),
+                    "threads": c.observation.threads,
+                    "findings": len(c.findings),
+                }
+                for c in self._launches
+            ],
+        }
+
+    def json(self) -> str:
+        return json.dumps(self.data(), indent=2)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+    def __len__(self) -> int:
+        return len(self.findings)
+
+    def __bool__(self) -> bool:
+        """A report is always something; ask `ok` whether it is good."""
+        return True
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        return f"<report: {self._summary()}>"
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,114 @@
+"""M101-M105, M107: what a single access does wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from metalloid.backends.observe import Record
+from metalloid.checker.case import Case
+from metalloid.findings import Finding
+
+
+def accesses(case: Case) -> Iterator[Finding]:
+    for record in case.observation.records:
+        say = _SAY.get(record.rule)
+        if say is not None:
+            message, hint = say(case, record)
+            yield case.finding(record, message, hint)
+
+
+def _outside(case: Case, record: Record) -> tuple[str, str]:
+    assert record.memory is not None and record.offset is not None
+    memory, what = record.memory, "write" if record.rule == "M102" else "read"
+    if memory.kind == "null":
+        return f"{what} through a null pointer", "give the pointer a buffer before it is used"
+    name = case.called(memory)
+    if memory.kind == "buffer" and memory.index not in case.launch.buffers:
+        return (
+            f"{what} of {name}, which is not bound",
+            f"bind a buffer at index {memory.index}, or do not touch '{case.name(memory)}' in this variant",
+        )
+    if memory.kind == "threadgroup" and not memory.bytes:
+        return (
+            f"{what} of {name}, a threadgroup argument without memory",
+            f"pass threadgroup_memory={{{memory.index}: bytes}}",
+        )
+    size = record.access.size
+    before = record.offset < 0
+    distance = -record.offset if before else record.offset + size - memory.bytes
+    words = f"{distance} bytes {'before' if before else 'past'} {name} ({memory.bytes} bytes)"
+    return f"out-of-bounds {what}, {words}", _bounds_hint(case, record)
+
+
+def _bounds_hint(case: Case, record: Record) -> str:
+    memory, offset = record.memory, record.offset
+    assert memory is not None and offset is not None
+    each = case.element_size(memory) or record.access.size
+    count, index = memory.bytes // max(1, each), offset // max(1, each)
+    name = case.name(memory) or "it"
+    threads = prod(case.launch.grid)
+    if memory.kind == "buffer" and offset >= 0:
+        if threads > count:
+            return (
+                f"the grid has {threads} threads and {name} {count} elements;"
+                f" return early where the index is not below {count}"
+            )
+        return f"the index is {index} and {name} has {count} elements; use it only where it is below {count}"
+    if offset < 0:
+        return (
+            f"the index is {index}: guard it, or compute it in a signed type and test that it is not negative"
+        )
+    return (
+        f"the index is {index} and {name} has room for {count}; make it larger or use an index below {count}"
+    )
+
+
+def _misaligned(case: Case, record: Record) -> tuple[str, str]:
+    assert record.memory is not None and record.offset is not None
+    align, base = record.detail["align"], record.detail["base"]
+    name = case.called(record.memory)
+    what = f"misaligned {record.access.what}"
+    if base:
+        return (
+            f"{what}: the memory bound as {name} does not start at a multiple of {align} bytes",
+            f"bind it from an offset that is a multiple of {align}, or pass a copy",
+        )
+    return (
+        f"{what} at offset {record.offset} of {name}, where a multiple of {align} is needed",
+        "read the elements one by one, or through a packed_ vector type, which needs no alignment",
+    )
+
+
+def _threadgroup_undefined(case: Case, record: Record) -> tuple[str, str]:
+    name = case.called(record.memory)
+    return (
+        f"{name} is read before any thread of the threadgroup has written there (offset {record.offset})",
+        f"write every element of {name} that is read, then threadgroup_barrier(mem_flags::mem_threadgroup)",
+    )
+
+
+def _device_undefined(case: Case, record: Record) -> tuple[str, str]:
+    name = case.called(record.memory)
+    return (
+        f"{name} is read before anything was written there (offset {record.offset}); its memory starts undefined",
+        f"fill {name} before the launch (device.zeros, or init_value in MLX), or do not read it before it is written",
+    )
+
+
+def _input(case: Case, record: Record) -> tuple[str, str]:
+    name = case.called(record.memory)
+    return (
+        f"write to {name}, which the kernel declares as an input",
+        f"write to an output instead, or declare {name} without const and let callers know that it changes",
+    )
+
+
+_SAY = {
+    "M101": _outside,
+    "M102": _outside,
+    "M103": _misaligned,
+    "M104": _threadgroup_undefined,
+    "M105": _device_undefined,
+    "M107": _input,
+}

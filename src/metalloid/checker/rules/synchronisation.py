@@ -1,0 +1,129 @@
+"""M201-M206: accesses and barriers that are out of step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from metalloid.backends.observe import Record
+from metalloid.checker.case import Case
+from metalloid.findings import Finding
+
+_LOCAL = "mem_flags::mem_threadgroup"
+_DEVICE = "mem_flags::mem_device"
+
+
+def races(case: Case) -> Iterator[Finding]:
+    for record in case.records("M201", "M202", "M203", "M205", "M206"):
+        message, hint = _SAY[record.rule](case, record)
+        yield case.finding(record, message, hint)
+
+
+def barriers(case: Case) -> Iterator[Finding]:
+    for record in case.records("M204"):
+        reached, total = record.detail.get("reached", 0), record.detail.get("threads", 0)
+        returned = record.detail.get("returned", True)
+        count = f"{reached} of {total}" if total else "not all"
+        message = f"barrier reached by {count} threads of the threadgroup"
+        hint = (
+            "let every thread reach the barrier: instead of returning before it, put the work in"
+            " `if (...) { }` and leave the barrier outside"
+            if returned
+            else "move the barrier out of the branch or loop that only some threads take"
+        )
+        yield case.finding(record, message, hint)
+
+
+def _flag(record: Record) -> str:
+    return (
+        _LOCAL if record.memory is not None and record.memory.kind in ("threadgroup", "variable") else _DEVICE
+    )
+
+
+def _pair(record: Record) -> str:
+    """What the two do, in their order: "write after read"."""
+    what, before = record.access.what, record.other.what if record.other else "access"
+    return f"{what} and {before}"
+
+
+def _between(record: Record) -> str:
+    """Where a barrier would stand."""
+    here, there = record.access.location, record.other.location if record.other else None
+    if here is None or there is None:
+        return "between the two accesses"
+    if here.line == there.line:
+        return f"before line {here.line} runs again, and between its read and its write"
+    first, second = sorted((here.line, there.line))
+    return f"between line {first} and line {second}, and at the end of a loop around them"
+
+
+def _threadgroup_race(case: Case, record: Record) -> tuple[str, str]:
+    name = case.called(record.memory)
+    return (
+        f"race in threadgroup memory: {_pair(record)} of {name} without a barrier between them",
+        f"put threadgroup_barrier({_LOCAL}) {_between(record)}",
+    )
+
+
+def _device_race(case: Case, record: Record) -> tuple[str, str]:
+    name = case.called(record.memory)
+    return (
+        f"race in device memory: two threads of a threadgroup {_verbs(record)} the same element of {name}",
+        _device_hint(case, record),
+    )
+
+
+def _group_race(case: Case, record: Record) -> tuple[str, str]:
+    name = case.called(record.memory)
+    return (
+        f"race across threadgroups: threads of two threadgroups {_verbs(record)} the same element of {name}",
+        _device_hint(case, record),
+    )
+
+
+def _verbs(record: Record) -> str:
+    both = {record.access.what, record.other.what if record.other else ""}
+    return "write" if both == {"write"} else "read and write" if "read" in both else "change"
+
+
+def _device_hint(case: Case, record: Record) -> str:
+    name = case.name(record.memory)
+    line = case.line(record.access.location)
+    if "+=" in line or "-=" in line:
+        return (
+            f"declare '{name}' as device atomic_float* (or atomic_int*, atomic_uint*) and use"
+            f" atomic_fetch_add_explicit(&{name}[...], value, memory_order_relaxed)"
+        )
+    if record.rule == "M203":
+        return (
+            f"no barrier orders threadgroups: let one thread own each element of '{name}', use atomics,"
+            " or split the work into two launches"
+        )
+    return (
+        f"let one thread own each element of '{name}', use atomics,"
+        f" or put threadgroup_barrier({_DEVICE}) {_between(record)}"
+    )
+
+
+def _flags(case: Case, record: Record) -> tuple[str, str]:
+    name, flag = case.called(record.memory), _flag(record)
+    return (
+        f"the barrier between {_pair(record)} of {name} does not cover this memory: its flags lack {flag}",
+        f"write threadgroup_barrier({flag}) between the two lines",
+    )
+
+
+def _lockstep(case: Case, record: Record) -> tuple[str, str]:
+    name, flag = case.called(record.memory), _flag(record)
+    return (
+        f"{_pair(record)} of {name} by two lanes of a SIMD-group, which need not run in lockstep",
+        f"put simdgroup_barrier({flag}) {_between(record)}",
+    )
+
+
+_SAY = {
+    "M201": _threadgroup_race,
+    "M202": _device_race,
+    "M203": _group_race,
+    "M205": _flags,
+    "M206": _lockstep,
+}

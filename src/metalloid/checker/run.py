@@ -1,0 +1,65 @@
+"""Check one launch: run it under observation and apply the rules to what was seen."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import TYPE_CHECKING
+
+from metalloid.backends.base import Launch
+from metalloid.checker.case import Case
+from metalloid.checker.engines import observe
+from metalloid.checker.fold import fold
+from metalloid.checker.refusals import refusal
+from metalloid.checker.report import Checked, Report
+from metalloid.checker.rules import RULES
+from metalloid.errors import LaunchError
+from metalloid.findings import Finding
+from metalloid.runtime.places import LaunchWarning
+
+if TYPE_CHECKING:
+    from metalloid.runtime.kernel import Kernel, Local
+    from metalloid.runtime.sizes import Size
+
+
+def check(
+    kernel: Kernel,
+    *arguments: object,
+    grid: Size | None = None,
+    threadgroup: Size | None = None,
+    threadgroups: Size | None = None,
+    threadgroup_memory: Local | None = None,
+    overlap: bool = False,
+    **named: object,
+) -> Report:
+    """Launch a kernel as calling it would, and report what it does wrong.
+
+    Outputs are written as by the launch itself. A launch that is refused is a finding too.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LaunchWarning)  # a rule says the same as a finding
+            launch = kernel.launch(
+                *arguments,
+                grid=grid,
+                threadgroup=threadgroup,
+                threadgroups=threadgroups,
+                threadgroup_memory=threadgroup_memory,
+                overlap=overlap,
+                **named,
+            )
+    except LaunchError as error:
+        return Report(more=[refusal(kernel, error)])
+    return Report([check_launch(kernel, launch)])
+
+
+def check_launch(kernel: Kernel, launch: Launch) -> Checked:
+    """Check a launch that has been validated. Its buffers are changed as by a run."""
+    start = time.perf_counter()
+    case = Case(kernel, launch, observe(kernel, launch))
+    return Checked(case, judged(case), time.perf_counter() - start)
+
+
+def judged(case: Case) -> tuple[Finding, ...]:
+    """What the rules make of a case: one finding per mistake."""
+    return fold(finding for rule in RULES for finding in rule(case))

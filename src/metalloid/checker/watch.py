@@ -1,0 +1,94 @@
+"""Check every launch, in whatever form it is made.
+
+`with mt.checked() as report:` collects; METALLOID_CHECK=1 prints findings at the launch that has them.
+One watcher serves all who listen, so that a launch runs once, however many blocks it is in.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from metalloid.backends.base import Launch
+from metalloid.checker.refusals import refusal
+from metalloid.checker.report import Checked, Report
+from metalloid.checker.rules import AFTERWARDS
+from metalloid.checker.run import check_launch
+from metalloid.errors import LaunchError
+from metalloid.findings import Finding
+from metalloid.runtime.watch import watchers
+
+if TYPE_CHECKING:
+    from metalloid.runtime.kernel import Kernel
+
+Listener = Callable[[Checked | Finding], None]
+
+
+class Checking:
+    """The watcher: it runs launches itself, under observation."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+        self._lock = threading.RLock()
+
+    def listen(self, listener: Listener) -> None:
+        with self._lock:
+            self._listeners.append(listener)
+            if self not in watchers:
+                watchers.append(self)
+
+    def leave(self, listener: Listener) -> None:
+        with self._lock:
+            self._listeners.remove(listener)
+            if not self._listeners:
+                watchers.remove(self)
+
+    def before(self, kernel: Kernel, launch: Launch) -> bool:
+        with self._lock:  # launches of several threads one after the other
+            self._tell(check_launch(kernel, launch))
+        return True
+
+    def after(self, kernel: Kernel, launch: Launch, seconds: float, error: BaseException | None) -> None:
+        pass
+
+    def refused(self, kernel: Kernel, error: BaseException) -> None:
+        if isinstance(error, LaunchError):
+            self._tell(refusal(kernel, error))
+
+    def _tell(self, item: Checked | Finding) -> None:
+        for listener in tuple(self._listeners):
+            listener(item)
+
+
+_checking = Checking()
+
+
+@contextmanager
+def checked() -> Iterator[Report]:
+    """Every launch inside the block is checked; the report grows as they run."""
+    report = Report()
+    _checking.listen(report.add)
+    try:
+        yield report
+    finally:
+        _checking.leave(report.add)
+        for rule in AFTERWARDS:
+            for finding in rule(report):
+                report.add(finding)
+
+
+def print_findings() -> None:
+    """Print findings to stderr as launches have them, each mistake once: METALLOID_CHECK=1."""
+    told: set[object] = set()
+
+    def tell(item: Checked | Finding) -> None:
+        for finding in (item,) if isinstance(item, Finding) else item.findings:
+            key = finding.rule, finding.kernel, finding.location, finding.buffer
+            if key not in told:
+                told.add(key)
+                print(f"metalloid: {finding.text()}", file=sys.stderr)
+
+    _checking.listen(tell)

@@ -1,0 +1,99 @@
+"""How findings read, and what a report says of them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import metalloid as mt
+from metalloid.backends.base import Launch
+from metalloid.runtime.kernel import Kernel
+
+SCALE = """#include <metal_stdlib>
+using namespace metal;
+kernel void scale(device float* y [[buffer(0)]], device const float* x [[buffer(1)]],
+                  uint i [[thread_position_in_grid]]) {
+    y[i] = 2 * x[i];
+}
+"""
+
+
+def kernel(text: str = SCALE, name: str = "scale") -> Kernel:
+    return mt.device().library(text, name="scale.metal")[name]
+
+
+def test_a_finding_reads_like_a_compilers_diagnostic():
+    y = np.full(16, 7, np.float32)
+    report = mt.check(kernel(), y, np.arange(17, dtype=np.float32), grid=17)
+    assert not report.ok
+    assert report.text() == (
+        "scale.metal:5:5: M102 out-of-bounds write, 4 bytes past 'y' (64 bytes)\n"
+        "    y[i] = 2 * x[i];\n"
+        "    ^ thread (16,0,0), threadgroup (0,0,0)\n"
+        "    hint: the grid has 17 threads and y 16 elements; return early where the index is not below 16\n"
+        "\n"
+        "1 finding (1 launch, 17 threads checked)"
+    )
+    np.testing.assert_array_equal(y, np.arange(16) * 2)  # the run went on
+    (finding,) = report.findings
+    assert (finding.rule, finding.buffer, finding.thread) == ("M102", "y", (16, 0, 0))
+    assert (finding.location.file, finding.location.line, finding.location.column) == ("scale.metal", 5, 5)
+
+
+def test_a_clean_launch_gives_an_empty_report():
+    y = np.full(16, 7, np.float32)
+    report = mt.check(kernel(), y, np.arange(16, dtype=np.float32), grid=16)
+    assert report.ok and not report.findings
+    assert report.text() == "no findings (1 launch, 16 threads checked)"
+
+
+def test_json_holds_the_same_as_the_text():
+    report = mt.check(kernel(), np.zeros(16, np.float32), np.zeros(20, np.float32), grid=20)
+    data = json.loads(report.json())
+    (finding,) = data["findings"]
+    assert not data["ok"] and finding["rule"] == "M102" and finding["count"] == 4
+    assert finding["location"] == {"file": "scale.metal", "line": 5, "column": 5}
+    assert data["launches"][0]["grid"] == [20, 1, 1]
+
+
+def test_a_refused_launch_is_a_finding():
+    report = mt.check(kernel(), np.zeros(16, np.float32), np.zeros(16, np.float32), grid=16, threadgroup=2048)
+    assert [f.rule for f in report.findings] == ["M302"]
+    assert "1024" in report.findings[0].hint
+
+
+def test_every_launch_of_a_block_is_checked_once_and_the_same_mistake_told_once():
+    scale, y = kernel(), np.zeros(16, np.float32)
+    with mt.checked() as outer, mt.checked() as inner:
+        for _ in range(3):
+            scale(y, np.ones(18, np.float32), grid=18)
+    assert len(outer.launches) == len(inner.launches) == 3
+    assert [(f.rule, f.count) for f in outer.findings] == [("M102", 6)]
+    assert (y == 2).all()
+    with pytest.raises(mt.KernelFault):  # after the block launches are guarded again
+        scale(y, np.ones(18, np.float32), grid=18)
+
+
+def test_command_buffers_are_checked_too():
+    device = mt.device()
+    y, x = device.zeros(16), device.buffer(np.ones(18, np.float32))
+    with mt.checked() as report:
+        commands = device.queue().command_buffer()
+        with commands.compute_encoder() as encoder:
+            encoder.dispatch(kernel(), y, x, grid=18)
+        commands.commit()
+        commands.wait_until_completed()
+    assert [f.rule for f in report.findings] == ["M102"]
+
+
+def test_a_launch_may_say_which_buffers_start_undefined():
+    from metalloid.checker.run import check_launch
+
+    add = SCALE.replace("y[i] = 2", "y[i] += 2")
+    made = kernel(add)
+    buffers = {0: np.zeros(4, np.float32), 1: np.ones(4, np.float32)}
+    launch = Launch((4, 1, 1), (4, 1, 1), buffers, kernel="scale", undefined=frozenset([0]))
+    assert [f.rule for f in check_launch(made, launch).findings] == ["M105"]
+    assert not check_launch(made, Launch((4, 1, 1), (4, 1, 1), buffers, kernel="scale")).findings
