@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import time
-import warnings
 from typing import TYPE_CHECKING
 
 from metalloid.backends.base import Launch
 from metalloid.checker.case import Case
 from metalloid.checker.engines import observe
 from metalloid.checker.fold import fold
-from metalloid.checker.refusals import refusal
+from metalloid.checker.refusals import listening, refusal
 from metalloid.checker.report import Checked, Report
 from metalloid.checker.rules import RULES
 from metalloid.errors import LaunchError
 from metalloid.findings import Finding
-from metalloid.runtime.places import LaunchWarning
 
 if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel, Local
@@ -37,8 +35,7 @@ def check(
     Outputs are written as by the launch itself. A launch that is refused is a finding too.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LaunchWarning)  # a rule says the same as a finding
+        with listening() as heard:
             launch = kernel.launch(
                 *arguments,
                 grid=grid,
@@ -50,7 +47,7 @@ def check(
             )
     except LaunchError as error:
         return Report(more=[refusal(kernel, error)])
-    return Report([check_launch(kernel, launch)])
+    return Report([check_launch(kernel, launch)], heard)
 
 
 def check_launch(kernel: Kernel, launch: Launch) -> Checked:

@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from metalloid.backends.base import Launch
-from metalloid.checker.refusals import refusal
+from metalloid.checker.refusals import noticed, refusal
 from metalloid.checker.report import Checked, Report
 from metalloid.checker.rules import AFTERWARDS
 from metalloid.checker.run import check_launch
 from metalloid.errors import LaunchError
 from metalloid.findings import Finding
-from metalloid.runtime.watch import watchers
+from metalloid.runtime.watch import Notice, Watcher, watchers
 
 if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Listener = Callable[[Checked | Finding], None]
 
 
-class Checking:
+class Checking(Watcher):
     """The watcher: it runs launches itself, under observation."""
 
     def __init__(self) -> None:
@@ -51,12 +51,13 @@ class Checking:
             self._tell(check_launch(kernel, launch))
         return True
 
-    def after(self, kernel: Kernel, launch: Launch, seconds: float, error: BaseException | None) -> None:
-        pass
-
     def refused(self, kernel: Kernel, error: BaseException) -> None:
         if isinstance(error, LaunchError):
             self._tell(refusal(kernel, error))
+
+    def noticed(self, notice: Notice) -> bool:
+        self._tell(noticed(notice))
+        return True
 
     def _tell(self, item: Checked | Finding) -> None:
         for listener in tuple(self._listeners):
