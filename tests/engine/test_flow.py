@@ -7,7 +7,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.engine.both import same
+from metalloid.ir import read
+from metalloid.ir.loops import loops
+from tests.engine.both import same, scalar_ir
 
 WIDTHS = (1, 8, 32)
 
@@ -148,3 +150,49 @@ def test_code_that_the_compiler_ruled_out_beside_barriers_and_a_last_block_with_
         a[t] = r;
     }"""
     same(text, [ints(64, 9)], 64, 64, widths=(1, 8, 32, 64))
+
+
+def test_lanes_that_skip_a_round_meet_the_others_in_the_next():
+    """Every way round this loop passes the sum at last, but not in the same iteration."""
+    text = """
+    kernel void k(device const uint* a, device uint* out, uint i [[thread_position_in_grid]]) {
+        uint x = a[i], y = 0;
+        for (;;) {
+            if (x & 1) { x >>= 1; continue; }
+            y = y * 7 + simd_sum(1u);
+            x >>= 1;
+            if (x == 0) break;
+        }
+        out[i] = y;
+    }"""
+    a = np.random.default_rng(3).integers(1, 4096, 96, dtype=np.uint32)
+    same(text, [a, np.zeros(96, np.uint32)], 96, 96, widths=(32, 64))
+
+
+INTO_A_LOOP = """
+    kernel void k(device const uint* a, device uint* out, uint i [[thread_position_in_grid]],
+                  uint lane [[thread_index_in_simdgroup]]) {
+        uint x = a[i], y = 0, n = 0;
+        switch (x % 3) {
+        case 0: do { y += FIRST; x = x * 5 + 1; [[fallthrough]];
+        case 1: y ^= SECOND; if (y & 1) x += 3; [[fallthrough]];
+        default: n++; x ^= y >> 3; y += THIRD;
+        } while ((x & 7) > 2 && n < 9);
+        }
+        out[i * 3] = x; out[i * 3 + 1] = y; out[i * 3 + 2] = n;
+    }"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "third", "widths"),
+    [
+        ("x * 3", "y * 7 + lane", "x", (0, 1, 8, 64)),
+        ("simd_sum(x)", "simd_sum(y + lane)", "simd_shuffle_xor(x, ushort(1))", (0, 32, 64)),
+    ],
+)
+def test_a_loop_with_three_ways_in(first, second, third, widths):
+    text = INTO_A_LOOP.replace("FIRST", first).replace("SECOND", second).replace("THIRD", third)
+    forest = loops(read(scalar_ir(text, "k")[0]).function["__mt_entry"])
+    assert forest.irreducible, "clang has found a way round: this test shows nothing"
+    a = np.random.default_rng(1).integers(0, 2**32, 100, dtype=np.uint32)
+    same(text, [a, np.zeros(300, np.uint32)], 100, 50, widths=widths)

@@ -14,7 +14,7 @@ import pytest
 
 import metalloid as mt
 from metalloid.errors import KernelFault
-from tests.engine.both import HEADER, launch, program
+from tests.engine.both import HEADER, launch, program, same
 
 WIDTHS = (1, 32)
 
@@ -117,6 +117,33 @@ def test_a_barrier_that_not_all_reach(width):
         text = f"""kernel void k(device int* a, uint t [[thread_index_in_threadgroup]]) {{
             threadgroup int s[64]; s[t] = a[t]; {body} a[t] = s[63 - t]; }}"""
         assert fault(text, [np.zeros(64, np.int32)], 64, 64, width).finding.rule == "M204"
+
+
+SKIPS = """kernel void k(device int* a, constant int& n, uint t [[thread_index_in_threadgroup]]) {
+    threadgroup int s[64]; int x = 0; s[t] = t;
+    for (int m = 0; m < 3; m++)
+        for (int j = 0; j < n; j++) {
+            if (a[t] == j + 10 * m) continue;
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            x += s[63 - t] & m;
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            s[t] = x;
+        }
+    a[t] = x; }"""
+
+
+@pytest.mark.parametrize("width", (1, 8, 32, 64))
+def test_a_barrier_in_different_iterations(width):
+    n = np.array([4], np.int32)
+    each = {t: t % 4 for t in range(64)}  # everyone passes as many barriers
+    halves = {t: 10 + t // 32 for t in range(64)}
+    for wrong in ({0: 1}, {40: 12, 63: 11}, dict.fromkeys(range(32), 2), each, halves):
+        a = np.full(64, 99, np.int32)
+        a[list(wrong)] = list(wrong.values())
+        found = fault(SKIPS, [a, n], 64, 64, width).finding
+        assert found.rule == "M204" and found.location.line in (8, 10)
+    for right in (99, 2, 13):  # all leave out the same one
+        same(SKIPS, [np.full(64, right, np.int32), n], 64, 64, widths=(width,))
 
 
 ENDLESS = """kernel void k(device atomic_int* a, uint i [[thread_position_in_grid]]) {

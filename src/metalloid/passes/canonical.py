@@ -12,7 +12,9 @@ from dataclasses import replace
 import llvmlite.binding as llvm
 
 from metalloid.errors import DeviceError
-from metalloid.ir import Block, Function, Instruction, Module, read
+from metalloid.ir import Block, Function, Instruction, Module, read, write
+from metalloid.ir.loops import loops
+from metalloid.ir.reducible import reducible
 from metalloid.ir.types import I8, I32, VOID, IntType, Type
 from metalloid.ir.values import Int, Local, Value
 
@@ -44,10 +46,15 @@ def canonical(text: str) -> Module:
     module = tidy(text, first=True)
     if ENTRY not in module.function:
         raise DeviceError(f"[engine] the module has no function '{ENTRY}'")
+    if loops(module.function[ENTRY]).irreducible:
+        # From the text, as the oracle does: what counts as an iteration must not depend on LLVM's clean-up.
+        plain = read(text)
+        plain = plain.with_function(reducible(plain.function[ENTRY]))
+        module = tidy(write(plain), first=True, simplify=False)
     return module.with_function(_one_exit(_expand_memory(_drop_hints(module.function[ENTRY]))))
 
 
-def tidy(text: str, first: bool) -> Module:
+def tidy(text: str, first: bool, simplify: bool = True) -> Module:
     """Run LLVM's own clean-up passes. Later, on segments, slots become values again as well."""
     start_llvm()
     try:
@@ -60,8 +67,9 @@ def tidy(text: str, first: bool) -> Module:
     passes = llvm.create_new_module_pass_manager()
     if first:
         passes.add_lower_switch_pass()
-        passes.add_simplify_cfg_pass()
-        passes.add_lower_switch_pass()
+        if simplify:
+            passes.add_simplify_cfg_pass()
+            passes.add_lower_switch_pass()
         passes.add_unify_function_exit_nodes_pass()
     else:
         passes.add_sroa_pass()

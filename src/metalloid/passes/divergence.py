@@ -90,7 +90,7 @@ class Divergence:
 
     def _spread(self, block: str, successors: Iterable[str]) -> None:
         """Label each way out of a branch; blocks that two labels reach are joins."""
-        stop = self.flow.post.immediate[block]
+        stop = self._meeting(block, self.flow.post.immediate[block], successors)
         labels: dict[str, str] = {}
         for target in successors:
             self._reach(block, block, target, target, labels)
@@ -101,10 +101,29 @@ class Divergence:
         stop = self.flow.post.immediate[loop.header]
         while stop != EXIT and stop in loop.blocks:
             stop = self.flow.post.immediate[stop]
+        stop = self._meeting(loop.header, stop, loop.exit_blocks)
         for inside, target in loop.exits:
             self._reach(loop.header, inside, target, target, labels)
             self.joins.add(target)  # lanes arrive in different iterations
         self._propagate(loop.header, stop, labels)
+
+    def _meeting(self, origin: str, stop: str, starts: Iterable[str]) -> str:
+        """`stop`, if all who part at `origin` get there in the same iteration of the loops around; else the exit."""
+        headers = {h for h in self.flow.forest.nest(origin) if stop in self.flow.forest.loops[h].blocks}
+        return EXIT if headers and self._arrives(headers, starts, stop) else stop
+
+    def _arrives(self, headers: set[str], starts: Iterable[str], without: str) -> bool:
+        """Whether a way leads from one of the starts to one of the headers that does not pass `without`."""
+        seen = {without}
+        work = [s for s in starts if s not in seen]
+        while work:
+            block = work.pop()
+            if block in headers:
+                return True
+            if block not in seen:
+                seen.add(block)
+                work += self.flow.graph.successors[block]
+        return False
 
     def _reach(self, origin: str, source: str, target: str, label: str, labels: dict[str, str]) -> None:
         loop = self.flow.forest.loops.get(target)
@@ -153,4 +172,13 @@ class Divergence:
                     region.add(source)
                     work.append(source)
         immediate = self.flow.post.immediate
-        return all(immediate[b] in region or immediate[b] == block for b in region & self.branches)
+        parted = region & self.branches
+        if not all(immediate[b] in region or immediate[b] == block for b in parted):
+            return False
+        return not parted or not self._next_round(parted, block)
+
+    def _next_round(self, parted: set[str], block: str) -> bool:
+        """Whether some of the lanes that part may get to `block` only in a later iteration of a loop around it."""
+        headers = {h for h in self.flow.forest.nest(block) if h in self.loops}
+        starts = {t for b in parted for t in self.flow.graph.successors[b]}
+        return bool(headers) and self._arrives(headers, starts, block)

@@ -104,6 +104,7 @@ def vectorise(
     parts: list[tuple[Module, Function, Roots, Uniformity]] = []
     if barriers and not lanes.one:
         made = segments.split(function)
+        out.rounds = made.rounds
         known = Uniformity(Flow(function), whole_roots, lanes, layout)
         slot_roots: dict[int, Root] = {}
         for slot in made.slots:
@@ -280,21 +281,22 @@ def _segment_text(out: Output, function: Function, roots: Roots, uniformity: Uni
         control.entry_mask = "%present"
     e.entry_mask = control.entry_mask
     control.write()
+    told = "i64" if out.rounds else "i32"
     lines = [
-        f"define internal i32 @segment{number}({_ARGUMENTS}) alwaysinline nounwind {{",
+        f"define internal {told} @segment{number}({_ARGUMENTS}) alwaysinline nounwind {{",
         "start:",
-        "  %state = alloca i32",
-        "  store i32 0, ptr %state",
+        f"  %state = alloca {told}",
+        f"  store {told} 0, ptr %state",
         f"  %first = mul i32 %j, {e.width}",
         *e.allocas,
         *head,
         *e.prologue,
         "  br label %L0.check",
         *e.lines,
-        "  %result = load i32, ptr %state",
-        "  ret i32 %result",
+        f"  %result = load {told}, ptr %state",
+        f"  ret {told} %result",
         "stopped:",
-        "  ret i32 -1",
+        f"  ret {told} -1",
         "}",
     ]
     return "\n".join(lines)
@@ -303,6 +305,7 @@ def _segment_text(out: Output, function: Function, roots: Roots, uniformity: Uni
 def _driver(out: Output, parts: int, scratch: Scratch, reverse: bool, many: bool) -> str:
     """One threadgroup: segment after segment, each a loop over the instances."""
     w = out.lanes.width
+    told = "i64" if out.rounds else "i32"
     lines = [
         f"define void @{ENTRY_NAME}(ptr %launch, ptr %tables, ptr noalias %tg, ptr noalias %scratch, "
         f"{_PLACE}) nounwind {{",
@@ -324,7 +327,7 @@ def _driver(out: Output, parts: int, scratch: Scratch, reverse: bool, many: bool
         lines += [f"s{n}:", f"  br label %s{n}.loop", f"s{n}.loop:"]
         lines += [
             f"  %n{n} = phi i32 [ 0, %s{n} ], [ %n{n}.next, %s{n}.next ]",
-            f"  %seen{n} = phi i32 [ 0, %s{n} ], [ %got{n}, %s{n}.next ]",
+            f"  %seen{n} = phi {told} [ 0, %s{n} ], [ %got{n}, %s{n}.next ]",
         ]
         if reverse:
             lines += [f"  %back{n} = sub i32 %instances, %n{n}", f"  %j{n} = sub i32 %back{n}, 1"]
@@ -345,16 +348,16 @@ def _driver(out: Output, parts: int, scratch: Scratch, reverse: bool, many: bool
                 f"  call void @llvm.memset.p0.i64(ptr align 16 {own}, i8 0, i64 {scratch.size}, i1 false)"
             )
         lines += [
-            f"  %got{n} = call i32 @segment{n}(ptr %launch, ptr %tables, ptr %tg, ptr {own}, ptr {own}, i32 {j}, "
+            f"  %got{n} = call {told} @segment{n}(ptr %launch, ptr %tables, ptr %tg, ptr {own}, ptr {own}, i32 {j}, "
             f"{_PLACE}, i32 {count})",
-            f"  %stop{n} = icmp eq i32 %got{n}, -1",
+            f"  %stop{n} = icmp eq {told} %got{n}, -1",
             f"  br i1 %stop{n}, label %done, label %s{n}.fine, !prof !2",
             f"s{n}.fine:",
         ]
         if many:
             lines += [
                 f"  %begin{n} = icmp eq i32 %n{n}, 0",
-                f"  %same{n} = icmp eq i32 %got{n}, %seen{n}",
+                f"  %same{n} = icmp eq {told} %got{n}, %seen{n}",
                 f"  %agree{n} = or i1 %begin{n}, %same{n}",
                 f"  br i1 %agree{n}, label %s{n}.next, label %s{n}.apart, !prof !1",
                 f"s{n}.apart:",
@@ -371,7 +374,8 @@ def _driver(out: Output, parts: int, scratch: Scratch, reverse: bool, many: bool
         ]
         if many:
             cases = " ".join(f"i32 {k}, label %s{k}" for k in range(1, parts))
-            lines.append(f"  switch i32 %got{n}, label %done [ {cases} ]")
+            lines += _number(out, f"%got{n}", f"%next{n}")
+            lines.append(f"  switch i32 %next{n}, label %done [ {cases} ]")
         else:
             lines.append("  br label %done")
     lines += ["done:", "  ret void", "}"]
@@ -400,8 +404,10 @@ def _apart(out: Output, n: int, j: str, w: int) -> list[str]:
     """Instances stopped at different places: report the barrier that one of them has not reached."""
     out.declare(abi.FAULT, f"declare void @{abi.FAULT}(ptr, i32, i64, i32, i32, i32, i32) cold")
     return [
-        f"  %ahead{n} = icmp ugt i32 %got{n}, %seen{n}",
-        f"  %which{n} = select i1 %ahead{n}, i32 %got{n}, i32 %seen{n}",
+        *_number(out, f"%got{n}", f"%one{n}"),
+        *_number(out, f"%seen{n}", f"%other{n}"),
+        f"  %ahead{n} = icmp ugt i32 %one{n}, %other{n}",
+        f"  %which{n} = select i1 %ahead{n}, i32 %one{n}, i32 %other{n}",
         f"  %barrier{n} = zext i32 %which{n} to i64",
         f"  %thread{n} = mul i32 {j}, {w}",
         f"  %site{n} = sub i32 %which{n}, 1",
@@ -409,6 +415,11 @@ def _apart(out: Output, n: int, j: str, w: int) -> list[str]:
         f"i32 %gx, i32 %gy, i32 %gz)",
         "  br label %done",
     ]
+
+
+def _number(out: Output, told: str, name: str) -> list[str]:
+    """The barrier's number out of what a segment told."""
+    return [f"  {name} = trunc i64 {told} to i32" if out.rounds else f"  {name} = add i32 {told}, 0"]
 
 
 def _module_text(out: Output, texts: list[str], driver: str) -> str:

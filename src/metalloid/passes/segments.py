@@ -14,8 +14,10 @@ from dataclasses import dataclass, replace
 
 from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.cfg import graph
+from metalloid.ir.reducible import reducible
 from metalloid.ir.types import I32, VOID, PointerType, Type
 from metalloid.ir.values import Global, Int, Local, Value
+from metalloid.passes.rounds import count_rounds
 
 BARRIER = "__mt_threadgroup_barrier"
 EXIT = "mt.exit"
@@ -35,12 +37,22 @@ class Slot:
 
 
 @dataclass(frozen=True)
+class State:
+    """Where a segment can end: the barrier's number, the block before it, the iteration."""
+
+    number: int
+    block: str
+    round: Value
+
+
+@dataclass(frozen=True)
 class Split:
     """The segments, the first from the entry; segment n+1 starts behind barrier n."""
 
     functions: tuple[Function, ...]
     barriers: tuple[Instruction, ...]
     slots: tuple[Slot, ...]
+    rounds: bool = False  # whether barriers tell the iteration too
 
 
 def split(function: Function) -> Split:
@@ -48,9 +60,10 @@ def split(function: Function) -> Split:
     cut, barriers = _cut_blocks(function)
     starts = [cut.entry.name, *(after for after, _ in barriers)]
     stops = {before: n + 1 for n, (after, _) in enumerate(barriers) for before in [_before(cut, after)]}
-    work = _Splitter(cut, starts, stops)
+    cut, rounds = count_rounds(cut, stops)
+    work = _Splitter(cut, starts, stops, rounds)
     functions = tuple(work.segment(n) for n in range(len(starts)))
-    return Split(functions, tuple(i for _, i in barriers), tuple(work.slots.values()))
+    return Split(functions, tuple(i for _, i in barriers), tuple(work.slots.values()), bool(rounds))
 
 
 def _cut_blocks(function: Function) -> tuple[Function, list[tuple[str, Instruction]]]:
@@ -82,8 +95,10 @@ def _before(function: Function, after: str) -> str:
 
 
 class _Splitter:
-    def __init__(self, function: Function, starts: list[str], stops: dict[str, int]) -> None:
-        self.function, self.starts, self.stops = function, starts, stops
+    def __init__(
+        self, function: Function, starts: list[str], stops: dict[str, int], rounds: dict[str, Value]
+    ) -> None:
+        self.function, self.starts, self.stops, self.rounds = function, starts, stops, rounds
         self.slots: dict[str, Slot] = {}
         self.regions = [self._region(start) for start in starts]
         self.live = [self._live_in(n) for n in range(len(starts))]
@@ -210,10 +225,10 @@ class _Splitter:
         direct = {n: v for n, v in known.items() if n in self.live[number] and n not in made_here}
         entry = Block("mt.start", (*code, Instruction("br", VOID, labels=(start,))))
         blocks = [entry]
-        states: list[tuple[int, str]] = []
+        states: list[State] = []
         for name in self.regions[number]:
             blocks.append(self._block(name, region, direct, demoted, states, start))
-        blocks.append(_exit(states))
+        blocks.append(_exit(states, bool(self.rounds)))
         made = Function(f"segment{number}", VOID, (), tuple(blocks))
         return _without_unreachable(made)
 
@@ -223,7 +238,7 @@ class _Splitter:
         region: set[str],
         direct: dict[str, Value],
         demoted: dict[str, Local],
-        states: list[tuple[int, str]],
+        states: list[State],
         start: str,
     ) -> Block:
         block = self.function.block[name]
@@ -261,10 +276,10 @@ class _Splitter:
                 code += self._kept(i, demoted)
         end = block.terminator
         if name in self.stops:
-            states.append((self.stops[name], name))
+            states.append(State(self.stops[name], name, self.rounds.get(name, Int(I32, 0))))
             last = Instruction("br", VOID, labels=(EXIT,))
         elif end.opcode == "ret":
-            states.append((0, name))
+            states.append(State(0, name, Int(I32, 0)))
             last = Instruction("br", VOID, labels=(EXIT,))
         else:
             last = reader(end)
@@ -313,12 +328,13 @@ def _spill(slot: Slot) -> Instruction:
     return Instruction("call", VOID, (Int(I32, slot.number), slot.value), callee=callee)
 
 
-def _exit(states: list[tuple[int, str]]) -> Block:
-    phi = Instruction(
-        "phi", I32, tuple(Int(I32, s) for s, _ in states), "mt.state", labels=tuple(b for _, b in states)
-    )
-    tell = Instruction("call", VOID, (Local("mt.state", I32),), callee=Global(STATE, PointerType()))
-    return Block(EXIT, (phi, tell, Instruction("ret", VOID)))
+def _exit(states: list[State], rounds: bool) -> Block:
+    labels = tuple(s.block for s in states)
+    phis = [Instruction("phi", I32, tuple(Int(I32, s.number) for s in states), "mt.state", labels=labels)]
+    if rounds:
+        phis.append(Instruction("phi", I32, tuple(s.round for s in states), "mt.round", labels=labels))
+    tell = Instruction("call", VOID, tuple(p.value for p in phis), callee=Global(STATE, PointerType()))
+    return Block(EXIT, (*phis, tell, Instruction("ret", VOID)))
 
 
 def _without_unreachable(function: Function) -> Function:
@@ -337,9 +353,9 @@ def _without_unreachable(function: Function) -> Function:
 def as_module(module: Module, made: Split) -> Module:
     """A module of the segments, ready to be brought into canonical form."""
     functions: list[Function] = [f for f in module.functions if not f.blocks]
-    functions += made.functions
+    functions += (reducible(f) for f in made.functions)  # a loop may have been entered at a barrier
     whole = replace(module, functions=tuple(functions))
-    whole = whole.declare(STATE, VOID, (I32,))
+    whole = whole.declare(STATE, VOID, (I32, I32) if made.rounds else (I32,))
     for type in _types(made.slots):
         whole = whole.declare(f"__mt_reload_{suffix(type)}", type, (I32,))
         whole = whole.declare(f"__mt_spill_{suffix(type)}", VOID, (I32, type))

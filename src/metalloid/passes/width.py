@@ -38,8 +38,6 @@ def choose(module: Module, size: Triple, vector_bits: int) -> int:
     module, privates = name_privates(module)
     function = module.function[ENTRY]
     flow = Flow(function)
-    if flow.forest.irreducible:
-        return 1
     trial = Uniformity(flow, Roots(function), Lanes(32, size), data_layout(module.datalayout))
     live = max(pressure(flow, trial), 1)
     most = lanes

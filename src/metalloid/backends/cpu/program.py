@@ -242,7 +242,9 @@ class Program:
         if rule == "M204":
             number = record.offset
             chosen = compiled.barriers[number - 1] if number else site
-            message = "barrier not reached by all threads of the threadgroup; this one is missing"
+            message = (
+                "barrier not reached by all threads of the threadgroup in one iteration; this one is missing"
+            )
             return Fault(rule, message, launch.kernel, chosen.location, (px, py, pz), group)
         return self._access_fault(site, record.offset, launch, (px, py, pz), group)
 

@@ -20,6 +20,7 @@ from metalloid.backends.interpret.thread import Group, Thread
 from metalloid.backends.observe import Memory, Observation
 from metalloid.errors import DeviceError, KernelFault
 from metalloid.ir import Module, read
+from metalloid.ir.reducible import reducible
 
 __all__ = ["ENTRY", "FORWARD", "STEP_LIMIT", "Schedule", "observe", "run"]
 
@@ -66,7 +67,7 @@ def _read(module_text: str) -> Module:
     module = read(module_text)
     if ENTRY not in module.function:
         raise DeviceError(f"[interpret] the module has no function '{ENTRY}'")
-    return module
+    return module.with_function(reducible(module.function[ENTRY]))
 
 
 def _run(

@@ -47,10 +47,8 @@ class Control(Copies):
         self.labels = {name: f"L{n}" for n, name in enumerate(self.order)}
         self.entry_mask: str | None = None
         self.next = ""
-        if (self.parts and self.flow.forest.irreducible) or len(self.order) != len(
-            self.flow.graph.reverse_postorder
-        ):
-            raise DeviceError("[engine] a loop with two ways in and lanes that part is not supported")
+        if self.flow.forest.irreducible or len(self.order) != len(self.flow.graph.reverse_postorder):
+            raise DeviceError("[engine] a loop with two ways in was left by the passes before")
         ends: dict[str, list[str]] = {}
         for loop in sorted(self.flow.forest.loops.values(), key=lambda loop: -loop.depth):
             ends.setdefault(max(loop.blocks, key=lambda b: self.place[b]), []).append(loop.header)

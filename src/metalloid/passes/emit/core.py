@@ -66,6 +66,7 @@ class Output:
     declared: dict[str, str] = field(default_factory=dict)
     helpers: dict[str, str] = field(default_factory=dict)
     formats: list[str] = field(default_factory=list)
+    rounds: bool = False  # a segment tells the iteration it stopped in, above the number of the barrier
 
     def declare(self, name: str, text: str) -> str:
         self.declared.setdefault(name, text)

@@ -53,24 +53,41 @@ def spill(e: Emitter, i: Instruction) -> None:
 
 
 def state(e: Emitter, i: Instruction) -> None:
-    """Where this instance stopped; all its lanes must have stopped there."""
-    made = e.get(i.operands[0])
-    if made.uniform:
-        e.do(f"store i32 {made.base}, ptr %state")
+    """Where this instance stopped, and in which iteration; all its lanes must have stopped there."""
+    lane = "" if all(e.get(o).uniform for o in i.operands) else e.first(e.entry_mask)
+    ones: list[str] = []
+    differs = ""
+    for operand in i.operands:
+        made = e.get(operand)
+        if made.uniform:
+            assert made.base is not None
+            ones.append(made.base)
+            continue
+        vec = e.vector(operand)
+        ones.append(e.put(f"extractelement {e.vt('i32')} {vec}, i32 {lane}"))
+        apart = e.put(f"icmp ne {e.vt('i32')} {vec}, {e.splat('i32', ones[-1])}")
+        apart = e.put(f"freeze {e.vt('i1')} {e.both(e.entry_mask, apart)}")
+        differs = e.put(f"or {e.vt('i1')} {differs}, {apart}") if differs else apart
+    _tell(e, ones)
+    if not differs:
         return
-    vec = e.vector(i.operands[0])
-    lane = e.first(e.entry_mask)
-    one = e.put(f"extractelement {e.vt('i32')} {vec}, i32 {lane}")
-    differs = e.put(f"icmp ne {e.vt('i32')} {vec}, {e.splat('i32', one)}")
-    differs = e.put(f"freeze {e.vt('i1')} {e.both(e.entry_mask, differs)}")
     some, report, on = e.any(differs), e.fresh_label("alone"), e.fresh_label("met")
-    e.do(f"store i32 {one}, ptr %state")
     e.do(f"br i1 {some}, label %{report}, label %{on}, !prof !2")
     e.label(report)
+    vec = e.vector(i.operands[0])
     other = e.put(f"extractelement {e.vt('i32')} {vec}, i32 {e.first(differs)}")
-    reached = e.put(f"icmp ugt i32 {one}, {other}")
-    barrier_number = e.put(f"select i1 {reached}, i32 {one}, i32 {other}")
+    reached = e.put(f"icmp ugt i32 {ones[0]}, {other}")
+    barrier_number = e.put(f"select i1 {reached}, i32 {ones[0]}, i32 {other}")
     missing = e.put(f"select i1 {reached}, i32 {e.first(differs)}, i32 {lane}")
     fault(e, e.out.site(i, None, rule="M204"), e.put(f"zext i32 {barrier_number} to i64"), missing)
     e.do("br label %stopped")
     e.label(on)
+
+
+def _tell(e: Emitter, values: list[str]) -> None:
+    if not e.out.rounds:
+        e.do(f"store i32 {values[0]}, ptr %state")
+        return
+    number, round = (e.put(f"zext i32 {v} to i64") for v in values)
+    high = e.put(f"shl i64 {round}, 32")
+    e.do(f"store i64 {e.put(f'or i64 {high}, {number}')}, ptr %state")
