@@ -9,6 +9,7 @@ Each family is one `.metal` file and a thin module beside it.
 
 from __future__ import annotations
 
+from metalloid.kernels.matmul import matmul, matvec
 from metalloid.kernels.norm import rms_norm
 
-__all__ = ["rms_norm"]
+__all__ = ["matmul", "matvec", "rms_norm"]

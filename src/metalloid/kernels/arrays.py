@@ -111,17 +111,40 @@ def contiguous(array: Array) -> Array:
     return made
 
 
+def joined(array: Array, axes: int) -> int | None:
+    """How many elements lie between neighbours when the first `axes` axes are counted as one; None: it varies."""
+    counted = [(n, step) for n, step in zip(array.shape[:axes], array.strides[:axes], strict=True) if n != 1]
+    if not counted:
+        return prod(array.shape[axes:])
+    count, stride = counted[-1]
+    for n, step in reversed(counted[:-1]):
+        if step != stride * count:
+            return None
+        count *= n
+    return stride // array.itemsize if stride >= 0 and stride % array.itemsize == 0 else None
+
+
 def rows(array: Array) -> tuple[Array, int]:
-    """The memory of rows that lie equally far apart, and how many elements that is; a copy only where they do not."""
+    """Memory of rows that lie equally far apart, and how many elements that is; a copy only where they do not."""
     if array.flags.c_contiguous:
         return array, array.shape[-1]
     if array.strides[-1] == array.itemsize or array.shape[-1] == 1:
-        flat = array.reshape(-1, array.shape[-1])  # one stride for all rows, or numpy copies
-        if flat.base is not None and flat.strides[0] >= 0 and flat.strides[0] % array.itemsize == 0:
-            if np.may_share_memory(flat, array):
-                return span(flat).array, flat.strides[0] // array.itemsize
-            return flat, array.shape[-1]
+        stride = joined(array, array.ndim - 1)
+        if stride is not None:
+            return span(array).array, stride
     return contiguous(array), array.shape[-1]
+
+
+def matrices(array: Array) -> tuple[Array, int, int]:
+    """Memory of one or more matrices, how far their rows lie apart, and how far the matrices do."""
+    m, n = array.shape[-2:]
+    if array.flags.c_contiguous:
+        return array, n, m * n
+    if array.strides[-1] == array.itemsize or n == 1:
+        apart, stride = joined(array, array.ndim - 2), joined(array[(0,) * (array.ndim - 2)], 1)
+        if apart is not None and stride is not None:
+            return span(array).array, stride, apart
+    return contiguous(array), n, m * n
 
 
 def float_name(operation: str, array: Array, what: str = "an array") -> str:
