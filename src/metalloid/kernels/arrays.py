@@ -121,7 +121,7 @@ def joined(array: Array, axes: int) -> int | None:
         if step != stride * count:
             return None
         count *= n
-    return stride // array.itemsize if stride >= 0 and stride % array.itemsize == 0 else None
+    return int(stride // array.itemsize) if stride >= 0 and stride % array.itemsize == 0 else None
 
 
 def rows(array: Array) -> tuple[Array, int]:
