@@ -115,7 +115,7 @@ def joined(array: Array, axes: int) -> int | None:
     """How many elements lie between neighbours when the first `axes` axes are counted as one; None: it varies."""
     counted = [(n, step) for n, step in zip(array.shape[:axes], array.strides[:axes], strict=True) if n != 1]
     if not counted:
-        return prod(array.shape[axes:])
+        return int(prod(array.shape[axes:]))
     count, stride = counted[-1]
     for n, step in reversed(counted[:-1]):
         if step != stride * count:
