@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from metalloid.checker import Finding, Report, check, checked
+    from metalloid.comparing import Case, Comparison, Input, cases, compare, edges
     from metalloid.errors import CompileError, DeviceError, KernelFault, LaunchError, MetalloidError
     from metalloid.runtime.accelerator import Accelerator, KernelDefinition
     from metalloid.runtime.buffer import Buffer
@@ -22,11 +23,14 @@ if TYPE_CHECKING:
 __all__ = [
     "Accelerator",
     "Buffer",
+    "Case",
     "CommandBuffer",
+    "Comparison",
     "CompileError",
     "Device",
     "DeviceError",
     "Finding",
+    "Input",
     "Kernel",
     "KernelDefinition",
     "KernelFault",
@@ -37,10 +41,13 @@ __all__ = [
     "Queue",
     "Report",
     "SharedEvent",
+    "cases",
     "check",
     "checked",
+    "compare",
     "device",
     "devices",
+    "edges",
     "leaks",
 ]
 
@@ -52,6 +59,7 @@ _HOMES = {
     **dict.fromkeys(("Finding", "Report", "check", "checked"), "metalloid.checker"),
     **dict.fromkeys(("Device", "device", "devices"), "metalloid.runtime.device"),
     **dict.fromkeys(("Accelerator", "KernelDefinition"), "metalloid.runtime.accelerator"),
+    **dict.fromkeys(("Case", "Comparison", "Input", "cases", "compare", "edges"), "metalloid.comparing"),
     "Buffer": "metalloid.runtime.buffer",
     "CommandBuffer": "metalloid.runtime.commands",
     "LaunchWarning": "metalloid.runtime.places",
