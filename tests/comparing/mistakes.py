@@ -106,10 +106,10 @@ def doubled(x):
     return 2 * x
 
 
-SHORT_INDEX = """
+BYTE_INDEX = """
 kernel void twice(device const float* x [[buffer(0)]], device float* y [[buffer(1)]],
                   constant uint& n [[buffer(2)]], uint gid [[thread_position_in_grid]]) {
-    ushort i = gid;
+    uchar i = gid;
     y[i] = 2 * x[i];
 }
 """
@@ -128,12 +128,12 @@ kernel void twice(device const float* x [[buffer(0)]], device float* y [[buffer(
 """
 
 
-def short_index(x):
-    return scaled(x, SHORT_INDEX)
+def byte_index(x):
+    return scaled(x, BYTE_INDEX)
 
 
 def capped_grid(x):
-    return scaled(x, CAPPED, grid=min(x.size, 1 << 15))
+    return scaled(x, CAPPED, grid=min(x.size, 1 << 12))
 
 
 def whole_grid(x):

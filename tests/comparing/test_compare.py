@@ -34,7 +34,9 @@ def test_the_tile_loading_mistake_is_found_and_explained(function, smallest):
     assert tuple(dict(result.smallest.sizes).values()) == smallest  # M, K, N
     text = result.text()
     assert "'b' is read with its two axes swapped" in text
-    assert "written by thread" in text and "of kernel 'matmul_nt'" in text
+    assert (
+        "written by thread (1, 0, 0), threadgroup (0, 0, 0) of kernel 'matmul_nt', at kernel.metal:21" in text
+    )
     with pytest.raises(AssertionError, match="axes swapped"):
         result.raise_if_wrong()
 
@@ -47,7 +49,7 @@ def test_one_token_at_a_time():
     assert dict(result.smallest.sizes) == {"M": 1, "K": 2, "N": 1}
     assert result.first_wrong.index == (0, 0)
     assert "does not depend on a[0, 1], b[0, 1], and should" in result.text()
-    assert "they are the answer for K=1: the last 1 of 2 are left out" in result.text()
+    assert "the wrong values are the answer for K=1: the last 1 of 2 are left out" in result.text()
 
 
 def test_right_for_small_wrong_for_large_is_said():
@@ -56,14 +58,14 @@ def test_right_for_small_wrong_for_large_is_said():
     assert dict(result.smallest.sizes) == {"M": 1, "K": 17, "N": 1}
     text = result.text()
     assert "right for small, wrong for large: right up to K=16, wrong from K=17 on" in text
-    assert "they are the answer for K=16: the last 1 of 17 are left out" in text
+    assert "the wrong values are the answer for K=16: the last 1 of 17 are left out" in text
 
 
 @pytest.mark.parametrize(
     "function, limit, look",
     [
-        (mistakes.short_index, 1 << 16, "no thread of kernel 'twice' wrote it"),
-        (mistakes.capped_grid, 1 << 15, "no thread of kernel 'twice' wrote it"),
+        (mistakes.byte_index, 1 << 8, "no thread of kernel 'twice' wrote it"),
+        (mistakes.capped_grid, 1 << 12, "no thread of kernel 'twice' wrote it"),
     ],
 )
 def test_a_size_that_is_too_large(function, limit, look):
@@ -79,9 +81,7 @@ def test_sizes_that_are_no_multiple():
     assert dict(result.smallest.sizes) == {"N": 1}
     assert result.limit is None
     assert "no thread of kernel 'twice' wrote it: 'y' holds what was there before" in result.text()
-    assert (
-        ".###" not in result.error_map and result.error_map.count("#") == 4
-    )  # three elements, and the legend
+    assert ".###\n" in result.error_map and result.error_map.count("#") == 4  # three elements, and the legend
 
 
 def test_strides_that_are_ignored():
@@ -99,6 +99,9 @@ def test_a_half_sum_loses_digits_that_a_float_sum_keeps():
     assert mt.compare(mistakes.row_sums, mistakes.row_sums_reference, cases, length="N").ok
     result = mt.compare(mistakes.half_sums, mistakes.row_sums_reference, cases, length="N")
     assert not result.ok
+    assert (
+        "the errors are those of a sum that is accumulated in float16; accumulate in float32" in result.text()
+    )
     forgiven = mt.compare(
         mistakes.half_sums, mistakes.row_sums_reference, cases, length="N", accumulate="float16"
     )

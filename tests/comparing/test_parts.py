@@ -130,5 +130,5 @@ def test_the_error_map_shows_blocks_where_elements_do_not_fit():
     wrong = np.zeros((100, 200), bool)
     wrong[:, 128:] = True
     lines = error_map(wrong).splitlines()
-    assert len(lines) == 35 and lines[0].split()[1] == "." * 32 + "#" * 18
+    assert len(lines) == 3 and "the same" in lines[1] and lines[0].split()[1] == "." * 32 + "#" * 18
     assert "each mark is 3 x 4 elements" in lines[-1]

@@ -47,7 +47,8 @@ class Case:
         return prod(max(1, n) for _, n in self.sizes)
 
     def __str__(self) -> str:
-        parts = [" ".join(f"{name}={n}" for name, n in self.sizes), self.dtype]
+        parts = [" ".join(f"{name}={n}" for name, n in self.sizes)]
+        parts += [self.dtype] if not all(given.dtype for _, given in self.inputs) else []
         parts += [self.layout] if self.layout != "contiguous" else []
         parts += [f"{self.values} values"] if self.values != "ordinary" else []
         return ", ".join(part for part in parts if part)

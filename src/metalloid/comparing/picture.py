@@ -16,11 +16,16 @@ def error_map(wrong: Array) -> str:
     if not flat.size or flat.all():
         return f"    all {flat.size} elements are wrong"
     down, across = -(-flat.shape[0] // ROWS), -(-flat.shape[1] // COLUMNS)
-    lines = []
+    lines: list[str] = []
+    before = ""
     for top in range(0, flat.shape[0], down):
         blocks = (flat[top : top + down, left : left + across] for left in range(0, flat.shape[1], across))
         marks = "".join(_mark(block) for block in blocks)
-        lines.append(f"    {top:>6}  {marks}")
+        if marks != before:
+            lines.append(f"    {top:>6}  {marks}")
+        elif not lines[-1].endswith("same"):
+            lines.append("       ...  the same")
+        before = marks
     scale = "one element" if down == across == 1 else f"{down} x {across} elements, + where some are wrong"
     return "\n".join([*lines, f"    . right, # wrong; each mark is {scale}"])
 

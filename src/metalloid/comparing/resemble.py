@@ -7,11 +7,12 @@ result is seldom noise, and its likeness names the mistake.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from metalloid.comparing.case import Case
-from metalloid.comparing.inputs import Array, is_float
+from metalloid.comparing.inputs import Array, finfo, is_float
 from metalloid.comparing.judge import Pair
 from metalloid.comparing.tolerance import Verdict, judged
 
@@ -31,7 +32,7 @@ def resemblances(
     """Sentences about the wrong elements of one output, the most telling first; often one, sometimes none."""
     wrong = verdict.wrong
     result, exact = got[wrong].astype(np.float64), np.asarray(expected, np.float64)[wrong]
-    found = list(_values(result, exact, got.dtype))
+    found = [*_narrow(pair, case, got, expected), *_values(result, exact, got.dtype)]
     if not found and isinstance(case, Case):
         found += _smaller(pair, case, output, got, wrong)
     if not found:
@@ -39,30 +40,39 @@ def resemblances(
     return found
 
 
+def _narrow(pair: Pair, case: object, got: Array, expected: Array) -> Iterator[str]:
+    """Are the errors no larger than those of a sum in the output's own, narrower type?"""
+    wide, name = pair.tolerance.accumulate, got.dtype.name
+    if is_float(got.dtype) and finfo(got.dtype).eps > finfo(wide).eps and isinstance(case, Case):
+        narrow = replace(pair.tolerance, accumulate=name)
+        if not judged(got, expected, narrow, case.measured()).wrong.any():
+            yield f"the errors are those of a sum that is accumulated in {name}; accumulate in {wide}"
+
+
 def _values(result: Array, exact: Array, dtype: np.dtype[np.generic]) -> Iterator[str]:
     nans = int(np.isnan(result).sum())
     if nans >= ENOUGH * result.size:
-        yield "they are NaN"
+        yield "the wrong values are NaN"
         return
     if np.isinf(result).sum() >= ENOUGH * result.size:
         top = float(np.abs(exact[np.isfinite(exact)]).max(initial=0.0))
-        yield f"they are infinite; the largest expected is {top:.4g}"
+        yield f"the wrong values are infinite; the largest expected is {top:.4g}"
         return
     if (result == 0).sum() >= ENOUGH * result.size:
-        yield "they are all zero"
+        yield "the wrong values are all zero"
         return
     if nans:
-        yield f"{nans} of {result.size} are NaN"
+        yield f"{nans} of {result.size} wrong values are NaN"
         return
     if result.size > 1 and (result == result[0]).all() and not (exact == exact[0]).all():
-        yield f"they are all {result[0]:.7g}"
+        yield f"the wrong values are all {result[0]:.7g}"
         return
     if result.size > 1 and is_float(dtype):
         with np.errstate(all="ignore"):
             ratio = result / exact
         middle = float(np.median(ratio))
         if np.isfinite(middle) and middle and (np.abs(ratio / middle - 1) < 1e-3).mean() >= ENOUGH:
-            yield f"they are {middle:.4g} times what is expected"
+            yield f"the wrong values are {middle:.4g} times what is expected"
 
 
 def _smaller(pair: Pair, case: Case, output: str, got: Array, wrong: Array) -> Iterator[str]:
@@ -84,7 +94,7 @@ def _smaller(pair: Pair, case: Case, output: str, got: Array, wrong: Array) -> I
                 break  # this size shows in the result
             fits = ~judged(got, expected, pair.tolerance, case.measured()).wrong
             if fits[wrong].mean() >= ENOUGH:
-                yield f"they are the answer for {name}={cut}: the last {size - cut} of {size} are left out"
+                yield f"the wrong values are the answer for {name}={cut}: the last {size - cut} of {size} are left out"
                 return
 
 
@@ -113,10 +123,11 @@ def _elsewhere(got: Array, expected: Array, verdict: Verdict) -> Iterator[str]:
         return
     shift = (source - places)[hits]
     if (shift == shift[0]).all():
-        yield f"each holds the value that belongs {abs(shift[0])} elements {'further on' if shift[0] > 0 else 'before'}"
+        where = "further on" if shift[0] > 0 else "before"
+        yield f"each wrong element holds the value that belongs {abs(shift[0])} elements {where}"
     else:
         first, of = (np.unravel_index(int(n), got.shape) for n in (places[0], source[0]))
         yield (
-            f"each holds a value that belongs to another element: [{', '.join(map(str, first))}] has that of"
-            f" [{', '.join(map(str, of))}]"
+            "each wrong element holds a value that belongs to another:"
+            f" [{', '.join(map(str, first))}] has that of [{', '.join(map(str, of))}]"
         )

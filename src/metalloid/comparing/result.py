@@ -126,7 +126,7 @@ class Comparison:
         elif outcome.message:
             lines.append(f"    {outcome.message}")
         if first := outcome.first:
-            count = f"{first.count} of {first.total} elements" if first.total > 1 else "its only element"
+            count = f"{first.count} of {first.total} elements" if first.total > 1 else "the only element"
             lines.append(f"    {first}")
             lines.append(f"    {count} wrong; an error of {shown(first.allowed)} is allowed there")
         if example.witness and example.witness.text:
@@ -135,7 +135,7 @@ class Comparison:
             case, about, found = example.influence
             where = "it" if case is example.case else f"in {case}, {about.place}"
             lines.append(f"    {where} {found.text}")
-        lines += [f"    of the wrong values: {look}" for look in example.looks]
+        lines += [f"    {look}" for look in example.looks]
         if example.witness and example.witness.findings:
             lines += ["", "what the checker says about that run"]
             lines += [f"    {line}" for text in example.witness.findings for line in text.splitlines()]
@@ -154,7 +154,7 @@ class Comparison:
                 f"right for small, wrong for large: right up to {name}={below}, wrong from {name}={above} on"
             )
         if self.larger and self.larger.looks and self.larger.looks != (self.example and self.example.looks):
-            lines += [f"in {self.larger.case}, of the wrong values: {look}" for look in self.larger.looks]
+            lines += [f"in {self.larger.case}, {look}" for look in self.larger.looks]
         return ["", *lines] if lines else []
 
     def _refusals(self) -> list[str]:

@@ -7,6 +7,7 @@ contents.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +30,7 @@ class Witness:
     buffer: str = ""
     thread: Triple | None = None  # None: no thread wrote it
     threadgroup: Triple | None = None
-    places: tuple[str, ...] = ()  # file:line of the stores that ran
+    places: tuple[str, ...] = ()  # file:line of the stores to this buffer that ran
     findings: tuple[str, ...] = ()  # what the checker says about the same run
 
     @property
@@ -99,9 +100,14 @@ def _who(launched: Checked, index: int, offset: int, findings: tuple[str, ...]) 
     width, height, _ = launch.grid
     position = (number - 1) % width, (number - 1) // width % height, (number - 1) // (width * height)
     x, y, z = (p // size for p, size in zip(position, launch.threadgroup, strict=True))
-    ran = [place for place, count in seen.stores.items() if count]
-    places = tuple(sorted({f"{place.file}:{place.line}" for place in ran}))
+    ran = [place for place, count in seen.stores.items() if count and _names(launched.case.line(place), name)]
+    places = tuple(f"{file}:{line}" for file, line in sorted({(place.file, place.line) for place in ran}))
     return Witness(launched.kernel, name, position, (x, y, z), places if len(places) <= 3 else (), findings)
+
+
+def _names(line: str, name: str) -> bool:
+    """Whether a source line speaks of this buffer: a launch has stores to other memory as well."""
+    return re.search(rf"\b{re.escape(name)}\b", line) is not None
 
 
 def _triple(position: Triple | None) -> str:
