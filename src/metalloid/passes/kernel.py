@@ -88,15 +88,20 @@ def name_privates(module: Module) -> tuple[Module, list[Private]]:
 
 
 def vectorise(
-    module: Module, lanes: Lanes, guard: bool, reverse: bool = False, vector_bits: int = 512
+    module: Module,
+    lanes: Lanes,
+    guard: bool,
+    reverse: bool = False,
+    vector_bits: int = 512,
+    short_loops: frozenset[str] = frozenset(),
 ) -> VectorCode:
-    """Vector code for a canonical module."""
+    """Vector code for a canonical module. Loops that end soon need not look whether they should."""
     module, privates = name_privates(module)
     function = module.function[ENTRY]
     whole_roots = Roots(function)
     barriers = [i for i in function.instructions() if i.called == segments.BARRIER]
     layout = data_layout(module.datalayout)
-    out = Output(module, layout, lanes, guard, vector_bits // 8)
+    out = Output(module, layout, lanes, guard, vector_bits // 8, short_loops)
     local = out.layout_locals()
     barrier_sites = tuple(Site(s.location, None, 0, False, "M204") for s in _sites_of(out, barriers))
     scratch = Scratch(lanes)

@@ -17,6 +17,7 @@ from metalloid.ir.cfg import EXIT
 from metalloid.ir.types import PointerType
 from metalloid.ir.values import Value
 from metalloid.passes import abi
+from metalloid.passes.bounds import is_proved
 from metalloid.passes.emit import (
     arithmetic,
     atomics,
@@ -166,7 +167,7 @@ class Control(Copies):
                 e.range = known_range(e, block, sources)
         for phi in block.phis:
             self._take(phi)
-        if name in self.flow.forest.loops and e.out.guard:
+        if name in self.flow.forest.loops and e.out.guard and name not in e.out.short_loops:
             self._poll()
         together = groups.find(self.flow.function, block, e.out.layout)
         e.done = set()
@@ -339,6 +340,7 @@ class Control(Copies):
 
 def instruction(e: Emitter, i: Instruction) -> None:
     """Write one instruction that is neither phi nor terminator."""
+    e.proved = is_proved(i)
     if i.opcode == "call":
         call(e, i)
         return

@@ -58,6 +58,7 @@ class Output:
     lanes: Lanes
     guard: bool
     vector_bytes: int = 64
+    short_loops: frozenset[str] = frozenset()  # headers of loops that end soon: nobody has to stop them
     local_offsets: dict[str, int] = field(default_factory=dict)  # of threadgroup variables
     local_sizes: dict[str, int] = field(default_factory=dict)
     private: dict[int, PrivatePlace] = field(default_factory=dict)
@@ -139,6 +140,7 @@ class Emitter:
         self.mask: str | None = None  # of the current block; None: all lanes
         self.block = ""
         self.done: set[str] = set()  # instructions that were written together with an earlier one
+        self.proved = False  # whether the current access is known to be inside its memory
         self.entry_mask: str | None = None
         self.range: tuple[int, int] | None = (
             None  # the lanes of the current block, where that is all about its mask
@@ -148,6 +150,11 @@ class Emitter:
         self._slots: dict[str, str] = {}
         self.crossing = self._crossing()
         self.needs = self._needs_vector()
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the current access has to be checked."""
+        return self.out.guard and not self.proved
 
     # ---- text -----------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import ArrayType, FloatType, IntType, PointerType, StructType
 from metalloid.ir.values import Int, Local, Value
+from metalloid.passes.bounds import is_proved
 from metalloid.passes.emit.core import Emitter, Val, lowered
 from metalloid.passes.emit.guard import bounds, inside, stop_unless
 from metalloid.passes.emit.patterns import Run, concat, run_start
@@ -123,6 +124,7 @@ def load_group(e: Emitter, group: Group) -> bool:
     keys = _chunks(shape.terms, e.width, count)
     if not all(_worth(key, n * size) for key in keys):
         return False
+    e.proved = all(is_proved(i) for _, i in group.loads)
     place = where(e, group.base, size)
     align = min(max(1, (i.align and min(i.align, size)) or 1) for _, i in group.loads)
     low = group.loads[0][0]

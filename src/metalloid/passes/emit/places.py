@@ -27,7 +27,7 @@ def where(e: Emitter, pointer: Value, size: int) -> Place:
     root = e.roots.root(pointer)
     assert root is not None
     val = e.get(pointer)
-    guard = e.out.guard
+    guard = e.guarded
     match root.kind:
         case "buffer":
             length = e.launch_field(abi.LENGTHS + 8 * root.index, "i64")
@@ -101,7 +101,7 @@ def shifted(e: Emitter, val: Val, constant: int, pattern: tuple[int, ...]) -> Va
 
 def _limit(e: Emitter, length: str, size: int) -> str | None:
     """One past the last offset at which `size` bytes may start."""
-    if not e.out.guard:
+    if not e.guarded:
         return None
     key = f"limit:{length}:{size}"
     if key not in e.launch_values:
@@ -114,7 +114,7 @@ def _limit(e: Emitter, length: str, size: int) -> str | None:
 
 
 def _static(e: Emitter, total: int, size: int, val: Val) -> str | None:
-    if not e.out.guard:
+    if not e.guarded:
         return None
     limit = max(0, total - size + 1)
     if val.base is not None and not val.base.startswith("%") and all(not c for c, _ in val.terms):
