@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from functools import cache
 
+from metalloid.backends.base import Launch
 from metalloid.backends.cpu import machine
 from metalloid.backends.cpu.program import Compiled, Program, Variant
 from metalloid.frontend import compile_kernel
 from metalloid.ir import Module
 from metalloid.passes import abi
+from metalloid.passes.bounds.evaluate import Facts
+from metalloid.passes.bounds.prove import Proof, Prover
 from metalloid.passes.canonical import canonical
 from metalloid.passes.kernel import ENTRY_NAME, VectorCode, vectorise
 from metalloid.passes.lanes import Lanes
@@ -23,12 +27,18 @@ def cpu_program(
     """A program for the CPU from scalar IR. `width` forces a number of lanes."""
     names = {p.index: p.name for p in signature.parameters if p.kind == "buffer"}
     chosen = target or machine.host()
-    parsed: list[Module] = []
+
+    @cache
+    def module() -> Module:
+        return canonical(ir)
+
+    @cache
+    def proofs() -> Proofs | None:
+        prover = Prover(module())
+        return Proofs(prover) if prover.worthwhile else None
 
     def compile(variant: Variant) -> Compiled:
-        if not parsed:
-            parsed.append(canonical(ir))
-        code = vector_code(parsed[0], variant, width, chosen)
+        code = vector_code(module(), variant, width, chosen)
         return Compiled(
             code.text,
             ENTRY_NAME,
@@ -41,13 +51,31 @@ def cpu_program(
             searches=abi.OUTSIDE in code.text,
         )
 
-    return Program(signature.name, compile, names, target=chosen)
+    return Program(signature.name, compile, names, chosen, proofs)
+
+
+class Proofs:
+    """Proofs of one kernel, asked for in the words of a launch."""
+
+    def __init__(self, prover: Prover) -> None:
+        self._prover = prover
+        self.parameters = prover.parameters
+
+    def prove(
+        self, launch: Launch, lengths: Mapping[int, int], contents: Mapping[int, bytes]
+    ) -> Hashable | None:
+        local = launch.threadgroup_memory
+        facts = Facts(launch.grid, launch.threadgroup, launch.threadgroups, lengths, local, contents)
+        found = self._prover.prove(facts)
+        return found if found.accesses or found.loops else None
 
 
 def vector_code(module: Module, variant: Variant, width: int, target: machine.Target) -> VectorCode:
-    size, ragged, tables, guard, backwards = variant
-    lanes = width or choose(module, size, target.vector_bits)
-    return vectorise(module, Lanes(lanes, size, ragged, tables), guard, backwards, target.vector_bits)
+    size, ragged, tables, guard, backwards, proof = variant
+    lanes = Lanes(width or choose(module, size, target.vector_bits), size, ragged, tables)
+    if not isinstance(proof, Proof):
+        return vectorise(module, lanes, guard, backwards, target.vector_bits)
+    return vectorise(proof.mark(module), lanes, guard, backwards, target.vector_bits, proof.loops)
 
 
 def scalar(
@@ -63,4 +91,4 @@ def scalar(
 
 def vector_stage(ir: str, size: tuple[int, int, int]) -> str:
     """The guarded vector code of a kernel for threadgroups of one size, as text."""
-    return vector_code(canonical(ir), (size, False, False, True, False), 0, machine.host()).text
+    return vector_code(canonical(ir), (size, False, False, True, False, None), 0, machine.host()).text

@@ -163,7 +163,7 @@ def test_a_runaway_kernel_stops_in_time(width):
 
 def test_control_c_stops_a_runaway_kernel():
     made = program(ENDLESS, "k", 32)
-    made.variant(((32, 1, 1), False, False, True, False))
+    made.variant(((32, 1, 1), False, False, True, False, None))
     threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         made.run(launch([np.zeros(64, np.int32)], 64, 32), timeout=20)

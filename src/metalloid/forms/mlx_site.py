@@ -102,9 +102,10 @@ class Site:
         kernel.run(launch)
         if self._plan is None:
             threads = config.threads()
-            prepared = kernel.program.prepared(launch, True, False, threads)
-            if not prepared.searches:
-                self._plan = Plan(kernel, launch, prepared, threads)
+            if not kernel.program.prepared(launch, True, False, threads).searches:
+                self._plan = Plan(
+                    kernel, launch, kernel.program.choice(launch, True, False, threads), threads
+                )
 
     def memory(self, values: list[Any], outputs: list[Any]) -> dict[int, Any]:
         """The memory of a launch by index, as numpy arrays."""

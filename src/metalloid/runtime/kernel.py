@@ -199,11 +199,10 @@ class Kernel:
         from metalloid.runtime.plan import Plan
 
         threads = config.threads()
-        prepared = self.program.prepared(launch, guard, False, threads)
-        if not prepared.searches:
+        if not self.program.prepared(launch, guard, False, threads).searches:
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.clear()
-            self._plans[key] = Plan(self, launch, prepared, threads)
+            self._plans[key] = Plan(self, launch, self.program.choice(launch, guard, False, threads), threads)
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"

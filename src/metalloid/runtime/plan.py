@@ -17,6 +17,7 @@ import numpy as np
 
 from metalloid.backends.base import Launch
 from metalloid.backends.cpu import native
+from metalloid.backends.cpu.choice import Area, Choice
 from metalloid.backends.cpu.program import Prepared
 from metalloid.runtime.arguments import WRITES, argument, element
 from metalloid.runtime.buffer import Buffer
@@ -85,27 +86,27 @@ class Plan:
     """One kernel, one size of launch."""
 
     __slots__ = (
+        "_choice",
         "_count",
         "_free",
         "_gaps",
         "_kernel",
         "_pack",
+        "_parameters",
         "_slots",
-        "_template",
         "launch",
-        "prepared",
         "run",
         "threads",
     )
 
-    def __init__(self, kernel: Kernel, launch: Launch, prepared: Prepared, threads: int) -> None:
-        self._kernel, self.prepared, self.threads = kernel, prepared, threads
+    def __init__(self, kernel: Kernel, launch: Launch, choice: Choice[Prepared], threads: int) -> None:
+        self._kernel, self._choice, self.threads = kernel, choice, threads
+        self._parameters = choice.parameters
         self.launch = Launch(
             launch.grid, launch.threadgroup, {}, launch.threadgroup_memory, kernel=kernel.name
         )
         self._slots = tuple(Slot(p) for p in kernel.signature.buffers)
-        self._template = _address(prepared.record)
-        self._free: list[tuple[native.LaunchRecord, int]] = []
+        self._free: list[tuple[native.LaunchRecord, int, Area]] = []
         self._count = 1 + max((slot.index for slot in self._slots), default=-1)
         self._gaps = self._count != len(self._slots)
         self._pack = struct.Struct(f"{self._count}Q").pack_into
@@ -164,24 +165,27 @@ class Plan:
             spread[slot.index] = value
         return spread
 
-    def fire(self, addresses: Sequence[int], lengths: Sequence[int], arguments: Iterable[Any]) -> None:
+    def fire(self, addresses: list[int], lengths: Sequence[int], arguments: Iterable[Any]) -> None:
         """Run over this memory; `arguments` keep it alive and are what messages speak of."""
         try:
             spare = self._free.pop()
-            record, there = spare
-            _move(there, self._template, _SIZE)
         except IndexError:
-            record = native.LaunchRecord.from_buffer_copy(self.prepared.record)
-            there = _address(record)
-            spare = (record, there)
+            made = native.LaunchRecord()
+            spare = (made, _address(made), Area())
+        record, there, area = spare
+        contents = area.take(self._parameters, addresses, lengths) if self._parameters else b""
+        prepared = self._choice.pick(tuple(lengths), contents)
+        _move(there, prepared.address, _SIZE)
         self._pack(record, 0, *addresses)
         self._pack(record, _LENGTHS, *lengths)
         status = self.run(there, self.threads, 0, _ident() == _MAIN)
         if status or record.log_count:
-            self._report(arguments, record, status)
+            self._report(arguments, record, status, prepared)
         self._free.append(spare)
 
-    def _report(self, arguments: Iterable[Any], record: native.LaunchRecord, status: int) -> None:
+    def _report(
+        self, arguments: Iterable[Any], record: native.LaunchRecord, status: int, prepared: Prepared
+    ) -> None:
         """Say what happened in the words of a full launch."""
         buffers = {
             slot.index: value.memory() if isinstance(value, Buffer) else value
@@ -191,7 +195,7 @@ class Plan:
         small = self.launch
         launch = Launch(small.grid, small.threadgroup, buffers, small.threadgroup_memory, kernel=small.kernel)
         kernel = self._kernel
-        kernel.program.finish(self.prepared, record, launch, status, None, kernel.on_log)
+        kernel.program.finish(prepared, record, launch, status, None, kernel.on_log)
 
 
 def _overlap(spans: list[tuple[int, int, bool]]) -> bool:

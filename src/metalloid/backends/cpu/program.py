@@ -5,14 +5,16 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from metalloid.backends.base import Fault, Launch, LogMessage, Triple
 from metalloid.backends.cpu import machine, native
+from metalloid.backends.cpu.choice import Area, Choice, Prover
 from metalloid.errors import DeviceError, KernelFault, LaunchError
 from metalloid.ir.debug import Location, plain_name
 
@@ -65,8 +67,9 @@ class Compiled:
     level: int = 1
 
 
-# A variant of a kernel: size of the threadgroup; fewer threads in the outermost axis; any size; guarded; backwards.
-Variant = tuple[Triple, bool, bool, bool, bool]
+# A variant of a kernel: size of the threadgroup; fewer threads in the outermost axis; any size; guarded; backwards;
+# what need not be guarded because it was proved.
+Variant = tuple[Triple, bool, bool, bool, bool, Hashable]
 Compile = Callable[[Variant], Compiled]
 
 
@@ -86,6 +89,10 @@ class Prepared:
     searches: bool  # whether the kernel looks for the buffers of its pointers
     constants: list[tuple[int, int]]  # where tables of the kernel lie, for such pointers
 
+    @cached_property
+    def address(self) -> int:
+        return ctypes.addressof(self.record)
+
 
 class Program:
     """One kernel, all its variants. `compile` turns a variant into vector code."""
@@ -96,11 +103,12 @@ class Program:
         compile: Compile,
         names: Mapping[int, str],
         target: machine.Target | None = None,
+        prover: Callable[[], Prover | None] = lambda: None,
     ) -> None:
-        self.name, self._compile, self.names = name, compile, names
+        self.name, self._compile, self.names, self._prover = name, compile, names, prover
         self.target = target or machine.host()
         self._variants: dict[Variant, Loaded] = {}
-        self._prepared: dict[object, Prepared] = {}
+        self._choices: dict[object, Choice[Prepared]] = {}
         self._lock = threading.RLock()
 
     def variant(self, key: Variant) -> Loaded:
@@ -128,9 +136,12 @@ class Program:
         """Run to the end; the launch's buffers are changed in place."""
         if 0 in launch.grid:
             return
-        prepared = self.prepared(launch, guard, backwards, threads)
+        keep: list[object] = []
+        addresses, lengths = memory_of(launch, keep)
+        choice = self.choice(launch, guard, backwards, threads)
+        prepared = self._picked(choice, addresses, lengths, keep)
         record = native.LaunchRecord.from_buffer_copy(prepared.record)
-        keep = bind(record, launch, prepared.searches, prepared.constants)
+        bind(record, launch, addresses, lengths, prepared, keep)
         main = threading.current_thread() is _MAIN
         status = native.runtime().run(
             ctypes.addressof(record), threads, int(timeout * 1e9) if timeout else 0, int(main)
@@ -140,7 +151,25 @@ class Program:
             self.finish(prepared, record, launch, status, timeout, on_log)
 
     def prepared(self, launch: Launch, guard: bool, backwards: bool, threads: int) -> Prepared:
-        """A launch without its memory, made once for each size."""
+        """A launch without its memory, made once for each size and proof."""
+        keep: list[object] = []
+        choice = self.choice(launch, guard, backwards, threads)
+        return self._picked(choice, *memory_of(launch, keep), keep)
+
+    def _picked(
+        self, choice: Choice[Prepared], addresses: list[int], lengths: list[int], keep: list[object]
+    ) -> Prepared:
+        contents: bytes | None = b""
+        if choice.parameters:
+            contents = None
+            if not _overlap(choice.parameters, addresses, lengths):
+                area = Area()
+                keep.append(area)
+                contents = area.take(choice.parameters, addresses, lengths)
+        return choice.pick(tuple(lengths), contents)
+
+    def choice(self, launch: Launch, guard: bool, backwards: bool, threads: int) -> Choice[Prepared]:
+        """The code for launches of this size."""
         key = (
             launch.grid,
             launch.threadgroup,
@@ -149,7 +178,19 @@ class Program:
             backwards,
             threads,
         )
-        return self._prepared.get(key) or self._prepare(key, launch, guard, backwards, threads)
+        found = self._choices.get(key)
+        if found is None:
+            prover = self._prover() if guard else None
+            small = Launch(
+                launch.grid, launch.threadgroup, {}, launch.threadgroup_memory, kernel=launch.kernel
+            )
+            found = Choice(
+                small, prover, lambda proof: self._prepare(small, guard, backwards, threads, proof)
+            )
+            if len(self._choices) > 64:
+                self._choices.clear()
+            self._choices[key] = found
+        return found
 
     def finish(
         self,
@@ -167,7 +208,9 @@ class Program:
         if status:
             self._raise(record, launch, status, prepared.variants, timeout)
 
-    def _prepare(self, key: object, launch: Launch, guard: bool, backwards: bool, threads: int) -> Prepared:
+    def _prepare(
+        self, launch: Launch, guard: bool, backwards: bool, threads: int, proof: Hashable
+    ) -> Prepared:
         """Everything about a launch that is not its memory."""
         x, y, z = launch.threadgroup
         if x * y * z > MAX_THREADS:
@@ -176,7 +219,7 @@ class Program:
                 f"Pass a threadgroup of {MAX_THREADS} threads or fewer."
             )
         record = native.LaunchRecord()
-        variants = self._variants_for(launch, guard, backwards)
+        variants = self._variants_for(launch, guard, backwards, proof)
         present = [v for v in variants if v is not None]
         record.grid[:], record.threadgroup[:] = launch.grid, launch.threadgroup
         record.groups[:] = launch.threadgroups
@@ -190,23 +233,21 @@ class Program:
         record.total = across * down * deep
         record.chunk = max(1, record.total // (threads * 16))
         constants = [c for v in present if v.compiled.searches for c in v.code.table(CONSTANTS)]
-        made = Prepared(record, variants, any(v.compiled.searches for v in present), constants)
-        if len(self._prepared) > 64:
-            self._prepared.clear()
-        self._prepared[key] = made
-        return made
+        return Prepared(record, variants, any(v.compiled.searches for v in present), constants)
 
-    def _variants_for(self, launch: Launch, guard: bool, backwards: bool) -> list[Loaded | None]:
-        size, grid = launch.threadgroup, launch.grid
+    def _variants_for(
+        self, launch: Launch, guard: bool, backwards: bool, proof: Hashable
+    ) -> list[Loaded | None]:
+        size, grid, how = launch.threadgroup, launch.grid, (guard, backwards, proof)
         outer = 2 if size[2] > 1 else 1 if size[1] > 1 else 0
         ragged = [g % s != 0 for g, s in zip(grid, size, strict=True)]
         whole = all(g >= s for g, s in zip(grid, size, strict=True))
         others = any(ragged[a] for a in range(3) if a != outer)
         inner_whole = all(grid[a] >= size[a] for a in range(3) if a != outer)
         return [
-            self.variant((size, False, False, guard, backwards)) if whole else None,
-            self.variant((size, True, False, guard, backwards)) if ragged[outer] and inner_whole else None,
-            self.variant((size, False, True, guard, backwards)) if others else None,
+            self.variant((size, False, False, *how)) if whole else None,
+            self.variant((size, True, False, *how)) if ragged[outer] and inner_whole else None,
+            self.variant((size, False, True, *how)) if others else None,
         ]
 
     def _raise(
@@ -306,22 +347,44 @@ class Program:
             native.runtime().free(ctypes.cast(record.logs, ctypes.c_void_p))
 
 
-def bind(
-    record: native.LaunchRecord, launch: Launch, searches: bool, constants: Sequence[tuple[int, int]] = ()
-) -> list[object]:
-    """Put a launch's memory into its record; returns what has to stay alive."""
-    keep: list[object] = []
-    buffers, lengths = record.buffers, record.lengths
+def memory_of(launch: Launch, keep: list[object]) -> tuple[list[int], list[int]]:
+    """Addresses and lengths of a launch's buffers, by index; `keep` gets what has to stay alive."""
+    count = 1 + max(launch.buffers, default=-1)
+    addresses, lengths = [0] * count, [0] * count
     for index, memory in launch.buffers.items():
-        buffers[index], lengths[index] = _address(memory, keep)
-    if searches:
-        ranges = [(buffers[i], lengths[i]) for i in launch.buffers if lengths[i]]
+        addresses[index], lengths[index] = _address(memory, keep)
+    return addresses, lengths
+
+
+def _overlap(parameters: tuple[int, ...], addresses: list[int], lengths: list[int]) -> bool:
+    """Whether another buffer has bytes of a parameter, and might be written."""
+    for p in parameters:
+        if p < len(addresses):
+            start, end = addresses[p], addresses[p] + lengths[p]
+            for n, (at, size) in enumerate(zip(addresses, lengths, strict=True)):
+                if n not in parameters and at < end and start < at + size:
+                    return True
+    return False
+
+
+def bind(
+    record: native.LaunchRecord,
+    launch: Launch,
+    addresses: list[int],
+    lengths: list[int],
+    prepared: Prepared,
+    keep: list[object],
+) -> None:
+    """Put a launch's memory into its record; `keep` gets what has to stay alive."""
+    record.buffers[: len(addresses)] = addresses
+    record.lengths[: len(lengths)] = lengths
+    if prepared.searches:
+        ranges = [(at, size) for at, size in zip(addresses, lengths, strict=True) if size]
         ranges += [(address, memoryview(memory).nbytes) for address, memory in launch.resources]
-        joined = merged([*ranges, *constants])
+        joined = merged([*ranges, *prepared.constants])
         table = (native.Range * max(1, len(joined)))(*(native.Range(*r) for r in joined))
         record.ranges, record.range_count = ctypes.addressof(table), len(joined)
         keep.append(table)
-    return keep
 
 
 def merged(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -7,8 +7,9 @@ again from what `i` is *there*. That is sound because in SSA the latest `i` at a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from metalloid.ir import Instruction
 from metalloid.ir.layout import DataLayout
@@ -21,6 +22,7 @@ from metalloid.passes.divergence import Flow
 from metalloid.passes.roots import Root, Roots
 
 Triple = tuple[int, int, int]
+Answer = TypeVar("Answer")
 BUDGET = 60_000  # steps; a kernel that needs more is guarded
 
 
@@ -87,22 +89,25 @@ class Evaluator:
         self.steps += 1
         if self.steps > BUDGET:
             raise TooLong
-        before, self._guessed = self._guessed, False
-        found = self._found(name, context)
-        if not self._guessed:
+        found, certain = self.certainly(lambda: self._found(name, context))
+        if certain:
             self._known[key] = found
-        self._guessed = self._guessed or before
         return found
+
+    def certainly(self, ask: Callable[[], Answer]) -> tuple[Answer, bool]:
+        """An answer, and whether it holds whatever is being supposed at the moment."""
+        before, self._guessed = self._guessed, False
+        found = ask()
+        certain = not self._guessed
+        self._guessed = self._guessed or before
+        return found, certain
 
     def _found(self, name: str, context: Context) -> Span | None:
         i = self.function.definitions[name]
         bits = bits_of(i.type)
         found: Span | None
         if i.opcode == "phi":
-            if context.parent is not None:
-                found = self._local(name, context.parent)
-            else:
-                found = self._phi(i)
+            found = self._phi(i) if context.parent is None else self._local(name, context.parent)
         else:
             found = self._made(i, context)
         for predicate, other in context.facts.get(name, ()):
@@ -153,7 +158,27 @@ class Evaluator:
             if found is None:
                 return None
             operands.append(found)
-        return operation(operands, bits, bits_of(i.operands[0].type))
+        found = operation(operands, bits, bits_of(i.operands[0].type))
+        if i.opcode == "sub":
+            rest = self._remainder(i, operands[0], context)
+            return S.meet(found, rest, bits) if rest is not None else found
+        return found
+
+    def _remainder(self, i: Instruction, whole: Span, context: Context) -> Span | None:
+        """x - x / n * n, as the optimiser writes x % n where x / n is needed as well."""
+        product = i.operands[1]
+        if not isinstance(product, Local) or self.function.definitions[product.name].opcode != "mul":
+            return None
+        a, b = self.function.definitions[product.name].operands
+        for quotient, divisor in ((a, b), (b, a)):
+            if isinstance(quotient, Local):
+                made = self.function.definitions[quotient.name]
+                if made.opcode == "udiv" and made.operands == (i.operands[0], divisor):
+                    by = self.value(divisor, context)
+                    bits = bits_of(i.type)
+                    if by is not None and S.unsigned(by, bits).lo > 0:
+                        return S.remainder(S.unsigned(whole, bits), S.unsigned(by, bits))
+        return None
 
     def _select(self, i: Instruction, context: Context, bits: int) -> Span | None:
         """Each side is evaluated where the condition is what chooses it."""
@@ -200,24 +225,40 @@ class Evaluator:
             return S.top(bits)
         self._asked[i.name] = S.top(bits)
         try:
-            steady = self.loops.progression(i)
+            steady = self.loops.progression(i) or self._shrinking(i, bits)
             if steady is not None:
                 self._asked[i.name] = steady
-            home = self.function.home[i.name]
-            found: Span | None = None
-            for value, source in i.cases:
-                found = S.join(found, self.value(value, self.contexts.edge(source, home)), bits)
+            found = self._joined(i, i.cases, bits)
             if steady is not None and found is not None:
                 found = S.meet(steady, found, bits)
         finally:
             del self._asked[i.name]
         return found
 
+    def _joined(self, i: Instruction, cases: Iterable[tuple[Value, str]], bits: int) -> Span | None:
+        home = self.function.home[i.name]
+        found: Span | None = None
+        for value, source in cases:
+            found = S.join(found, self.value(value, self.contexts.edge(source, home)), bits)
+        return found
+
+    def _shrinking(self, i: Instruction, bits: int) -> Span | None:
+        """A phi that never exceeds what it starts from, like the `k` of `k >>= 1`: suppose so, and see whether one
+        more round keeps it so."""
+        loop = self.flow.forest.loops.get(self.function.home[i.name])
+        if loop is None:
+            return None
+        first = self._joined(i, [c for c in i.cases if c[1] not in loop.blocks], bits)
+        if first is None or S.unsigned(first, bits).hi == S.top(bits).hi:
+            return None
+        supposed = self._asked[i.name] = S.make(0, S.unsigned(first, bits).hi)
+        after = self._joined(i, [c for c in i.cases if c[1] in loop.blocks], bits)
+        self._asked[i.name] = S.top(bits)
+        return supposed if after is None or S.unsigned(after, bits).hi <= supposed.hi else None
+
     # ---- addresses ----------------------------------------------------------------------------------------------
 
-    def offset(
-        self, element: Type, base: Value, indices: tuple[Value, ...], context: Context
-    ) -> Span | None:
+    def offset(self, element: Type, base: Value, indices: tuple[Value, ...], context: Context) -> Span | None:
         """Of a pointer, from its root, in bytes."""
         total = self.value(base, context)
         type = element

@@ -37,6 +37,7 @@ class Loops:
     def __init__(self, e: Evaluator) -> None:
         self.e = e
         self._rounds: dict[str, int | None] = {}
+        self._asked: set[str] = set()
 
     def progression(self, phi: Instruction) -> Span | None:
         """All values of a header's phi that grows by a constant; None for another, or if nothing bounds it."""
@@ -55,19 +56,23 @@ class Loops:
 
     def rounds(self, loop: Loop) -> int | None:
         """The most often that a loop goes back to its start, each time it is entered."""
-        if loop.header not in self._rounds:
-            self._rounds[loop.header] = None  # while it is being looked for
-            bounds = []
-            latches = [b for b, _ in self._back_edges(loop)]
-            for inside, outside in loop.exits:
-                if all(self.e.flow.dominators.dominates(inside, latch) for latch in latches):
-                    bounds += self._bounds(loop, inside, outside)
-            self._rounds[loop.header] = min(bounds, default=None)
-        return self._rounds[loop.header]
+        if loop.header in self._rounds:
+            return self._rounds[loop.header]
+        if loop.header in self._asked:
+            return None
+        self._asked.add(loop.header)
+        found, certain = self.e.certainly(lambda: self._find_rounds(loop))
+        self._asked.remove(loop.header)
+        if certain:
+            self._rounds[loop.header] = found
+        return found
 
-    def _back_edges(self, loop: Loop) -> list[tuple[str, str]]:
-        sources = self.e.flow.graph.predecessors[loop.header]
-        return [(s, loop.header) for s in sources if s in loop.blocks]
+    def _find_rounds(self, loop: Loop) -> int | None:
+        bounds = []
+        for inside, outside in loop.exits:
+            if all(self.e.flow.dominators.dominates(inside, latch) for latch in loop.latches):
+                bounds += self._bounds(loop, inside, outside)
+        return min(bounds, default=None)
 
     def _bounds(self, loop: Loop, inside: str, outside: str) -> list[int]:
         end = self.e.flow.function.block[inside].terminator

@@ -52,7 +52,7 @@ class Prover:
 
     def __init__(self, module: Module) -> None:
         named, privates = name_privates(module)
-        self.function = named.function[ENTRY]
+        self.module, self.function = named, named.function[ENTRY]
         self.layout: DataLayout = data_layout(module.datalayout)
         self.size = sum(1 for _ in self.function.instructions())
         self.privates = {n: p.size for n, p in enumerate(privates)}

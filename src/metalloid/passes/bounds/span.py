@@ -39,7 +39,7 @@ def top(bits: int) -> Span:
 
 def _all(a: Span, bits: int, start: int) -> Span:
     """All numbers from `start` that agree with `a` in the low bits that its step keeps."""
-    keep = a.step & -a.step if a.step else 1 << bits
+    keep = min(a.step & -a.step, 1 << bits) if a.step else 1 << bits
     first = start + (a.lo - start) % keep
     return make(first, start + (1 << bits) - 1, keep)
 

@@ -1,0 +1,395 @@
+"""Proofs at launch: what is proved never misses its memory, and what might miss it is not proved."""
+
+# ruff: noqa: E501  kernels are quoted as they are
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import metalloid as mt
+from metalloid.compile import cpu_program
+from metalloid.errors import KernelFault
+from metalloid.ir.debug import location
+from metalloid.passes.bounds.evaluate import Facts
+from metalloid.passes.bounds.prove import Proof, Prover, access
+from metalloid.passes.canonical import canonical
+from tests.engine.both import HEADER, launch, program, scalar_ir, triple
+
+F = np.float32
+
+
+def prover(text: str) -> Prover:
+    return Prover(canonical(scalar_ir(text, "k")[0]))
+
+
+def facts(p: Prover, arrays, grid, group, local=None) -> Facts:
+    made = launch(arrays, grid, group, local)
+    contents = {n: arrays[n].tobytes() for n in p.parameters}
+    lengths = {n: a.nbytes for n, a in enumerate(arrays)}
+    return Facts(triple(grid), triple(group), made.threadgroups, lengths, local or {}, contents)
+
+
+def proved(text: str, arrays, grid, group, local=None) -> tuple[int, int]:
+    """How many accesses are proved, and how many there are."""
+    p = prover(text)
+    found = p.prove(facts(p, arrays, grid, group, local))
+    return len(found.accesses), sum(access(i) is not None for i in p.function.instructions())
+
+
+def n_(value: int, dtype=np.uint32) -> np.ndarray:
+    return np.array([value], dtype)
+
+
+TILED = """kernel void k(device const float* A, device const float* B, device float* C, constant uint& N,
+  uint2 t [[thread_position_in_threadgroup]], uint2 g [[threadgroup_position_in_grid]]) {
+  threadgroup float a[16][16], b[16][16];
+  uint row = g.y * 16 + t.y, col = g.x * 16 + t.x;
+  float acc = 0;
+  for (uint k = 0; k < N; k += 16) {
+    a[t.y][t.x] = A[row * N + k + t.x];
+    b[t.y][t.x] = B[(k + t.y) * N + col];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint i = 0; i < 16; i++) acc += a[t.y][i] * b[i][t.x];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  C[row * N + col] = acc; }"""
+SIGNED = """kernel void k(device const float* a, device float* b, constant int& n, uint i [[thread_position_in_grid]]) {
+  float s = 0;
+  for (int j = n - 1; j >= 0; j--) s += a[j];
+  if (int(i) < n) b[i] = s; }"""
+STRIDED = """kernel void k(device const float* a, device float* b, constant uint& n, uint row [[threadgroup_position_in_grid]],
+  uint t [[thread_index_in_threadgroup]], uint threads [[threads_per_threadgroup]]) {
+  for (uint i = t; i < n; i += threads) b[row * n + i] = 2 * a[row * n + i]; }"""
+TREE = """kernel void k(device const float* a, device float* o, uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]],
+  uint g [[threadgroup_position_in_grid]], uint size [[threads_per_threadgroup]]) {
+  threadgroup float s[64];
+  s[t] = a[i];
+  for (uint k = size / 2; k > 0; k >>= 1) {
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (t < k) s[t] += s[t + k];
+  }
+  if (t == 0) o[g] = s[0]; }"""
+CLAMPED = """kernel void k(device const float* a, device float* b, constant int& n, uint i [[thread_position_in_grid]]) {
+  int left = max(int(i) - 1, 0), right = min(int(i) + 1, n - 1);
+  b[i] = a[left] + a[right]; }"""
+DIVIDED = """kernel void k(device const float* a, device float* b, constant uint& n, uint i [[thread_position_in_grid]]) {
+  b[(i % n) * n + i / n] = a[i]; }"""
+STRUCT = """struct P { uint rows, cols; long stride; };
+kernel void k(device const float* a, device float* b, constant P& p, uint2 i [[thread_position_in_grid]]) {
+  if (i.x >= p.cols || i.y >= p.rows) return;
+  b[i.y * p.cols + i.x] = a[i.y * p.stride + i.x]; }"""
+HOST = """kernel void k(device float* b, threadgroup float* s [[threadgroup(0)]], uint i [[thread_position_in_threadgroup]]) {
+  s[i * 2] = i; s[i * 2 + 1] = 1; threadgroup_barrier(mem_flags::mem_threadgroup); b[i] = s[63 - i]; }"""
+
+
+def struct(rows: int, cols: int, stride: int) -> np.ndarray:
+    return np.frombuffer(np.array([rows, cols], np.uint32).tobytes() + np.int64(stride).tobytes(), np.uint8)
+
+
+# kernel, arrays, grid, threadgroup, which array to make one element shorter, host-sized memory
+EXACT = [
+    (TILED, lambda: [np.ones((32, 32), F)] * 3 + [n_(32)], (32, 32), (16, 16), (0, 1, 2), None),
+    (SIGNED, lambda: [np.ones(100, F), np.zeros(100, F), n_(100, np.int32)], 128, 32, (0, 1), None),
+    (STRIDED, lambda: [np.ones(3 * 70, F), np.zeros(3 * 70, F), n_(70)], 96, 32, (0, 1), None),
+    (TREE, lambda: [np.ones(256, F), np.zeros(4, F)], 256, 64, (0, 1), None),
+    (CLAMPED, lambda: [np.ones(50, F), np.zeros(50, F), n_(50, np.int32)], 50, 32, (0, 1), None),
+    (DIVIDED, lambda: [np.ones(36, F), np.zeros(36, F), n_(6)], 36, 36, (0, 1), None),
+    (STRUCT, lambda: [np.ones(4 * 9 + 7, F), np.zeros(35, F), struct(5, 7, 9)], (8, 8), (8, 8), (0, 1), None),
+    (HOST, lambda: [np.zeros(32, F)], 32, 32, (0,), {0: 256}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", EXACT, ids=lambda c: c[0].split("\n")[-1][:20])
+def test_launches_that_fit_are_proved_and_those_one_element_short_are_not(case):
+    text, arrays, grid, group, short, local = case
+    made = arrays()
+    done, all = proved(text, made, grid, group, local)
+    assert done == all
+    for n in short:
+        fewer = list(made)
+        fewer[n] = made[n].ravel()[:-1]
+        assert proved(text, fewer, grid, group, local)[0] < all, n
+        with pytest.raises(KernelFault):
+            program(text, "k").run(launch([a.copy() for a in fewer], grid, group, local))
+
+
+def test_host_sized_memory_one_element_short_is_not_proved():
+    assert proved(HOST, [np.zeros(32, F)], 32, 32, {0: 252})[0] < 4
+
+
+def test_a_larger_grid_is_not_proved():
+    text = "kernel void k(device float* a, uint i [[thread_position_in_grid]]) { a[i] = 1; }"
+    assert proved(text, [np.zeros(64, F)], 64, 32) == (1, 1)
+    assert proved(text, [np.zeros(64, F)], 65, 32) == (0, 1)
+    assert proved(text, [np.zeros(64, F)], 96, 96) == (0, 1)
+
+
+def test_a_parameter_that_changes_between_launches():
+    """Through the short road of a call and through the program itself."""
+    text = "kernel void k(device float* a, constant uint& n, uint i [[thread_position_in_grid]]) { if (i < n) a[i] = i; }"
+    kernel = mt.device("cpu").library(HEADER + text)["k"]
+    whole = np.full(4096, 7, F)
+    a = whole[1000:1064]
+    for _ in range(3):
+        for value in (64, 10, np.array(64, np.uint32), np.array([30], np.uint32)):
+            kernel(a, value, grid=128, threadgroup=32)
+        for value in (65, np.array(128, np.uint32)):
+            with pytest.raises(KernelFault):
+                kernel(a, value, grid=128, threadgroup=32)
+    made, n = program(text, "k"), n_(64)
+    for _ in range(3):
+        n[0] = 64
+        made.run(launch([a, n], 128, 32))
+        n[0] = 66
+        with pytest.raises(KernelFault):
+            made.run(launch([a, n], 128, 32))
+    assert (whole[:1000] == 7).all() and (whole[1064:] == 7).all()
+
+
+def test_shorter_buffers_in_later_launches():
+    text = "kernel void k(device float* a, uint i [[thread_position_in_grid]]) { a[i] = 1; }"
+    kernel = mt.device("cpu").library(HEADER + text)["k"]
+    for length, fits in ((64, True), (64, True), (63, False), (200, True), (10, False), (64, True)):
+        a = np.zeros(length, F)
+        if fits:
+            kernel(a, grid=64, threadgroup=32)
+            assert a[:64].all()
+        else:
+            with pytest.raises(KernelFault):
+                kernel(a, grid=64, threadgroup=32)
+
+
+def test_a_buffer_that_the_kernel_writes_is_no_parameter():
+    text = """kernel void k(device uint* n, device float* a, uint i [[thread_position_in_grid]]) {
+      if (i == 0) n[0] = 1000; threadgroup_barrier(mem_flags::mem_device); for (uint j = 0; j < n[0]; j++) a[j] = 1; }"""
+    assert prover(text).parameters == ()
+    with pytest.raises(KernelFault):
+        program(text, "k").run(launch([n_(4), np.zeros(8, F)], 64, 64))
+    unknown = """kernel void k(device uint* n, device uint* a, device uint* b, uint i [[thread_position_in_grid]]) {
+      device uint* at = n[0] > 4 ? a : b; at[i] = n[1]; }"""
+    assert prover(unknown).parameters == ()
+
+
+def test_a_parameter_that_another_argument_overlaps():
+    """The kernel writes its own limit through another argument: it is read as it is then, under guard."""
+    text = """kernel void k(device const uint* n, device uint* m, device float* a, uint i [[thread_position_in_grid]]) {
+      if (i == 0) m[0] = 1000; threadgroup_barrier(mem_flags::mem_device); for (uint j = 0; j < n[0]; j++) a[j] = 1; }"""
+    n, a = n_(8), np.zeros(8, F)
+    with pytest.raises(KernelFault):
+        program(text, "k").run(launch([n, n, a], 64, 64))
+
+
+def test_a_parameter_that_another_thread_changes_meanwhile():
+    """Proof and run see one copy: neither run is right and wrong at once, and nothing outside is touched."""
+    text = "kernel void k(device float* a, device const uint* n, uint i [[thread_position_in_grid]]) { for (uint j = i; j < n[0]; j += 32) a[j] = 1; }"
+    kernel = mt.device("cpu").library(HEADER + text)["k"]
+    whole = np.zeros(1 << 20, F)
+    a, n = whole[:4096], np.array([4096], np.uint32)
+    stop = False
+
+    def change() -> None:
+        while not stop:
+            n[0] = 1 << 19
+            n[0] = 4096
+
+    other = threading.Thread(target=change)
+    other.start()
+    try:
+        for _ in range(300):
+            try:
+                kernel(a, n, grid=32, threadgroup=32)
+            except KernelFault:
+                assert not whole[4096:].any()
+    finally:
+        stop = True
+        other.join()
+    assert not whole[4096:].any()
+
+
+def test_what_this_thread_learns_says_nothing_about_another_lanes_value():
+    text = """kernel void k(device const uint* a, device float* b, uint i [[thread_position_in_grid]]) {
+      uint x = a[i], y = simd_shuffle_xor(x, 1); if (x < 4) b[y] = 1; }"""
+    assert proved(text, [np.arange(32, dtype=np.uint32), np.zeros(4, F)], 32, 32) == (1, 2)
+
+
+def test_data_is_never_believed():
+    text = "kernel void k(device const int* at, device float* b, uint i [[thread_position_in_grid]]) { b[at[i]] = 1; }"
+    at = np.arange(2000, dtype=np.int32)
+    made = program(text, "k")
+    made.run(launch([at, np.zeros(2000, F)], 2000, 32))
+    at[1234] = 2000
+    with pytest.raises(KernelFault):
+        made.run(launch([at, np.zeros(2000, F)], 2000, 32))
+
+
+ENDLESS = """kernel void k(device atomic_uint* a, device const float* x, constant uint& n, uint i [[thread_position_in_grid]]) {
+  float s = 0;
+  while (atomic_load_explicit(a, memory_order_relaxed) == 0) for (uint j = 0; j < n; j++) s += x[j] * float(atomic_load_explicit(a, memory_order_relaxed));
+  atomic_store_explicit(a, uint(s), memory_order_relaxed); }"""
+
+
+@pytest.mark.parametrize("n", [4, 0])
+def test_a_proved_kernel_that_never_ends_is_stopped(n):
+    arrays = [n_(0), np.zeros(4, F), n_(n)]
+    done, all = proved(ENDLESS, arrays, 32, 32)
+    assert done == all
+    start = time.perf_counter()
+    with pytest.raises(KernelFault, match="still running"):
+        program(ENDLESS, "k").run(launch(arrays, 32, 32), timeout=0.2)
+    assert time.perf_counter() - start < 5
+
+
+def test_a_long_loop_is_not_called_short():
+    text = "kernel void k(device float* a, constant uint& n, uint i [[thread_position_in_grid]]) { float s = i; for (uint j = 0; j < n; j++) s = s * 0.5f + a[j & 3]; a[i & 3] = s; }"
+    p = prover(text)
+    for n, short in ((1000, True), (4_000_000_000, False)):
+        found = p.prove(facts(p, [np.zeros(4, F), n_(n)], 32, 32))
+        assert bool(found.loops) is short
+    with pytest.raises(KernelFault, match="still running"):
+        program(text, "k").run(launch([np.zeros(4, F), n_(4_000_000_000)], 32, 32), timeout=0.2)
+
+
+# ---- at random -----------------------------------------------------------------------------------------------
+
+
+class Maker:
+    """Kernels that do nothing but find an index in a roundabout way."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.names = ["x", "y", "n", "m"]
+
+    def term(self) -> str:
+        return self.random.choice([*self.names, str(self.random.choice((0, 1, 2, 3, 7, 8, 16, 31)))])
+
+    def expression(self, depth: int = 2) -> str:
+        if depth == 0 or self.random.random() < 0.25:
+            return self.term()
+        a, b = self.expression(depth - 1), self.expression(depth - 1)
+        shape = self.random.choice(
+            ("({a} + {b})", "({a} + {b})", "({a} * {b})", "({a} - {b})", "({a} % {b})", "({a} / {b})", "({a} & {b})",
+             "({a} | {b})", "({a} ^ {b})", "({a} >> ({b} & 7))", "({a} << ({b} & 3))", "min({a}, {b})", "max({a}, {b})",
+             "select({a}, {b}, {a} > {b})", "uint(ushort({a}))", "uint(max(int({a}) - int({b}), 0))", "({a} < {b} ? {a} : {b})")
+        )  # fmt: skip
+        return shape.format(a=a, b=b)
+
+    def condition(self) -> str:
+        compare = self.random.choice(("<", "<=", ">", ">=", "!=", "=="))
+        cast = self.random.choice(("", "", "int"))
+        return f"{cast}({self.expression(1)}) {compare} {cast}({self.expression(1)})"
+
+    def body(self, depth: int) -> str:
+        lines = []
+        for _ in range(self.random.randint(1, 3)):
+            what = self.random.random()
+            if what < 0.35 or depth == 0:
+                lines.append(f"a[{self.expression()}] += 1;")
+            elif what < 0.55:
+                name = f"v{len(self.names)}"
+                lines.append(f"uint {name} = {self.expression()};")
+                self.names.append(name)
+            else:
+                inner, kept = "", list(self.names)
+                if what < 0.75:
+                    head = f"if ({self.condition()}" + (f" && {self.condition()})" if what < 0.65 else ")")
+                else:
+                    j = f"j{depth}{self.random.randint(0, 999)}"
+                    self.names.append(j)
+                    step = self.random.choice(
+                        ("++", " += 3", " += 16", " += m + 1", " = 2 * {j} + 1")
+                    ).format(j=j)
+                    start, end = self.term(), self.random.choice(("n", "m", "40", "n * 2"))
+                    head = f"for (uint {j} = {start}; {j} < {end}; {j}{step})"
+                    if self.random.random() < 0.25:
+                        head = (
+                            f"for (uint {j} = {end}; {j} > {start}; {j} -= {self.random.choice((1, 1, 2))})"
+                        )
+                inner = self.body(depth - 1)
+                self.names = kept
+                lines.append(f"{head} {{ {inner} }}")
+        return " ".join(lines)
+
+    def kernel(self) -> str:
+        return f"""kernel void k(device atomic_uint* out, device uint* a, constant uint& n, constant uint& m,
+  uint x [[thread_position_in_grid]], uint y [[thread_index_in_threadgroup]]) {{ {self.body(2)} }}"""
+
+
+def check_random(seed: int) -> tuple[int, int]:
+    """Launches of one kernel, all guarded; what was proved must not be what faults."""
+    text = Maker(seed).kernel()
+    ir, signature = scalar_ir(text, "k")
+    p = Prover(canonical(ir))
+    made = cpu_program(ir, signature, 8)
+    choose = random.Random(seed)
+    some = whole = 0
+    for _ in range(12):
+        n, m = choose.choice((0, 1, 5, 16, 31, 64, 100)), choose.choice((0, 1, 2, 8, 33, 4294967295))
+        length, grid, group = (
+            choose.choice((1, 8, 33, 64, 100, 1024, 40000)),
+            choose.choice((1, 8, 40, 77)),
+            choose.choice((8, 32)),
+        )
+        arrays = [np.zeros(1, np.uint32), np.zeros(length, np.uint32), n_(n), n_(m)]
+        found = p.prove(facts(p, arrays, grid, group))
+        total = sum(access(i) is not None for i in p.function.instructions())
+        if not found.accesses:
+            continue
+        some += 1
+        whole += len(found.accesses) == total
+        case = launch(arrays, grid, group)
+        guarded = made.choice(case, True, False, 1)
+        guarded._prover = None  # all guarded
+        try:
+            made.run(case, timeout=2)
+            bad = None
+        except KernelFault as fault:
+            if "still running" in str(fault):
+                continue
+            bad = fault.finding.location
+        if bad is not None:
+            suspects = {
+                location(p.module, i)
+                for block in p.function.blocks
+                for number, i in enumerate(block.instructions)
+                if access(i) is not None and (block.name, number) not in found.accesses
+            }
+            assert bad in suspects, f"{text}\nn={n} m={m} length={length} grid={grid} group={group}\n{bad}"
+    return some, whole
+
+
+def test_random_kernels_that_are_proved_do_not_fault():
+    results = [check_random(seed) for seed in range(40)]
+    assert sum(s for s, _ in results) > 100 and sum(w for _, w in results) > 40
+
+
+@pytest.mark.fuzz
+@pytest.mark.timeout(20000)
+def test_many_random_kernels():
+    for seed in range(1000, 3000):
+        check_random(seed)
+
+
+def test_a_proof_marks_its_accesses_only():
+    text = (
+        "kernel void k(device float* a, device float* b, uint i [[thread_position_in_grid]]) { b[i] = a[i]; }"
+    )
+    module = canonical(scalar_ir(text, "k")[0])
+    proof = Proof(
+        frozenset(
+            {
+                ("entry", n)
+                for n, i in enumerate(module.function["__mt_entry"].entry.instructions)
+                if i.opcode == "load"
+            }
+        ),
+        frozenset(),
+    )
+    marked = proof.mark(module).function["__mt_entry"]
+    assert [i.opcode for i in marked.instructions() if any(k == "mt.proved" for k, _ in i.metadata)] == [
+        "load"
+    ]
