@@ -274,7 +274,7 @@ class Maker:
         shape = self.random.choice(
             ("({a} + {b})", "({a} + {b})", "({a} * {b})", "({a} - {b})", "({a} % {b})", "({a} / {b})", "({a} & {b})",
              "({a} | {b})", "({a} ^ {b})", "({a} >> ({b} & 7))", "({a} << ({b} & 3))", "min({a}, {b})", "max({a}, {b})",
-             "select({a}, {b}, {a} > {b})", "uint(ushort({a}))", "uint(max(int({a}) - int({b}), 0))", "({a} < {b} ? {a} : {b})")
+             "select({a}, {b}, {a} > {b})", "({a} & 65535)", "uint(max(int({a}) - int({b}), 0))", "({a} < {b} ? {a} : {b})")
         )  # fmt: skip
         return shape.format(a=a, b=b)
 
