@@ -56,7 +56,10 @@ def said_by_mlx(source: str, header: str = "") -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("page", all_rules(), ids=lambda page: page.number)
+SOURCE_RULES = [page for page in all_rules() if page.number.startswith("M6")]
+
+
+@pytest.mark.parametrize("page", SOURCE_RULES, ids=lambda page: page.number)
 def test_the_example_of_a_page_breaks_its_rule_and_the_fix_compiles(page: Page) -> None:
     found = errors(page.wrong)
     assert {d.rule for d in found} == {page.number}
@@ -67,7 +70,7 @@ def test_the_example_of_a_page_breaks_its_rule_and_the_fix_compiles(page: Page) 
 def test_a_page_is_found_by_number() -> None:
     assert rule("m603") == rule("603") == rule("M603")
     assert rule("M603").title == "a CUDA spelling"
-    with pytest.raises(Exception, match=r"there is no rule 'M999'; the rules are M601"):
+    with pytest.raises(Exception, match=r"there is no rule 'M999'; the rules are M101"):
         rule("M999")
     with pytest.raises(Exception, match="there is no rule"):
         rule("../errors")

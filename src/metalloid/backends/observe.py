@@ -92,3 +92,4 @@ class Observation:
     )  # stores that ran, by place; 0 where none did
     threads: int = 0  # that ran
     stopped: str = ""  # why it did not run to its end
+    reads: Mapping[int, np.ndarray] = field(default_factory=dict)  # bool per granule; may be left out

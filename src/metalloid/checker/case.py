@@ -11,6 +11,7 @@ import numpy as np
 
 from metalloid.backends.base import Launch
 from metalloid.backends.observe import Access, Memory, Observation, Record
+from metalloid.checker.code import Code
 from metalloid.findings import Finding, Side
 from metalloid.findings.places import pointed
 from metalloid.frontend.diagnose import Texts
@@ -32,6 +33,10 @@ class Case:
     @cached_property
     def texts(self) -> Texts:
         return Texts(self.kernel.library.source)
+
+    @cached_property
+    def code(self) -> Code:
+        return Code(self.kernel.checked_ir)
 
     def line(self, location: Location | None) -> str:
         """The source line at a place."""

@@ -14,4 +14,4 @@ if TYPE_CHECKING:
 
 def observe(kernel: Kernel, launch: Launch) -> Observation:
     """Run a launch and see what it does; its buffers are changed as by any run."""
-    return interpret.observe(kernel.ir, launch, on_log=kernel.on_log)
+    return interpret.observe(kernel.checked_ir, launch, on_log=kernel.on_log)

@@ -28,15 +28,42 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "M304": ("M106", "M305"),
     "M305": ("M106",),
 }
+_BARRIERS = ("M201", "M202", "M203", "M205", "M206")
 # Of the rest, worst first.
 _ORDER = "M30 M108 M204 M404 M102 M101 M103 M107 M201 M202 M203 M205 M206 M207 M208 M104 M105 M106".split()
 
 
 def fold(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings of one launch, without echoes, worst first."""
-    kept = list(merged(findings))
+    kept = list(_joined(merged(findings)))
     echoes = {id(f) for cause in kept for f in kept if f is not cause and _follows(f, cause)}
     return tuple(f for f in kept if id(f) not in echoes)
+
+
+def _joined(findings: Sequence[Finding]) -> list[Finding]:
+    """Races of one kind whose lines touch are one missing barrier; the first speaks for them."""
+    found: list[tuple[Finding, set[tuple[str, int]]]] = []
+    for finding in findings:
+        lines = _lines(finding)
+        at = next((n for n, (f, had) in enumerate(found) if _one_barrier(f, finding) and had & lines), -1)
+        if at < 0:
+            found.append((finding, lines))
+        else:
+            first, had = found[at]
+            found[at] = (_with(first, finding), had | lines)
+    return [finding for finding, _ in found]
+
+
+def _one_barrier(first: Finding, second: Finding) -> bool:
+    joins = first.rule == second.rule and first.rule in _BARRIERS and first.kernel == second.kernel
+    return joins and (first.buffer == second.buffer or first.rule in ("M201", "M205", "M206"))
+
+
+def _with(first: Finding, second: Finding) -> Finding:
+    others = tuple(first.detail.get("also", ()))
+    if second.buffer not in (first.buffer, *others):
+        others = (*others, second.buffer)
+    return replace(first, count=first.count + second.count, detail={**first.detail, "also": others})
 
 
 def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -46,7 +73,7 @@ def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         key = _key(finding)
         had = found.get(key)
         found[key] = finding if had is None else replace(had, count=had.count + finding.count)
-    return tuple(sorted(found.values(), key=lambda f: _rank(f.rule)))
+    return tuple(sorted(found.values(), key=_place_in_report))
 
 
 def _key(finding: Finding) -> object:
@@ -68,7 +95,15 @@ def _follows(finding: Finding, cause: Finding) -> bool:
         return bool(_lines(finding) & _lines(cause))
     if cause.rule == "M204":
         return True
-    return finding.buffer == cause.buffer and bool(_lines(finding) & _lines(cause))
+    if finding.rule == "M206":  # whoever puts a barrier for the threadgroup there has one for the lanes too
+        return bool(_lines(finding) & _lines(cause))
+    memories = (cause.buffer, *cause.detail.get("also", ()))
+    return finding.buffer in memories and (cause.rule == "M205" or bool(_lines(finding) & _lines(cause)))
+
+
+def _place_in_report(finding: Finding) -> tuple[int, str, int, int]:
+    place = finding.location or Location("", 0)
+    return _rank(finding.rule), place.file, place.line, place.column
 
 
 def _rank(rule: str) -> int:

@@ -70,6 +70,8 @@ class Finding:
         lines += shown if shown or not who else [f"    {who}"]
         if self.other is not None:
             lines += self.other.lines()
+        if also := self.detail.get("also"):
+            lines.append(f"    the same with {', '.join(map(repr, also))}")
         if self.hint:
             lines += [
                 f"    {'hint: ' if n == 0 else ''}{part}" for n, part in enumerate(self.hint.split("\n"))

@@ -71,7 +71,7 @@ class Site:
         if not self._idle:
             plan = self._plan
             if plan is None or watchers or not self._quick(plan, values, outputs):
-                self._slow(values, outputs)
+                self._slow(values, outputs, init_value is None)
         return [arrays.finish(output) for output in outputs]
 
     def _quick(self, plan: Plan, values: list[Any], outputs: list[Any]) -> bool:
@@ -92,10 +92,18 @@ class Site:
         plan.fire(addresses, lengths, _Named(self, values, outputs))
         return True
 
-    def _slow(self, values: list[Any], outputs: list[Any]) -> None:
+    def _slow(self, values: list[Any], outputs: list[Any], undefined: bool) -> None:
         """Any layout, empty arrays, watchers; and the first launch of a size."""
         kernel = self.kernel
-        launch = Launch(self._grid, self._threadgroup, self.memory(values, outputs), kernel=kernel.name)
+        made = frozenset(b.index for b in self._bindings if b.kind == "output") if undefined else frozenset()
+        launch = Launch(
+            self._grid,
+            self._threadgroup,
+            self.memory(values, outputs),
+            kernel=kernel.name,
+            undefined=made,
+            inputs=kernel.inputs,
+        )
         if watchers or not self._checked:
             self._checked = True
             warn_about_grid(kernel, self._grid, self._asked, dict(launch.buffers), "MLX launches")

@@ -85,6 +85,7 @@ CHECKED = (
             "sink-common-insts=0",
             "hoist-common-insts=0",
             "enable-load-pre=0",
+            "disable-licm-promotion",
         )
         for word in ("-mllvm", f"-{option}")
     ),

@@ -15,6 +15,7 @@ from metalloid.frontend.describe import signature
 from metalloid.frontend.diagnose import Preimage, Texts, Wanted, misfit, place
 from metalloid.frontend.entry import Binding, bindings, check_indices
 from metalloid.frontend.examine import left_over
+from metalloid.frontend.moved import with_places
 from metalloid.frontend.parse import Parsed, parse
 from metalloid.frontend.patch import copy_conditionals
 from metalloid.frontend.reflect import DebugInfo
@@ -111,6 +112,8 @@ def _built(
     ir = slim(raw)
     module = read(ir)
     resolved = resolve_spaces(module)
+    if checked:
+        resolved = with_places(resolved)
     if resolved is not module:
         ir = write(resolved)
     return ir, resolved, DebugInfo(raw)

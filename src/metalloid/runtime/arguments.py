@@ -44,6 +44,16 @@ def bound(
     return memory, resources
 
 
+def untouched(signature: Signature, given: Sequence[object], named: Mapping[str, object]) -> frozenset[int]:
+    """Buffers whose bytes nobody has set before this launch; those it writes are set from now on."""
+    values = matched(signature, given, named)
+    buffers = {p: values[p.index] for p in signature.buffers}
+    found = {p: b for p, b in buffers.items() if isinstance(b, Buffer) and b.fresh}
+    for parameter, buffer in found.items():
+        buffer.fresh = parameter.access not in WRITES
+    return frozenset(p.index for p in found)
+
+
 def matched(signature: Signature, given: Sequence[object], named: Mapping[str, object]) -> dict[int, object]:
     """Each value with the index of its parameter."""
     parameters = signature.buffers

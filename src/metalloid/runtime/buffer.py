@@ -39,7 +39,7 @@ def aligned(shape: int | tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
 class Buffer:
     """A piece of memory, or a slice of one: `buffer[2:8]` shares its bytes."""
 
-    __slots__ = ("__weakref__", "_array", "_parent", "_pending", "device", "label", "shared")
+    __slots__ = ("__weakref__", "_array", "_parent", "_pending", "device", "fresh", "label", "shared")
 
     def __init__(
         self,
@@ -47,6 +47,7 @@ class Buffer:
         device: Device | None = None,
         shared: bool = False,
         parent: Buffer | None = None,
+        fresh: bool = False,
     ) -> None:
         self._array: np.ndarray[Any, Any] | None = array
         self._parent = parent  # a slice is valid as long as what it is a slice of
@@ -54,6 +55,7 @@ class Buffer:
         self.device = device
         self.shared = shared  # the memory is the caller's own array
         self.label = ""
+        self.fresh = fresh  # nobody has set its bytes, or has had a way to; checkers want to know
         if parent is None:
             resources.made(self, "buffer")
 
@@ -71,6 +73,7 @@ class Buffer:
                     f"{self.label or 'this buffer'} is read while {commands!r} has yet to write it.",
                     "Call commit() and wait_until_completed() first.",
                 )
+        self.fresh = False
         return self.memory()
 
     def memory(self) -> np.ndarray[Any, Any]:
@@ -107,6 +110,7 @@ class Buffer:
         part = self.memory()[key]
         if not isinstance(part, np.ndarray) or not part.flags.c_contiguous:
             raise LaunchError(f"[buffer] {key!r} is not a contiguous piece; kernels see memory without gaps.")
+        self.fresh = False  # what happens to a slice is not followed
         return Buffer(part, self.device, self.shared, self)
 
     def view(self, dtype: Any, offset: int = 0, nbytes: int | None = None) -> Buffer:
@@ -118,6 +122,7 @@ class Buffer:
             raise LaunchError(
                 f"[buffer] bytes {offset} to {end} of {raw.nbytes} are no whole, aligned number of {kind}."
             )
+        self.fresh = False
         return Buffer(raw[offset:end].view(kind), self.device, self.shared, self)
 
     def release(self) -> None:

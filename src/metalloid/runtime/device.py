@@ -104,7 +104,8 @@ class Device:
         kind = dtype_of(dtype)
         wanted = (shape,) if isinstance(shape, int) else tuple(shape)
         count = int(np.prod(wanted, dtype=np.int64))
-        return Buffer(self.pool.allocate(count * kind.itemsize).view(kind).reshape(wanted), self)
+        memory = self.pool.allocate(count * kind.itemsize)
+        return Buffer(memory.view(kind).reshape(wanted), self, fresh=True)
 
     def zeros(self, shape: Shape, dtype: Any = np.float32) -> Buffer:
         made = self.empty(shape, dtype)

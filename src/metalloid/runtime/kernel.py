@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from metalloid import config
 from metalloid.backends.base import Launch, LogMessage
 from metalloid.errors import LaunchError, MetalloidError
-from metalloid.runtime.arguments import bound
+from metalloid.runtime.arguments import bound, untouched
 from metalloid.runtime.guess import warn_about_grid
 from metalloid.runtime.sizes import Size, local_memory, shown, sizes, thread_limit
 from metalloid.runtime.steps import step
@@ -49,6 +49,18 @@ class Kernel:
     @cached_property
     def signature(self) -> Signature:
         return self._scalar[1]
+
+    @cached_property
+    def checked_ir(self) -> str:
+        """The scalar IR with every access that the user wrote, for runs that watch them."""
+        from metalloid.compile import scalar
+
+        return scalar(self.library.source, self.name, self.constants, checked=True)[0]
+
+    @cached_property
+    def inputs(self) -> frozenset[int]:
+        """Buffers that the kernel declares const."""
+        return frozenset(p.index for p in self.signature.buffers if p.const or p.space == "constant")
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -144,7 +156,17 @@ class Kernel:
             raise
         if grid is not None and threadgroup is not None:
             warn_about_grid(self, threads, size, memory)
-        return Launch(threads, size, memory, local, resources=resources, kernel=self.name)
+        undefined = untouched(self.signature, arguments, named)
+        return Launch(
+            threads,
+            size,
+            memory,
+            local,
+            resources=resources,
+            kernel=self.name,
+            undefined=undefined,
+            inputs=self.inputs,
+        )
 
     def _refuse_undefined(self) -> None:
         """Metal makes no pipeline of a function whose constants are not all known; it would compute with zeros."""

@@ -129,6 +129,8 @@ class Plan:
                 at, size = _address(cell), slot.size
             else:
                 if kind is Buffer and value.device is kernel.library.device:
+                    if slot.written:
+                        value.fresh = False
                     value = value.memory()
                     kind = np.ndarray
                 if (

@@ -59,7 +59,11 @@ def observe(
     try:
         _run(module, launch, schedule, on_log, step_limit, observer)
     except KernelFault as fault:
-        observer.stopped = fault.finding.message if isinstance(fault.finding, Fault) else str(fault)
+        found = fault.finding
+        assert isinstance(found, Fault)
+        observer.stopped = (
+            "a barrier was not reached by all threads" if found.rule == "M204" else found.message
+        )
     return observer.observation()
 
 

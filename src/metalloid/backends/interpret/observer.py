@@ -42,6 +42,7 @@ class Observer:
         self.local = Shadow(THREADGROUP, granule, self._fences)
         self.defined: dict[Object, bytearray] = {}  # by byte; only where some may be undefined
         self.writers: dict[int, np.ndarray[Any, Any]] = {}
+        self.readers: dict[int, np.ndarray[Any, Any]] = {}
         self.smallest: dict[int, int] = {}
         self.read_buffers: set[int] = set()
         self.threads = 0
@@ -137,6 +138,7 @@ class Observer:
         index = target.index
         if index is not None:
             self.read_buffers.add(index)
+            self._marks(self.readers, target)[offset : offset + size] = 1
             self.smallest[index] = gcd(self.smallest.get(index, 0), size, offset)
         if not site.changes:  # an atomic change is one access: its write
             self._collisions(thread, site, pointer, size, None)
@@ -172,7 +174,7 @@ class Observer:
             defined[offset : offset + size] = b"\1" * size
         if target.index is not None:
             self.smallest[target.index] = gcd(self.smallest.get(target.index, 0), size, offset)
-            self._written(target)[offset : offset + size] = self._number(thread) + 1
+            self._marks(self.writers, target)[offset : offset + size] = self._number(thread) + 1
         return True
 
     def _collisions(
@@ -212,11 +214,11 @@ class Observer:
             found = self.defined[target] = bytearray(target.size)
         return found
 
-    def _written(self, target: Object) -> np.ndarray[Any, Any]:
+    def _marks(self, marks: dict[int, np.ndarray[Any, Any]], target: Object) -> np.ndarray[Any, Any]:
         assert target.index is not None
-        found = self.writers.get(target.index)
+        found = marks.get(target.index)
         if found is None:
-            found = self.writers[target.index] = np.zeros(target.size, np.uint32)
+            found = marks[target.index] = np.zeros(target.size, np.uint32)
         return found
 
     def _number(self, thread: Thread) -> int:
@@ -240,19 +242,20 @@ class Observer:
         return self.clocks[group].fences
 
     def observation(self) -> Observation:
-        granules: dict[int, int] = {}
-        writers: dict[int, np.ndarray[Any, Any]] = {}
-        for index, memory in self.launch.buffers.items():
-            size = memoryview(memory).nbytes
-            granules[index] = step = self.smallest.get(index, 0) or gcd(size, 4) or 1
-            by_byte = self.writers.get(index)
-            writers[index] = np.zeros(size, np.uint32)[::step] if by_byte is None else by_byte[::step].copy()
+        sizes = {index: memoryview(memory).nbytes for index, memory in self.launch.buffers.items()}
+        granules = {index: self.smallest.get(index, 0) or gcd(size, 4) or 1 for index, size in sizes.items()}
+
+        def marks(of: dict[int, np.ndarray[Any, Any]], index: int) -> np.ndarray[Any, Any]:
+            found = of.get(index)
+            return (np.zeros(sizes[index], np.uint32) if found is None else found)[:: granules[index]].copy()
+
         return Observation(
             self.notes.records(),
-            writers,
+            {index: marks(self.writers, index) for index in sizes},
             granules,
             frozenset(self.read_buffers),
             self.notes.stores(),
             self.threads,
             self.stopped,
+            {index: marks(self.readers, index) != 0 for index in sizes},
         )

@@ -22,6 +22,7 @@ Rule = Callable[[Case], Iterable[Finding]]
 RULES: tuple[Rule, ...] = (
     memory.accesses,
     synchronisation.races,
+    synchronisation.flags,
     synchronisation.barriers,
     lanes.inactive,
     lanes.partial_results,

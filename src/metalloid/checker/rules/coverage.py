@@ -1,12 +1,205 @@
-"""M106, M305: what of the outputs was never written."""
+"""M106, M305: elements that no thread wrote, or read.
+
+An array that is read and written may keep most of what it holds, and so may one that a kernel scatters
+into: nothing is said about those. What is said needs evidence that all elements were meant:
+
+- memory that nobody had set before (M106, M305): what is not written stays garbage;
+- a write-only array as long as an input, or without any input, of which the threads wrote a first part, one
+  share each, and stopped (M305), or all but a rest too small for a whole share (M106);
+- an input of which the threads of a reduction read a first part, one element each (M305).
+
+A scalar argument that names the number of elements touched is a good reason: then nothing is said.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
 
-from metalloid.checker.case import Case
+import numpy as np
+
+from metalloid.backends.base import Launch
+from metalloid.checker.case import Case, nbytes
 from metalloid.findings import Finding
+from metalloid.ir.debug import Location
+from metalloid.types import Parameter, Scalar
+
+_WRITES = ("write", "read_write")
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Which elements of a buffer were touched."""
+
+    parameter: Parameter
+    touched: np.ndarray[Any, Any]  # bool, by element
+
+    @property
+    def count(self) -> int:
+        return int(self.touched.sum())
+
+    @property
+    def total(self) -> int:
+        return len(self.touched)
+
+    @property
+    def first_missing(self) -> int:
+        return int(np.argmin(self.touched))
+
+    @property
+    def prefix(self) -> bool:
+        """Whether it is a first part, without gaps."""
+        return 0 < self.first_missing == self.count
+
+    def missing(self) -> str:
+        """The elements that were not touched, in words."""
+        gaps = np.flatnonzero(~self.touched)
+        if len(gaps) == gaps[-1] - gaps[0] + 1:
+            return f"{gaps[0]} to {gaps[-1]}" if len(gaps) > 1 else f"{gaps[0]}"
+        return f"{', '.join(map(str, gaps[:4]))}{', ...' if len(gaps) > 4 else ''}"
 
 
 def unwritten(case: Case) -> Iterator[Finding]:
-    return iter(())
+    """M106 and M305 for outputs; M305 for the input of a reduction."""
+    if case.observation.stopped:
+        return
+    for parameter in case.kernel.signature.buffers:
+        written = extent(case, parameter, case.observation.writers)
+        if parameter.access in _WRITES and written is not None and written.count < written.total:
+            yield from _output(case, written)
+    yield from _input(case)
+
+
+def extent(case: Case, parameter: Parameter, marks: Any) -> Extent | None:
+    """Which elements have a mark; None where the buffer is not bound or has no whole elements."""
+    found = marks.get(parameter.index)
+    memory = case.launch.buffers.get(parameter.index)
+    if found is None or memory is None or parameter.reference or not parameter.type.size:
+        return None
+    each, total = parameter.type.size, nbytes(memory) // parameter.type.size
+    granule = case.observation.granules.get(parameter.index, each)
+    if not total or each % granule:
+        return None
+    by_element = (np.asarray(found) != 0)[: total * each // granule].reshape(total, -1)
+    return Extent(parameter, by_element.any(axis=1))
+
+
+def _output(case: Case, written: Extent) -> Iterator[Finding]:
+    threads, parameter = prod(case.launch.grid), written.parameter
+    undefined = parameter.index in case.launch.undefined
+    if not undefined and (parameter.access != "write" or _told(case.launch, case, written.count)):
+        return
+    share = written.count // threads if threads and written.count % threads == 0 else 0
+    short = (
+        written.prefix and 0 < share <= written.total - written.count and _writers(case, written) == threads
+    )
+    if short and (undefined or _meant_whole(case, written)):
+        yield _short_grid(case, written, share)
+    elif undefined or (_meant_whole(case, written) and _rest(case, written)):
+        yield _finding(
+            case,
+            "M106",
+            written,
+            f"{written.total - written.count} of {written.total} elements of '{parameter.name}' were never"
+            f" written: {written.missing()}" + ("; they hold whatever was there" if undefined else ""),
+            _unwritten_hint(written, undefined),
+        )
+
+
+def _short_grid(case: Case, written: Extent, share: int) -> Finding:
+    threads, name = prod(case.launch.grid), written.parameter.name
+    each = "one element each" if share == 1 else f"{share} elements each"
+    needed = -(-written.total // share)
+    return _finding(
+        case,
+        "M305",
+        written,
+        f"the grid does not cover '{name}': {threads} threads wrote {each}, and it has {written.total}",
+        f"launch grid={needed}" + (f", or let each thread write {-(-written.total // threads)} elements"),
+    )
+
+
+def _input(case: Case) -> Iterator[Finding]:
+    """A reduction whose grid is too small for its input."""
+    threads = prod(case.launch.grid)
+    for parameter in case.kernel.signature.buffers:
+        seen = extent(case, parameter, case.observation.reads)
+        if seen is None or parameter.access != "read" or not seen.prefix or seen.count != threads:
+            continue
+        outputs = [case.elements(p.index) for p in case.kernel.signature.buffers if p.access in _WRITES]
+        reduced = bool(outputs) and max(outputs) < min(threads, seen.total)
+        if seen.count < seen.total and reduced and not _told(case.launch, case, seen.count):
+            yield _finding(
+                case,
+                "M305",
+                seen,
+                f"the grid does not cover '{parameter.name}': {threads} threads read one element each,"
+                f" and it has {seen.total}",
+                f"launch grid={seen.total}, or loop in each thread: for (uint j = i; j < n; j += threads_per_grid)",
+            )
+
+
+def _writers(case: Case, written: Extent) -> int:
+    """How many threads wrote what was written."""
+    each = written.parameter.type.size
+    granule = case.observation.granules.get(written.parameter.index, each)
+    marks = np.asarray(case.observation.writers[written.parameter.index])[:: max(1, each // granule)]
+    return int(np.count_nonzero(np.unique(marks)))
+
+
+def _rest(case: Case, written: Extent) -> bool:
+    """Whether what is missing is an end too short for one more share of several elements."""
+    writers = _writers(case, written)
+    share = written.count // writers if written.count % writers == 0 else 0
+    return written.prefix and written.total - written.count < share
+
+
+def _meant_whole(case: Case, written: Extent) -> bool:
+    """Whether the other arguments say that all elements are results."""
+    inputs = [
+        case.elements(p.index)
+        for p in case.kernel.signature.buffers
+        if p.access == "read" and not p.reference and p.index in case.launch.buffers
+    ]
+    return not inputs or written.total in inputs
+
+
+def _told(launch: Launch, case: Case, count: int) -> bool:
+    """Whether a scalar argument gives this number of elements."""
+    for parameter in case.kernel.signature.buffers:
+        if isinstance(parameter.type, Scalar) and parameter.index in launch.buffers:
+            data = bytes(memoryview(launch.buffers[parameter.index]).cast("B"))
+            if len(data) == parameter.type.size and int.from_bytes(data, "little") == count:
+                return True
+    return False
+
+
+def _unwritten_hint(written: Extent, undefined: bool) -> str:
+    if written.prefix:
+        return (
+            f"let threads write the last {written.total - written.count} elements too: the loop or the grid"
+            " leaves them out"
+        )
+    fill = "give the output a value first (init_value, device.zeros), or " if undefined else ""
+    return f"{fill}let a thread write each of them"
+
+
+def _finding(case: Case, rule: str, extent: Extent, message: str, hint: str) -> Finding:
+    parameter, signature = extent.parameter, case.kernel.signature
+    place = Location(signature.file, parameter.line or signature.line, 0, signature.name)
+    named = re.search(rf"\b{parameter.name}\b", case.line(place))
+    place = replace(place, column=named.start() + 1 if named else 0)
+    return Finding(
+        rule,
+        message,
+        case.launch.kernel,
+        place,
+        buffer=parameter.name,
+        hint=hint,
+        count=1,
+        excerpt=case.line(place),
+        detail={"missing": extent.total - extent.count, "elements": extent.total},
+    )

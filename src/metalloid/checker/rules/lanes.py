@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
+from metalloid.backends.base import SIMD_WIDTH
 from metalloid.checker.case import Case
+from metalloid.checker.code import (
+    DEVICE_LOAD,
+    LANE,
+    LOCAL_LOAD,
+    SIMD_RESULT,
+    SIMDGROUP,
+    THREAD,
+    Code,
+    reduces,
+)
 from metalloid.findings import Finding
+from metalloid.ir.module import Block, Instruction
+from metalloid.ir.values import Int, Local, Value
+
+_APART = frozenset((THREAD, SIMDGROUP))  # what differs between SIMD-groups
 
 
 def inactive(case: Case) -> Iterator[Finding]:
@@ -13,10 +29,8 @@ def inactive(case: Case) -> Iterator[Finding]:
     for record in case.records("M207"):
         lane, read = record.detail.get("lane", 0), record.detail.get("read", 0)
         if record.detail.get("exists", True):
-            why, hint = (
-                "which took another branch",
-                "do the SIMD-group operation outside the branch, in all lanes",
-            )
+            why = "which took another branch"
+            hint = "do the SIMD-group operation outside the branch, in all lanes"
         else:
             why = "which this SIMD-group does not have"
             hint = "make the threadgroup a multiple of 32 threads, or read only lanes that exist"
@@ -24,5 +38,86 @@ def inactive(case: Case) -> Iterator[Finding]:
 
 
 def partial_results(case: Case) -> Iterator[Finding]:
-    """M208: the result of a SIMD-group is stored as if it were the threadgroup's."""
-    return iter(())
+    """M208: the result of a SIMD-group is stored as if it were the threadgroup's.
+
+    A threadgroup has several SIMD-groups, all take part in a reduction of their own values, and what comes
+    out is put, without going through threadgroup memory, in a place that is the same for all of them.
+    """
+    groups = -(-prod(case.launch.threadgroup) // SIMD_WIDTH)
+    if groups < 2 or "__mt_simd_" not in case.code.text:
+        return
+    for block in case.code.function.blocks:
+        for instruction in block.instructions:
+            made = _stored(case.code, block, instruction)
+            place = case.code.location(instruction)
+            if made is None or place is None or not case.observation.stores.get(place, 1):
+                continue
+            name = made.called.removeprefix("__mt_").rsplit("_", 1)[0]
+            yield Finding(
+                "M208",
+                f"the result of {name}, which is of one SIMD-group, is stored as the threadgroup's;"
+                f" the threadgroup has {groups} SIMD-groups",
+                case.launch.kernel,
+                case.place(place),
+                hint=(
+                    f"store the {groups} results in threadgroup memory (one per SIMD-group), put a"
+                    f" threadgroup_barrier, and combine them; or launch with a threadgroup of {SIMD_WIDTH}"
+                ),
+                excerpt=case.line(place),
+            )
+
+
+def _stored(code: Code, block: Block, store: Instruction) -> Instruction | None:
+    """The reduction whose result this stores in a place that all SIMD-groups share; None where it is fine."""
+    if store.opcode == "store":
+        value, pointer = store.operands
+    elif store.opcode == "atomicrmw" and _chosen_by_thread(code, block):
+        pointer, value = store.operands
+    else:
+        return None
+    space = getattr(pointer.type, "space", 0)
+    varying = {THREAD, SIMDGROUP, LANE, DEVICE_LOAD, LOCAL_LOAD} & code.of(pointer)
+    if space not in (1, 3) or varying or SIMD_RESULT not in code.of(value):
+        return None
+    made = _reduction(code, value)
+    if made is None:
+        return None
+    operand = code.of(made.operands[0])
+    if LOCAL_LOAD in operand or not _APART & operand or _one_group_only(code, made):
+        return None
+    return made
+
+
+def _reduction(code: Code, value: Value) -> Instruction | None:
+    """The first reduction that a value comes from."""
+    seen: set[str] = set()
+    work = [value]
+    while work:
+        item = work.pop()
+        if not isinstance(item, Local) or item.name in seen or item.name not in code.defined:
+            continue
+        seen.add(item.name)
+        made = code.defined[item.name]
+        if reduces(made):
+            return made
+        work += made.operands
+    return None
+
+
+def _chosen_by_thread(code: Code, block: Block) -> bool:
+    """Whether one thread of the threadgroup does it, rather than one lane of each SIMD-group."""
+    return any(_against_constant(code, c) and _APART & _compared(code, c) for c in code.conditions(block))
+
+
+def _one_group_only(code: Code, made: Instruction) -> bool:
+    """Whether a condition such as `lid < 32` lets one SIMD-group in."""
+    block = next(b for b in code.function.blocks if made in b.instructions)
+    return any(_against_constant(code, c) and _APART & _compared(code, c) for c in code.conditions(block))
+
+
+def _against_constant(code: Code, condition: Instruction) -> bool:
+    return condition.opcode == "icmp" and any(isinstance(o, Int) for o in condition.operands)
+
+
+def _compared(code: Code, condition: Instruction) -> frozenset[str]:
+    return frozenset().union(*(code.of(o) for o in condition.operands))

@@ -3,19 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from metalloid.backends.observe import Record
+from metalloid.backends.observe import Access, Record
+from metalloid.backends.races import DEVICE, THREADGROUP
 from metalloid.checker.case import Case
 from metalloid.findings import Finding
+from metalloid.ir.debug import Location
 
 _LOCAL = "mem_flags::mem_threadgroup"
 _DEVICE = "mem_flags::mem_device"
 
 
 def races(case: Case) -> Iterator[Finding]:
-    for record in case.records("M201", "M202", "M203", "M205", "M206"):
+    for record in case.records("M201", "M202", "M203", "M206"):
+        record = _write_first(record)
         message, hint = _SAY[record.rule](case, record)
         yield case.finding(record, message, hint)
+
+
+def _write_first(record: Record) -> Record:
+    """The same collision with the write as the access that is told about; of two, the one further down.
+
+    Which of them came first is chance.
+    """
+    here, there = record.access, record.other
+    if there is None or _order(there) <= _order(here):
+        return record
+    return replace(record, access=there, other=here)
+
+
+def _order(access: Access) -> tuple[bool, int, int]:
+    place = access.location
+    return access.what != "read", place.line if place else 0, place.column if place else 0
+
+
+def flags(case: Case) -> Iterator[Finding]:
+    """M205, at the barrier where it can be told which one is meant."""
+    for record in map(_write_first, case.records("M205")):
+        name, flag = case.called(record.memory), _flag(record)
+        barrier = _barrier(case, record)
+        message = f"this barrier does not order {_pair(record)} of {name}: its flags lack {flag}"
+        hint = f"write threadgroup_barrier({flag})"
+        if barrier is None:
+            yield case.finding(record, message.replace("this", "the"), f"{hint} between the two lines")
+        else:
+            yield case.finding(record, message, hint, location=barrier, excerpt=case.line(barrier))
+
+
+def _barrier(case: Case, record: Record) -> Location | None:
+    """The barrier without the flag that stands between the two lines; of several, the first."""
+    bit = THREADGROUP if _flag(record) == _LOCAL else DEVICE
+    lacking = [b.location for b in case.code.barriers if not b.flags & bit and b.location]
+    lines = sorted(p.line for p in _places(record))
+    between = [b for b in lacking if lines and lines[0] <= b.line <= lines[-1]]
+    return next(iter(between or lacking), None)
+
+
+def _places(record: Record) -> list[Location]:
+    both = (record.access.location, record.other.location if record.other else None)
+    return [p for p in both if p is not None]
 
 
 def barriers(case: Case) -> Iterator[Finding]:
@@ -50,10 +97,13 @@ def _between(record: Record) -> str:
     here, there = record.access.location, record.other.location if record.other else None
     if here is None or there is None:
         return "between the two accesses"
-    if here.line == there.line:
-        return f"before line {here.line} runs again, and between its read and its write"
     first, second = sorted((here.line, there.line))
-    return f"between line {first} and line {second}, and at the end of a loop around them"
+    if first == second:
+        return (
+            f"at the end of the loop around line {first}, outside any `if`; where there is no loop, read into"
+            " a variable first, put the barrier, then write"
+        )
+    return f"between line {first} and line {second}, outside any `if`, and at the end of a loop around them"
 
 
 def _threadgroup_race(case: Case, record: Record) -> tuple[str, str]:
@@ -104,14 +154,6 @@ def _device_hint(case: Case, record: Record) -> str:
     )
 
 
-def _flags(case: Case, record: Record) -> tuple[str, str]:
-    name, flag = case.called(record.memory), _flag(record)
-    return (
-        f"the barrier between {_pair(record)} of {name} does not cover this memory: its flags lack {flag}",
-        f"write threadgroup_barrier({flag}) between the two lines",
-    )
-
-
 def _lockstep(case: Case, record: Record) -> tuple[str, str]:
     name, flag = case.called(record.memory), _flag(record)
     return (
@@ -124,6 +166,5 @@ _SAY = {
     "M201": _threadgroup_race,
     "M202": _device_race,
     "M203": _group_race,
-    "M205": _flags,
     "M206": _lockstep,
 }

@@ -1,0 +1,116 @@
+"""What the compiled kernel says about itself: on what a value depends, and where its barriers stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from metalloid.ir import Module, read
+from metalloid.ir.debug import Location, location
+from metalloid.ir.dominance import post_dominators
+from metalloid.ir.module import Block, Function, Instruction
+from metalloid.ir.values import Int, Local, Value
+
+# What a value may depend on.
+LANE, SIMDGROUP, THREAD, GROUP = "lane", "simdgroup", "thread", "group"
+LOCAL_LOAD, DEVICE_LOAD, SIMD_RESULT = "local load", "device load", "simd result"
+
+_SOURCES = {
+    "__mt_thread_index_in_simdgroup": LANE,
+    "__mt_thread_index_in_quadgroup": LANE,
+    "__mt_simdgroup_index_in_threadgroup": SIMDGROUP,
+    "__mt_quadgroup_index_in_threadgroup": THREAD,
+    "__mt_thread_index_in_threadgroup": THREAD,
+    "__mt_thread_position_in_threadgroup": THREAD,
+    "__mt_thread_position_in_grid": THREAD,
+    "__mt_threadgroup_position_in_grid": GROUP,
+}
+_REDUCTIONS = tuple(f"__mt_simd_{name}_" for name in ("sum", "product", "min", "max", "and", "or", "xor"))
+Dependences = frozenset[str]
+NOTHING: Dependences = frozenset()
+
+
+def reduces(instruction: Instruction) -> bool:
+    """Whether it makes one value of what the lanes of a SIMD-group have."""
+    return instruction.called.startswith(_REDUCTIONS)
+
+
+@dataclass(frozen=True)
+class Barrier:
+    flags: int
+    location: Location | None
+
+
+@dataclass(frozen=True)
+class Code:
+    """The scalar IR of a kernel, read once."""
+
+    text: str
+
+    @cached_property
+    def module(self) -> Module:
+        return read(self.text)
+
+    @cached_property
+    def function(self) -> Function:
+        return self.module.function["__mt_entry"]
+
+    def location(self, instruction: Instruction) -> Location | None:
+        return location(self.module, instruction)
+
+    @cached_property
+    def barriers(self) -> tuple[Barrier, ...]:
+        found = (i for i in self.function.instructions() if i.called == "__mt_threadgroup_barrier")
+        flags = ((i, i.operands[0]) for i in found)
+        return tuple(Barrier(f.value if isinstance(f, Int) else 0, self.location(i)) for i, f in flags)
+
+    @cached_property
+    def depends(self) -> Mapping[str, Dependences]:
+        """By name of a value: all it is computed from. Control is not followed."""
+        found: dict[str, Dependences] = {}
+        changed = True
+        while changed:
+            changed = False
+            for instruction in self.function.instructions():
+                if not instruction.name:
+                    continue
+                joined = _own(instruction).union(*(found.get(name, NOTHING) for name in instruction.uses))
+                if reduces(instruction):
+                    joined = joined - {LANE}
+                if joined != found.get(instruction.name, NOTHING):
+                    found[instruction.name] = joined
+                    changed = True
+        return found
+
+    def of(self, value: Value) -> Dependences:
+        return self.depends.get(value.name, NOTHING) if isinstance(value, Local) else NOTHING
+
+    @cached_property
+    def defined(self) -> Mapping[str, Instruction]:
+        return {i.name: i for i in self.function.instructions() if i.name}
+
+    def conditions(self, block: Block) -> Iterator[Instruction]:
+        """The comparisons that decide whether a block runs."""
+        after = post_dominators(self.function)
+        seen, work = {block.name}, [block.name]
+        while work:
+            name = work.pop()
+            for other in self.function.blocks:
+                end = other.terminator
+                ways = len(end.labels) > 1 and any(after.dominates(name, label) for label in end.labels)
+                if ways and not after.dominates(name, other.name) and other.name not in seen:
+                    seen.add(other.name)
+                    work.append(other.name)
+                    if isinstance(end.operands[0], Local) and end.operands[0].name in self.defined:
+                        yield self.defined[end.operands[0].name]
+
+
+def _own(instruction: Instruction) -> Dependences:
+    if instruction.opcode == "load":
+        space = getattr(instruction.operands[0].type, "space", 0)
+        return frozenset([LOCAL_LOAD if space == 3 else DEVICE_LOAD])
+    source = _SOURCES.get(instruction.called)
+    if source is not None:
+        return frozenset([source])
+    return frozenset([SIMD_RESULT]) if reduces(instruction) else NOTHING

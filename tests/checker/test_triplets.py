@@ -1,0 +1,30 @@
+"""Every rule is broken by kernels of its own and silent on their twins."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.checker import memory_triplets, synchronisation_triplets
+from tests.checker.triplet import Triplet, found, run
+
+TRIPLETS = (*memory_triplets.TRIPLETS, *synchronisation_triplets.TRIPLETS)
+RULES = (*(f"M10{n}" for n in range(1, 9)), *(f"M20{n}" for n in range(1, 9)), "M305")
+
+
+@pytest.mark.parametrize("triplet", TRIPLETS, ids=lambda t: t.name)
+def test_the_checker_finds_what_is_wrong_and_nothing_else(triplet: Triplet):
+    report = run(triplet)
+    assert found(report) == sorted(triplet.find), report.text()
+    for finding in report.findings:
+        assert finding.hint, finding.text()
+        assert not finding.excerpt or finding.excerpt.strip() in triplet.text
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_rule_is_broken_and_kept(rule: str):
+    broken = [t for t in TRIPLETS if any(r == rule for r, _ in t.find)]
+    kept = [t for t in TRIPLETS if t.name.startswith(rule) and not t.find]
+    assert len(broken) >= 2 and len(kept) >= 2, (len(broken), len(kept))
+    assert all(re.match(r"M\d{3} ", t.name) for t in TRIPLETS)
