@@ -9,7 +9,28 @@ Each family is one `.metal` file and a thin module beside it.
 
 from __future__ import annotations
 
+from metalloid.kernels.activation import gelu, silu, swiglu
+from metalloid.kernels.attention import attention, paged_attention
+from metalloid.kernels.caches import Cache, PagedCache
 from metalloid.kernels.matmul import matmul, matvec
 from metalloid.kernels.norm import rms_norm
+from metalloid.kernels.reduce import argmax, max, softmax, sum
+from metalloid.kernels.rope import rope
 
-__all__ = ["matmul", "matvec", "rms_norm"]
+__all__ = [
+    "Cache",
+    "PagedCache",
+    "argmax",
+    "attention",
+    "gelu",
+    "matmul",
+    "matvec",
+    "max",
+    "paged_attention",
+    "rms_norm",
+    "rope",
+    "silu",
+    "softmax",
+    "sum",
+    "swiglu",
+]

@@ -8,9 +8,10 @@ from pathlib import Path
 from metalloid.runtime.device import Device, device
 from metalloid.runtime.kernel import Kernel
 from metalloid.runtime.library import Library
+from metalloid.source import Constant
 
 HERE = Path(__file__).parent
-_kernels: dict[tuple[str, str, str], Kernel] = {}
+_kernels: dict[object, Kernel] = {}
 
 
 def families() -> tuple[str, ...]:
@@ -28,10 +29,12 @@ def library(family: str) -> Library:
     return _library(family, device())
 
 
-def kernel(family: str, name: str) -> Kernel:
-    """One kernel of a family, by its host name."""
+def kernel(family: str, name: str, **constants: Constant) -> Kernel:
+    """One kernel of a family, by its host name and the values of its function constants."""
     on = device()
-    found = _kernels.get((family, name, on.name))
+    key = (family, name, on.name, *constants.items())
+    found = _kernels.get(key)
     if found is None:
-        found = _kernels[family, name, on.name] = _library(family, on)[name]
+        values: dict[str | int, Constant] = dict(constants.items())
+        found = _kernels[key] = _library(family, on).kernel(name, values)
     return found

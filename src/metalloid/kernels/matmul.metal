@@ -118,6 +118,7 @@ kernel void pack_rows(device const TB* b, device float* panels, constant Shape& 
 
 template <typename T>
 kernel void to_float(device const T* a, device float* out, constant Shape& s, uint3 at [[thread_position_in_grid]]) {
+    if (at.x >= s.K) return;
     out[(ulong(at.z) * s.M + at.y) * s.K + at.x] = float(a[at.z * s.batch_a + ulong(at.y) * s.lda + at.x]);
 }
 

@@ -160,10 +160,9 @@ def _direct(a: Array, b: Array, out: Array, s: Sizes, batch: int, types: str, tr
         run(a, b, out, _shape(s), threadgroups=groups, threadgroup=(32, 1, 1))
     else:
         height = 1 if m < 3 else 4
-        grid = (n, -(-m // height), batch)
-        kernel("matmul", f"matmul_columns{height}_{types}")(
-            a, b, out, _shape(s), grid=grid, threadgroup=(min(256, _up(n, 32)), 1, 1)
-        )
+        groups = (-(-n // 256), -(-m // height), batch)
+        run = kernel("matmul", f"matmul_columns{height}_{types}")
+        run(a, b, out, _shape(s), threadgroups=groups, threadgroup=(256, 1, 1))
 
 
 def _registers(a: Array, b: Array, out: Array, s: Sizes, batch: int, types: str, transposed: bool) -> None:
@@ -185,7 +184,7 @@ def _registers(a: Array, b: Array, out: Array, s: Sizes, batch: int, types: str,
     if a.dtype != np.float32:
         floats = empty((batch if batch_a else 1, m, k), np.float32)
         kernel("matmul", f"to_float_{FLOATS[a.dtype]}")(
-            a, floats, _shape(s), grid=(k, m, len(floats)), threadgroup=(min(256, _up(k, 32)), 1, 1)
+            a, floats, _shape(s), threadgroups=(-(-k // 256), m, len(floats)), threadgroup=(256, 1, 1)
         )
         a, lda, batch_a = floats, k, m * k if batch_a else 0
     kernel("matmul", f"matmul_registers_{FLOATS[out.dtype]}")(
