@@ -36,6 +36,7 @@ class Launch:
     # What checkers want to know.
     undefined: frozenset[int] = frozenset()  # buffers whose bytes nobody has set
     inputs: frozenset[int] = frozenset()  # buffers that the kernel declares const
+    place: str = ""  # the caller's line, as file:line
 
     def __post_init__(self) -> None:
         if min(self.threadgroup) < 1:

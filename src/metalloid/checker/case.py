@@ -13,8 +13,9 @@ from metalloid.backends.base import Launch
 from metalloid.backends.observe import Access, Memory, Observation, Record
 from metalloid.checker.code import Code
 from metalloid.findings import Finding, Side
-from metalloid.findings.places import pointed
+from metalloid.findings.places import pointed, python_line
 from metalloid.frontend.diagnose import Texts
+from metalloid.ir import Module, read
 from metalloid.ir.debug import Location
 from metalloid.types import Parameter
 
@@ -50,6 +51,11 @@ class Case:
     def parameters(self) -> Mapping[int, Parameter]:
         """Buffer parameters by index."""
         return {p.index: p for p in self.kernel.signature.buffers}
+
+    @cached_property
+    def module(self) -> Module:
+        """The kernel's scalar IR."""
+        return read(self.kernel.ir)
 
     def called(self, memory: Memory | None) -> str:
         """What the user calls a piece of memory."""
@@ -93,7 +99,7 @@ class Case:
             "count": record.count,
             "other": side,
             "excerpt": self.line(record.access.location),
-            "detail": {"offset": record.offset, **record.detail},
+            "detail": {"offset": record.offset, "what": record.access.what, **record.detail},
         }
         return Finding(record.rule, message, hint=hint, **{**settings, **more})
 
@@ -102,6 +108,15 @@ class Case:
         return Side(
             words, self.place(access.location), access.thread, access.threadgroup, self.line(access.location)
         )
+
+    def at_launch(self, rule: str, message: str, hint: str) -> Finding:
+        """A finding about the launch, at the line that made it; at the kernel's where nobody knows."""
+        place, excerpt = python_line(self.launch.place)
+        if place is None:
+            signature = self.kernel.signature
+            place = Location(signature.file, signature.line, 0, signature.name)
+            excerpt = self.line(place)
+        return Finding(rule, message, self.launch.kernel, place, hint=hint, excerpt=excerpt)
 
     def records(self, *rules: str) -> tuple[Record, ...]:
         return tuple(r for r in self.observation.records if r.rule in rules)

@@ -5,42 +5,66 @@ The runtime's own sentence is the message, the advice after it the hint.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from metalloid.errors import LaunchError
-from metalloid.findings import Finding
+from metalloid.findings import Finding, Side
+from metalloid.findings.places import python_line
 from metalloid.frontend.diagnose import Texts
 from metalloid.ir.debug import Location
+from metalloid.runtime.places import inside
 from metalloid.runtime.watch import Notice, Watcher, watchers
 
 if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel
 
 
-def refusal(kernel: Kernel, error: LaunchError) -> Finding:
-    """A launch that was refused, at the line of the parameter it is about, else of the kernel."""
-    signature = kernel.signature
-    line = signature.line
-    for parameter in signature.parameters:
-        if f"'{parameter.name}'" in error.what and parameter.line:
-            line = parameter.line
+def refusal(kernel: Kernel | None, error: LaunchError, place: str = "") -> Finding:
+    """A launch that was refused, at the caller's line; beside it the parameter that it is about."""
+    location, excerpt = python_line(place)
+    declared = _declared(kernel, error.what) if kernel is not None else None
+    if kernel is not None and location is None:
+        here = declared or _side(kernel, kernel.signature.line)
+        location, excerpt, declared = here.location, here.excerpt, None
     return Finding(
         error.rule,
         error.what.rstrip(". "),
-        kernel.name,
-        Location(signature.file, line, 0, signature.name),
+        kernel.name if kernel is not None else "",
+        location,
         hint=error.hint or "compare the call with the kernel's signature",
-        excerpt=Texts(kernel.library.source).line(signature.file, line),
+        other=declared,
+        excerpt=excerpt,
     )
+
+
+def _declared(kernel: Kernel, message: str) -> Side | None:
+    """The line of the parameter that a message names."""
+    named = (p.line for p in kernel.signature.parameters if f"'{p.name}'" in message and p.line)
+    line = next(named, 0)
+    return _side(kernel, line) if line else None
+
+
+def _side(kernel: Kernel, line: int) -> Side:
+    file, name = kernel.signature.file, kernel.signature.name
+    excerpt = Texts(kernel.library.source).line(file, line)
+    return Side("declared here", Location(file, line, 0, name), excerpt=excerpt)
 
 
 def noticed(notice: Notice) -> Finding:
     """Something odd around a launch, at the caller's own line."""
-    place = Location(notice.file, notice.line) if notice.file else None
-    words = f"[{notice.subject}] {notice.message}"
-    return Finding(notice.rule, words.rstrip("."), location=place, hint=notice.hint)
+    location, excerpt = python_line(f"{notice.file}:{notice.line}")
+    name = notice.subject.rpartition(" ")[2] if " " in notice.subject else ""
+    return Finding(notice.rule, notice.message.rstrip("."), name, location, hint=notice.hint, excerpt=excerpt)
+
+
+def raised(error: LaunchError) -> Finding:
+    """An error that came out of a block without having been a launch's: at the last line of the caller's own."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not inside(f.filename)]
+    place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    return refusal(None, error, place)
 
 
 class _Ear(Watcher):

@@ -100,6 +100,18 @@ class Report:
     def json(self) -> str:
         return json.dumps(self.data(), indent=2)
 
+    def sarif(self) -> str:
+        """SARIF 2.1.0, for code-scanning services and editors."""
+        from metalloid.checker.sarif import sarif
+
+        return sarif(self.findings)
+
+    def html(self) -> str:
+        """One page that needs nothing else: source with findings, who wrote what, timelines of races."""
+        from metalloid.checker.page import html
+
+        return html(self)
+
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
 

@@ -14,6 +14,7 @@ from metalloid.checker.report import Checked, Report
 from metalloid.checker.rules import RULES
 from metalloid.errors import LaunchError
 from metalloid.findings import Finding
+from metalloid.runtime.places import place
 
 if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel, Local
@@ -46,7 +47,7 @@ def check(
                 **named,
             )
     except LaunchError as error:
-        return Report(more=[refusal(kernel, error)])
+        return Report(more=[refusal(kernel, error, place())])
     return Report([check_launch(kernel, launch)], heard)
 
 

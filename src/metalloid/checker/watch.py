@@ -13,12 +13,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from metalloid.backends.base import Launch
-from metalloid.checker.refusals import noticed, refusal
+from metalloid.checker.ledger import Ledger
+from metalloid.checker.refusals import noticed, raised, refusal
 from metalloid.checker.report import Checked, Report
 from metalloid.checker.rules import AFTERWARDS
 from metalloid.checker.run import check_launch
 from metalloid.errors import LaunchError
 from metalloid.findings import Finding
+from metalloid.runtime.places import place
 from metalloid.runtime.watch import Notice, Watcher, watchers
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ class Checking(Watcher):
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
         self._lock = threading.RLock()
+        self._said: LaunchError | None = None
 
     def listen(self, listener: Listener) -> None:
         with self._lock:
@@ -53,7 +56,12 @@ class Checking(Watcher):
 
     def refused(self, kernel: Kernel, error: BaseException) -> None:
         if isinstance(error, LaunchError):
-            self._tell(refusal(kernel, error))
+            self._said = error
+            self._tell(refusal(kernel, error, place()))
+
+    def said(self, error: LaunchError) -> bool:
+        """Whether this error is a finding already."""
+        return self._said is error
 
     def noticed(self, notice: Notice) -> bool:
         self._tell(noticed(notice))
@@ -70,12 +78,20 @@ _checking = Checking()
 @contextmanager
 def checked() -> Iterator[Report]:
     """Every launch inside the block is checked; the report grows as they run."""
-    report = Report()
+    report, ledger = Report(), Ledger()
     _checking.listen(report.add)
+    watchers.append(ledger)
     try:
         yield report
+    except LaunchError as error:
+        if not _checking.said(error):
+            report.add(raised(error))
+        raise
     finally:
+        watchers.remove(ledger)
         _checking.leave(report.add)
+        for finding in ledger.findings():
+            report.add(finding)
         for rule in AFTERWARDS:
             for finding in rule(report):
                 report.add(finding)

@@ -135,6 +135,8 @@ def _shown(excerpt: str, location: Location | None, who: str) -> list[str]:
     if not text:
         return []
     column = location.column if location else 0
+    if not column and not who and len(text) <= WIDEST:  # the whole line is meant
+        return [f"    {text}"]
     at = column - 1 - (len(excerpt) - len(excerpt.lstrip()))
     if not 0 <= at < len(text):  # a macro, or code that the compiler moved
         at = 0

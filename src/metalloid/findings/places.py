@@ -1,7 +1,12 @@
-"""Where the caret goes: the compiler puts a store at its `=`, readers look for what is written to."""
+"""Where a finding points.
+
+The compiler puts a store at its `=`, readers look for what is written to: the caret goes there. What is wrong with
+a launch is in the caller's own code, which is read for its excerpt.
+"""
 
 from __future__ import annotations
 
+import linecache
 import re
 from dataclasses import replace
 
@@ -50,3 +55,11 @@ def _matching(text: str, close: int) -> int:
         if depth == 0:
             return at if text[at] == _OPENS[text[close]] else -1
     return -1
+
+
+def python_line(place: str) -> tuple[Location | None, str]:
+    """The place of a `file:line` in the caller's own code, and what stands there."""
+    file, _, line = place.rpartition(":")
+    if not file or not line.isdigit():
+        return None, ""
+    return Location(file, int(line)), linecache.getline(file, int(line)).rstrip("\n")

@@ -14,7 +14,7 @@ from metalloid.forms.mlx_arrays import MlxArrays, NumpyArrays, span
 from metalloid.forms.mlx_source import Generated
 from metalloid.runtime.guess import warn_about_grid
 from metalloid.runtime.kernel import Kernel
-from metalloid.runtime.places import MUCH, note
+from metalloid.runtime.places import MUCH, note, place
 from metalloid.runtime.plan import Plan, address
 from metalloid.runtime.sizes import sizes, triple
 from metalloid.runtime.watch import watchers
@@ -103,6 +103,7 @@ class Site:
             kernel=kernel.name,
             undefined=made,
             inputs=kernel.inputs,
+            place=place() if watchers else "",
         )
         if watchers or not self._checked:
             self._checked = True

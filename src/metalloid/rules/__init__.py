@@ -19,16 +19,16 @@ class Page:
 
     @property
     def wrong(self) -> str:
-        """The example that breaks the rule."""
+        """The example that breaks the rule: a kernel, or Python that launches one."""
         return self._example("wrong")
 
     @property
     def right(self) -> str:
-        """The same kernel, put right."""
+        """The same, put right."""
         return self._example("right")
 
     def _example(self, mark: str) -> str:
-        found = re.search(rf"^```metal {mark}\n(.*?)^```$", self.text, re.MULTILINE | re.DOTALL)
+        found = re.search(rf"^```(?:metal|python) {mark}\n(.*?)^```$", self.text, re.MULTILINE | re.DOTALL)
         return found[1] if found else ""
 
 

@@ -72,6 +72,7 @@ class Buffer:
                     "buffer",
                     f"{self.label or 'this buffer'} is read while {commands!r} has yet to write it.",
                     "Call commit() and wait_until_completed() first.",
+                    commands,
                 )
         self.fresh = False
         return self.memory()

@@ -137,6 +137,11 @@ class CommandBuffer:
         return self.status in (Status.COMPLETED, Status.ERROR)
 
     @property
+    def forgotten(self) -> bool:
+        """Whether it holds work that nobody has committed."""
+        return self.status in (Status.NOT_ENQUEUED, Status.ENQUEUED) and bool(self._commands)
+
+    @property
     def gpu_time(self) -> float:
         """Seconds from the start of its first command to the end of its last."""
         return self.gpu_end_time - self.gpu_start_time
@@ -212,8 +217,7 @@ class CommandBuffer:
             raise self.error
 
     def __del__(self) -> None:
-        status = getattr(self, "status", None)
-        if status in (Status.NOT_ENQUEUED, Status.ENQUEUED) and self._commands:
+        if hasattr(self, "_commands") and self.forgotten:
             resources.forgotten.append(resources.Resource("command buffer", repr(self), self._place))
 
     def __repr__(self) -> str:

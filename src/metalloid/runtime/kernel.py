@@ -12,6 +12,7 @@ from metalloid.backends.base import Launch, LogMessage
 from metalloid.errors import LaunchError, MetalloidError
 from metalloid.runtime.arguments import bound, untouched
 from metalloid.runtime.guess import warn_about_grid
+from metalloid.runtime.places import place
 from metalloid.runtime.sizes import Size, local_memory, shown, sizes, thread_limit
 from metalloid.runtime.steps import step
 from metalloid.runtime.watch import watchers
@@ -166,6 +167,7 @@ class Kernel:
             kernel=self.name,
             undefined=undefined,
             inputs=self.inputs,
+            place=place() if watchers else "",
         )
 
     def _refuse_undefined(self) -> None:

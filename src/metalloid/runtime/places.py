@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from metalloid.runtime.watch import Notice, tell, watchers
 
 _INSIDE = str(Path(__file__).parents[1])
 MUCH = 4096  # bytes from which a copy is worth a word
+_said: ContextVar[tuple[str, int] | None] = ContextVar("place", default=None)
 _warned: set[tuple[str, str]] = set()
 
 
@@ -23,10 +27,10 @@ def place() -> str:
     return f"{filename}:{line}" if filename else "unknown place"
 
 
-def warn_once(rule: str, subject: str, message: str, hint: str = "") -> None:
+def warn_once(rule: str, subject: str, message: str, hint: str = "", about: object = None) -> None:
     """Warn at the caller's line, the first time this line earns this rule; a checker that watches says it instead."""
     filename, line, depth = _outside()
-    notice = Notice(rule, subject, message, hint, filename, line)
+    notice = Notice(rule, subject, message, hint, filename, line, id(about))
     key = (rule, f"{filename}:{line}")
     if not tell(notice) and key not in _warned:
         _warned.add(key)
@@ -40,11 +44,29 @@ def note(rule: str, subject: str, message: str, hint: str) -> None:
         tell(Notice(rule, subject, message, hint, filename, line))
 
 
+def inside(filename: str) -> bool:
+    """Whether a file is metalloid's or Python's own."""
+    return filename.startswith((_INSIDE, "<frozen"))
+
+
+@contextmanager
+def speaking_of(file: str, line: int) -> Iterator[None]:
+    """Inside, this is the caller's place: a command line has none of its own."""
+    token = _said.set((file, line))
+    try:
+        yield
+    finally:
+        _said.reset(token)
+
+
 def _outside() -> tuple[str, int, int]:
+    said = _said.get()
+    if said is not None:
+        return *said, 2
     frame, depth = sys._getframe(2), 2
     while frame is not None:
         filename = frame.f_code.co_filename
-        if not filename.startswith(_INSIDE) and not filename.startswith("<frozen"):
+        if not inside(filename):
             return filename, frame.f_lineno, depth
         frame, depth = frame.f_back, depth + 1  # type: ignore[assignment]
     return "", 0, 2

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from metalloid.checker.case import Case
-from metalloid.checker.rules import coverage, lanes, memory, synchronisation
+from metalloid.checker.rules import cost, coverage, lanes, memory, synchronisation
 from metalloid.findings import Finding
 
 if TYPE_CHECKING:
@@ -27,5 +27,6 @@ RULES: tuple[Rule, ...] = (
     lanes.inactive,
     lanes.partial_results,
     coverage.unwritten,
+    cost.cost,
 )
 AFTERWARDS: tuple[Callable[[Report], Iterable[Finding]], ...] = ()

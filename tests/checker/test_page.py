@@ -1,0 +1,186 @@
+"""The HTML page: what is on it, and how a browser shows it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import struct
+import subprocess
+import zlib
+from html.parser import HTMLParser
+
+import pytest
+
+from tests.checker.reports import clean, faulty
+
+VOID = {"meta", "br", "line", "circle"}
+
+
+class Page(HTMLParser):
+    """Elements as they nest; an end tag that fits no start tag is an error."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.links, self.texts, self.classes = [], [], [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.ids += [given["id"]] if "id" in given else []
+        self.links += [given[k] for k in ("href", "src") if k in given]
+        self.classes += given.get("class", "").split()
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def test_the_page_has_source_findings_map_and_timeline():
+    report = faulty()
+    page = Page(report.html())
+    text = "".join(page.texts)
+    for number, finding in enumerate(report.findings, 1):
+        assert f"finding-{number}" in page.ids and f"#finding-{number}" in page.links
+        assert finding.message in text and finding.hint in text
+    assert '// <sum> & "rows"' in text  # source lines, escaped and back
+    assert "timeline" in page.classes and "barrier, line 12" in text
+    assert text.count("never written") == 3 + 1  # a square each, and the sentence above the map
+    assert "out[2]: thread (128, 0, 0), threadgroup (2, 0, 0)" in text
+
+
+def test_the_page_needs_nothing_else():
+    for report in (faulty(), clean()):
+        text = report.html()
+        assert not re.search(r"<script|<link|@import|url\(|https?://", text)
+        page = Page(text)
+        assert all(link.startswith("#") and link[1:] in page.ids for link in page.links if "rule" not in link)
+        assert len(page.ids) == len(set(page.ids))
+
+
+def test_a_clean_page_says_so():
+    page = Page(clean().html())
+    text = "".join(page.texts)
+    assert "no findings" in text and "every one of 24 elements was written" in text
+    assert "never" not in page.classes
+
+
+# In a browser
+
+
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None
+)
+needs_browser = pytest.mark.skipif(BROWSER is None, reason="no chromium or chrome on PATH")
+
+
+def shot(tmp_path, text, scheme="light", width=700, height=1100):
+    """What a headless browser shows, as rows of RGB; and the page's text as it lays it out."""
+    page, picture = tmp_path / "page.html", tmp_path / f"{scheme}.png"
+    page.write_text(text, encoding="utf-8")
+    command = [
+        BROWSER,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--hide-scrollbars",
+        f"--user-data-dir={tmp_path / 'profile'}",
+        f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}",
+        f"--window-size={width},{height}",
+        f"--screenshot={picture}",
+        page.as_uri(),
+    ]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    return pixels(picture.read_bytes())
+
+
+def pixels(png):
+    """The rows of a PNG, as bytes of three or four per pixel, without its filters."""
+    at, data = 8, b""
+    while at < len(png):
+        (length,) = struct.unpack(">I", png[at : at + 4])
+        kind, body = png[at + 4 : at + 8], png[at + 8 : at + 8 + length]
+        if kind == b"IHDR":
+            width, height, depth, colour = struct.unpack(">IIBB", body[:10])
+            assert depth == 8
+            each = {2: 3, 6: 4}[colour]
+        data += body if kind == b"IDAT" else b""
+        at += 12 + length
+    raw, stride = zlib.decompress(data), width * each
+    rows, above = [], bytearray(stride)
+    for y in range(height):
+        kind, row = raw[y * (stride + 1)], bytearray(raw[y * (stride + 1) + 1 : (y + 1) * (stride + 1)])
+        for x in range(stride):
+            left = row[x - each] if x >= each else 0
+            up, corner = above[x], above[x - each] if x >= each else 0
+            row[x] = (row[x] + (0, left, up, (left + up) // 2, _paeth(left, up, corner))[kind]) & 255
+        rows.append([tuple(row[x : x + 3]) for x in range(0, stride, each)])
+        above = row
+    return rows
+
+
+def _paeth(left, up, corner):
+    guess = left + up - corner
+    return min((left, up, corner), key=lambda v: (abs(guess - v), (left, up, corner).index(v)))
+
+
+def brightness(rows):
+    sample = [sum(pixel) / 3 for row in rows[::20] for pixel in row[::20]]
+    return sum(sample) / len(sample)
+
+
+@needs_browser
+def test_a_browser_shows_it_light_and_dark_and_without_sideways_scrolling(tmp_path):
+    text = faulty().html()
+    light, dark = shot(tmp_path, text), shot(tmp_path, text, "dark")
+    assert brightness(light) > 200 and brightness(dark) < 70
+    # The verdict's bar at the left of the header is red on both.
+    for rows in (light, dark):
+        red = [
+            p
+            for row in rows[20:90]
+            for p in row[15:60]
+            if p[0] > 150 and p[0] > p[1] + 40 and p[0] > p[2] + 40
+        ]
+        assert red
+    # Colours of eight threadgroups, or the red of what nobody wrote, somewhere below.
+    hues = {tuple(c // 40 for c in p) for row in light[300:] for p in row if max(p) - min(p) > 60}
+    assert len(hues) >= 5
+
+
+@needs_browser
+def test_a_browser_lays_out_every_part(tmp_path):
+    """A script that only this test adds measures the page and writes the numbers into it."""
+    measure = """<script>addEventListener("load", () => {
+      const box = s => document.querySelector(s)?.getBoundingClientRect() ?? {width: 0, height: 0};
+      const parts = ["header", "nav", ".line.marked", ".finding", ".timeline", ".map", ".hint"];
+      document.body.dataset.sizes = JSON.stringify(parts.map(p => [p, box(p).width, box(p).height]));
+      document.body.dataset.wide = document.documentElement.scrollWidth - innerWidth;
+    })</script>"""
+    page = tmp_path / "page.html"
+    page.write_text(faulty().html().replace("</body>", measure + "</body>"), encoding="utf-8")
+    for width in (1200, 420):
+        command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        command += [
+            f"--user-data-dir={tmp_path / 'profile'}",
+            f"--window-size={width},900",
+            "--dump-dom",
+            page.as_uri(),
+        ]
+        shown = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
+        sizes = re.search(r'data-sizes="([^"]*)"', shown)[1].replace("&quot;", '"')
+        for part, wide, high in json.loads(sizes):
+            assert wide > 30 and high > 8, (part, wide, high)
+        assert int(re.search(r'data-wide="(-?\d+)"', shown)[1]) <= 0
