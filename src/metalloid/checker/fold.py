@@ -36,7 +36,7 @@ _ORDER = "M30 M108 M204 M404 M102 M101 M103 M107 M201 M202 M203 M205 M206 M207 M
 def fold(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings of one launch, without echoes, worst first."""
     kept = list(_joined(merged(findings)))
-    echoes = {id(f) for cause in kept for f in kept if f is not cause and _follows(f, cause)}
+    echoes = {id(f) for cause in kept for f in kept if f is not cause and follows(f, cause)}
     return tuple(f for f in kept if id(f) not in echoes)
 
 
@@ -86,7 +86,8 @@ def _lines(finding: Finding) -> set[tuple[str, int]]:
     return {(p.file, p.line) for p in places if isinstance(p, Location)}
 
 
-def _follows(finding: Finding, cause: Finding) -> bool:
+def follows(finding: Finding, cause: Finding) -> bool:
+    """Whether one finding is but an echo of another."""
     if finding.kernel != cause.kernel or finding.rule not in CAUSES.get(cause.rule, ()):
         return False
     if cause.rule in ("M301", "M304", "M305"):

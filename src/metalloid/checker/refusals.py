@@ -26,7 +26,7 @@ def refusal(kernel: Kernel | None, error: LaunchError, place: str = "") -> Findi
     """A launch that was refused, at the caller's line; beside it the parameter that it is about."""
     location, excerpt = python_line(place)
     declared = _declared(kernel, error.what) if kernel is not None else None
-    if kernel is not None and location is None:
+    if kernel is not None and (location is None or error.rule < "M3"):  # M108 is about the kernel's own text
         here = declared or _side(kernel, kernel.signature.line)
         location, excerpt, declared = here.location, here.excerpt, None
     return Finding(

@@ -48,10 +48,11 @@ class Report:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """All findings; the same mistake in several launches once, with their counts added."""
-        from metalloid.checker.fold import merged
+        from metalloid.checker.fold import follows, merged
 
         every = [f for launch in self._launches for f in launch.findings]
-        return merged([*every, *self._more])
+        kept = [f for f in every if not any(follows(f, cause) for cause in self._more)]
+        return merged([*kept, *self._more])
 
     @property
     def ok(self) -> bool:
