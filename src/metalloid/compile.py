@@ -22,9 +22,9 @@ from metalloid.types import Signature
 
 
 def cpu_program(
-    ir: str, signature: Signature, width: int = 0, target: machine.Target | None = None
+    ir: str, signature: Signature, width: int = 0, target: machine.Target | None = None, level: int = 1
 ) -> Program:
-    """A program for the CPU from scalar IR. `width` forces a number of lanes."""
+    """A program for the CPU from scalar IR. `width` forces a number of lanes; `level` 0 leaves LLVM's optimiser out."""
     names = {p.index: p.name for p in signature.parameters if p.kind == "buffer"}
     chosen = target or machine.host()
 
@@ -49,6 +49,7 @@ def cpu_program(
             code.scratch,
             tables="%tables, i64" in code.text,
             searches=abi.OUTSIDE in code.text,
+            level=level,
         )
 
     return Program(signature.name, compile, names, chosen, proofs)

@@ -59,7 +59,7 @@ def machine(target: Target, optimise: int = 2) -> llvm.TargetMachine:
 
 def optimise(text: str, target: Target, level: int) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
     """A verified, optimised module."""
-    made = machine(target)
+    made = machine(target, 2 if level else 0)
     head = f'target triple = "{llvm.get_process_triple()}"\ntarget datalayout = "{made.target_data}"\n'
     width = f'"prefer-vector-width"="{target.vector_bits}" "min-legal-vector-width"="0"'
     text = text.replace(" nounwind {", f" nounwind {width} {{").replace(
