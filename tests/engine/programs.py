@@ -1,9 +1,9 @@
 """Make MSL programs at random that have one right result.
 
 Threads write only what is theirs; threadgroup memory is read only behind a barrier, and barriers stand where all
-threads come by; atomics on shared words are of the kind whose result does not depend on who comes first. Everything else
-goes: nested loops, break, continue, switch into and out of them, early return, private arrays, structs by value and by
-reference, SIMD-group operations where lanes have parted.
+threads come by; atomics on shared words are of the kind whose result does not depend on who comes first. Everything
+else goes: nested loops, break, continue, switch into and out of them, early return, private arrays, structs by value
+and by reference, SIMD-group operations where lanes have parted.
 """
 
 from __future__ import annotations
