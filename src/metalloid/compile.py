@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import time
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from functools import cache
 
-from metalloid.backends.base import Launch
+import numpy as np
+
+from metalloid.backends import interpret
+from metalloid.backends.base import Launch, LogMessage
 from metalloid.backends.cpu import machine
 from metalloid.backends.cpu.program import Compiled, Program, Variant
 from metalloid.frontend import compile_kernel
@@ -91,5 +96,20 @@ def scalar(
 
 
 def vector_stage(ir: str, size: tuple[int, int, int]) -> str:
-    """The guarded vector code of a kernel for threadgroups of one size, as text."""
+    """The guarded vector code of a kernel for threadgroups of one size, as text. May raise NotVectorised."""
     return vector_code(canonical(ir), (size, False, False, True, False, None), 0, machine.host()).text
+
+
+def run_interpreted(
+    ir: str,
+    launch: Launch,
+    timeout: float | None = None,
+    on_log: Callable[[LogMessage], None] | None = None,
+) -> None:
+    """The slow way, for kernels that have no vector code: always guarded, one thread after the other."""
+    bytes_of = {
+        index: memory.reshape(-1).view(np.uint8) if isinstance(memory, np.ndarray) and memory.size else memory
+        for index, memory in launch.buffers.items()
+    }
+    deadline = time.monotonic() + timeout if timeout else None
+    interpret.run(ir, replace(launch, buffers=bytes_of), on_log=on_log, step_limit=2**62, deadline=deadline)

@@ -6,6 +6,7 @@
     ├── KernelFault     a guarded kernel was stopped; .finding says where
     ├── ModelError      a model's files are damaged, or hold something that is not supported
     └── DeviceError     the machine, the compiler or the cache failed, not the kernel
+        └── NotVectorised   the engine has no vector code for a kernel; a launch then interprets it
 
 A message says where, what was expected, what arrived, what to do.
 """
@@ -104,3 +105,7 @@ class DeviceError(MetalloidError):
 
 class ModelError(MetalloidError):
     """A file of a model cannot be used; nothing of it was loaded."""
+
+
+class NotVectorised(DeviceError):
+    """The engine has no vector code for a kernel. A launch goes the slow way, thread by thread, and says so."""

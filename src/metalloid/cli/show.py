@@ -11,6 +11,7 @@ import click
 from metalloid.backends.base import Triple
 from metalloid.cli.options import choose_kernel, make_source, parse_constants, source_options
 from metalloid.cli.values import grid
+from metalloid.errors import NotVectorised
 from metalloid.frontend import compile_kernel, find_kernels, rewritten_text
 from metalloid.frontend.stored import encode
 from metalloid.source import Constant, Source
@@ -18,17 +19,27 @@ from metalloid.source import Constant, Source
 Constants = Mapping[str | int, Constant]
 Stage = Callable[[Source, str, Constants, Triple], str]
 
+NO_VECTOR_CODE = (
+    "; There is no vector code for this kernel: it is interpreted, one thread after the other, slowly."
+)
+
 
 def _vector(source: Source, kernel: str, constants: Constants, size: Triple) -> str:
     from metalloid.compile import vector_stage
 
-    return vector_stage(compile_kernel(source, kernel, constants).ir, size)
+    try:
+        return vector_stage(compile_kernel(source, kernel, constants).ir, size)
+    except NotVectorised as error:
+        return f"{NO_VECTOR_CODE}\n; {' '.join(str(error).removeprefix('[engine] ').split())}"
 
 
 def _assembly(source: Source, kernel: str, constants: Constants, size: Triple) -> str:
     from metalloid.backends.cpu import machine
 
-    return machine.to_assembly(_vector(source, kernel, constants, size), machine.host())
+    text = _vector(source, kernel, constants, size)
+    if text.startswith(NO_VECTOR_CODE):
+        return text
+    return machine.to_assembly(text, machine.host())
 
 
 def _signature(source: Source, kernel: str, constants: Constants, size: Triple) -> str:

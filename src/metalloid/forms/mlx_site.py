@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from metalloid import config
 from metalloid.backends.base import Launch, Triple
 from metalloid.forms.mlx_arrays import MlxArrays, NumpyArrays, span
 from metalloid.forms.mlx_source import Generated
@@ -110,11 +109,7 @@ class Site:
             warn_about_grid(kernel, self._grid, self._asked, dict(launch.buffers), "MLX launches")
         kernel.run(launch)
         if self._plan is None:
-            threads = config.threads()
-            if not kernel.program.prepared(launch, True, False, threads).searches:
-                self._plan = Plan(
-                    kernel, launch, kernel.program.choice(launch, True, False, threads), threads
-                )
+            self._plan = kernel.plan(launch, True)
 
     def memory(self, values: list[Any], outputs: list[Any]) -> dict[int, Any]:
         """The memory of a launch by index, as numpy arrays."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import llvmlite.binding as llvm
 
-from metalloid.errors import DeviceError
+from metalloid.errors import DeviceError, NotVectorised
 from metalloid.ir import Block, Function, Instruction, Module, read, write
 from metalloid.ir.loops import loops
 from metalloid.ir.reducible import reducible
@@ -156,7 +156,7 @@ def _expand_memory(function: Function) -> Function:
 def _expanded(i: Instruction, name: str) -> list[Instruction]:
     target, source, length = i.operands[:3]
     if not isinstance(length, Int):
-        raise DeviceError("[engine] a copy of a length that is only known at run time is not supported")
+        raise NotVectorised("[engine] a copy of a length that is only known at run time is not supported")
     align = min(_alignments(i, 2 if "memset" not in i.called else 1))
     unit = next(n for n in (4, 2, 1) if align % n == 0)
     loads: list[Instruction] = []

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from metalloid.errors import DeviceError
+from metalloid.errors import NotVectorised
 from metalloid.ir import Function, Instruction, Module, write
 from metalloid.ir.layout import data_layout
 from metalloid.ir.tokens import quote
@@ -74,7 +74,7 @@ def name_privates(module: Module) -> tuple[Module, list[Private]]:
             return i
         count = i.operands[0] if i.operands else Int(I32, 1)
         if not isinstance(count, Int) or i.element is None:
-            raise DeviceError(
+            raise NotVectorised(
                 "[engine] a private array of a length that is only known at run time is not supported"
             )
         found.append(Private(layout.size(i.element) * count.value, max(i.align, 1)))

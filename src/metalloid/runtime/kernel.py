@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from metalloid import config
 from metalloid.backends.base import Launch, LogMessage
-from metalloid.errors import LaunchError, MetalloidError
+from metalloid.errors import LaunchError, MetalloidError, NotVectorised
 from metalloid.runtime.arguments import bound, untouched
 from metalloid.runtime.guess import warn_about_grid
-from metalloid.runtime.places import place
+from metalloid.runtime.places import place, warn_slow
 from metalloid.runtime.sizes import Size, local_memory, shown, sizes, thread_limit
 from metalloid.runtime.steps import step
 from metalloid.runtime.watch import watchers
@@ -34,6 +34,7 @@ class Kernel:
     def __init__(self, library: Library, name: str, constants: Mapping[str | int, Constant]) -> None:
         self.library, self.name, self.constants = library, name, dict(constants)
         self.on_log: Callable[[LogMessage], None] | None = None
+        self.interpreted = ""  # why there is no vector code
         self._plans: dict[object, Plan] = {}
 
     @cached_property
@@ -189,20 +190,45 @@ class Kernel:
                 with step(
                     "pipeline", self.name, f"machine code for threadgroups of {shown(launch.threadgroup)}"
                 ):
-                    self.program.prepared(launch, guard, False, config.threads())
+                    self._compile(launch, guard)
         error: BaseException | None = None
         start = time.perf_counter()
         try:
             if not done:
-                self.program.run(
-                    launch, guard=guard, timeout=timeout, threads=config.threads(), on_log=self.on_log
-                )
+                self._execute(launch, guard, timeout)
         except BaseException as caught:
             error = caught
             raise
         finally:
             for watcher in tuple(watchers):
                 watcher.after(self, launch, time.perf_counter() - start, error)
+
+    def _execute(self, launch: Launch, guard: bool, timeout: float | None) -> None:
+        if not self.interpreted:
+            try:
+                self.program.run(
+                    launch, guard=guard, timeout=timeout, threads=config.threads(), on_log=self.on_log
+                )
+                return
+            except NotVectorised as error:  # found out while compiling: nothing has run
+                self._go_slowly(error)
+        from metalloid.compile import run_interpreted
+
+        run_interpreted(self.ir, launch, timeout, self.on_log)
+
+    def _compile(self, launch: Launch, guard: bool) -> None:
+        if not self.interpreted:
+            try:
+                self.program.prepared(launch, guard, False, config.threads())
+            except NotVectorised as error:
+                self._go_slowly(error)
+
+    def _go_slowly(self, error: NotVectorised) -> None:
+        self.interpreted = " ".join(str(error).removeprefix("[engine] ").split())[:200]
+        warn_slow(
+            f"[launch {self.name}] there is no vector code for this kernel ({self.interpreted}): "
+            "it is interpreted, one thread after the other, slowly."
+        )
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
@@ -219,14 +245,20 @@ class Kernel:
             return None
 
     def _keep(self, key: object, launch: Launch, guard: bool) -> None:
-        """Make later launches like this one quick; those that search for their pointers' buffers cannot be."""
+        """Make later launches like this one quick."""
+        if plan := self.plan(launch, guard):
+            if len(self._plans) >= _MOST_PLANS:
+                self._plans.clear()
+            self._plans[key] = plan
+
+    def plan(self, launch: Launch, guard: bool) -> Plan | None:
+        """The short road for launches like this one; none for those that search for their pointers' buffers."""
         from metalloid.runtime.plan import Plan
 
         threads = config.threads()
-        if not self.program.prepared(launch, guard, False, threads).searches:
-            if len(self._plans) >= _MOST_PLANS:
-                self._plans.clear()
-            self._plans[key] = Plan(self, launch, self.program.choice(launch, guard, False, threads), threads)
+        if self.interpreted or self.program.prepared(launch, guard, False, threads).searches:
+            return None
+        return Plan(self, launch, self.program.choice(launch, guard, False, threads), threads)
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"

@@ -21,6 +21,10 @@ class LaunchWarning(UserWarning):
     """A launch that is allowed and is probably not what was meant."""
 
 
+class SlowKernelWarning(LaunchWarning):
+    """A kernel that is interpreted, many thousand times slower than vector code."""
+
+
 def place() -> str:
     """The innermost line outside metalloid, as file:line."""
     filename, line, _ = _outside()
@@ -35,6 +39,11 @@ def warn_once(rule: str, subject: str, message: str, hint: str = "", about: obje
     if not tell(notice) and key not in _warned:
         _warned.add(key)
         warnings.warn(str(notice), LaunchWarning, stacklevel=depth)
+
+
+def warn_slow(message: str) -> None:
+    """Warn at the caller's line of a kernel that has no vector code."""
+    warnings.warn(message, SlowKernelWarning, stacklevel=_outside()[2])
 
 
 def note(rule: str, subject: str, message: str, hint: str) -> None:

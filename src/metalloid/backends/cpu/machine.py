@@ -12,7 +12,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from metalloid import cache as disk
-from metalloid.errors import DeviceError
+from metalloid.errors import DeviceError, NotVectorised
 
 _LOCK = threading.RLock()  # llvmlite is not safe to use from several threads at once
 
@@ -69,7 +69,7 @@ def optimise(text: str, target: Target, level: int) -> tuple[llvm.ModuleRef, llv
         module = llvm.parse_assembly(head + text, context=llvm.create_context())
         module.verify()  # parsing lets code through that makes the optimiser hang
     except RuntimeError as error:
-        raise DeviceError(
+        raise NotVectorised(
             f"[engine] LLVM finds the vector code broken: {str(error).strip()[:2000]}"
         ) from None
     options = llvm.create_pipeline_tuning_options(speed_level=level)

@@ -37,9 +37,13 @@ def run(
     schedule: Schedule = FORWARD,
     on_log: Callable[[LogMessage], None] | None = None,
     step_limit: int = STEP_LIMIT,
+    deadline: float | None = None,
 ) -> None:
-    """Run a kernel; the launch's buffers are changed in place. Raises KernelFault where it goes wrong."""
-    _run(_read(module_text), launch, schedule, on_log, step_limit, None)
+    """Run a kernel; the launch's buffers are changed in place. Raises KernelFault where it goes wrong.
+
+    `deadline`, on the monotonic clock, stops it too.
+    """
+    _run(_read(module_text), launch, schedule, on_log, step_limit, None, deadline)
 
 
 def observe(
@@ -81,6 +85,7 @@ def _run(
     on_log: Callable[[LogMessage], None] | None,
     step_limit: int,
     observer: Observer | None,
+    deadline: float | None = None,
 ) -> None:
     code = prepare(module, module.function[ENTRY])
     device, buffers = _bind(launch)
@@ -90,7 +95,7 @@ def _run(
     for position in arrange(launch.positions()):
         group = _group(launch, position, device, constants)
         group.globals = {**constants, **local_objects(module, group.local)}
-        threads = [Thread(code, group, n, buffers, step_limit) for n in range(group.count)]
+        threads = [Thread(code, group, n, buffers, step_limit, deadline) for n in range(group.count)]
         if observer is not None:
             observer.begin(threads)
         scheduler.run(threads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,8 @@ from metalloid.backends.interpret.nesting import Key, Progress
 from metalloid.backends.interpret.program import Code, Step, Stopped
 from metalloid.backends.observe import Memory
 from metalloid.ir.module import Instruction
+
+LOOK = 10_000  # instructions between two looks at the clock
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,13 @@ class Thread:
     """The state of one thread; `run` is its program."""
 
     def __init__(
-        self, code: Code, group: Group, index: int, buffers: Mapping[int, Pointer], limit: int
+        self,
+        code: Code,
+        group: Group,
+        index: int,
+        buffers: Mapping[int, Pointer],
+        limit: int,
+        deadline: float | None = None,
     ) -> None:
         x, y, _ = group.size
         self.code, self.group, self.index, self.buffers = code, group, index, buffers
@@ -61,7 +70,8 @@ class Thread:
         self.progress = Progress(code.nesting)
         self.log: list[Any] = []
         self.messages: list[LogMessage] = []
-        self.budget = limit
+        self.budget = self.look_at = limit
+        self.deadline = deadline
         self.branch: Instruction | None = None  # the last one that could have gone elsewhere
         # How it reaches memory; an observer puts itself in between.
         self.load, self.store = memory.load, memory.store
@@ -117,8 +127,16 @@ class Thread:
                 return
             previous, block = block.name, self.code.blocks[target]
             self.budget -= len(block.steps) + 1
-            if self.budget < 0:
-                raise Stopped("still running at the limit of instructions per thread")
+            if self.budget < self.look_at:
+                self._look()
+
+    def _look(self) -> None:
+        """Now and then: whether the thread may go on."""
+        if self.budget < 0:
+            raise Stopped("still running at the limit of instructions per thread")
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise Stopped("still running when its time was up")
+        self.look_at = max(0, self.budget - LOOK)
 
 
 def _missing(kind: str, index: int, why: str) -> Object:

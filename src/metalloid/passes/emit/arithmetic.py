@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from metalloid.errors import DeviceError
+from metalloid.errors import NotVectorised
 from metalloid.ir import Instruction
 from metalloid.ir.opcodes import FAST_MATH
 from metalloid.ir.types import ArrayType, FloatType, IntType, PointerType, StructType, Type
@@ -350,7 +350,7 @@ def _convert(e: Emitter, i: Instruction, vector: bool) -> str:
             if is_bfloat(target):
                 return _int_to_bfloat(e, i.opcode, ref, lowered(source), vector)
             return e.put(f"{i.opcode} {a} {ref} to {b}")
-    raise DeviceError(f"[engine] {i.opcode} is not supported")
+    raise NotVectorised(f"[engine] {i.opcode} is not supported")
 
 
 def _int_to_bfloat(e: Emitter, opcode: str, ref: str, source: str, vector: bool) -> str:
@@ -487,7 +487,7 @@ def llvm_call(e: Emitter, i: Instruction) -> None:
             refs[1] = ("i32", _resize_signed(e, refs[1][1], refs[1][0], "i32", vector))
         overloads = (kind, refs[1][0])
         if stem == "llvm.powi":
-            raise DeviceError("[engine] llvm.powi is not supported")
+            raise NotVectorised("[engine] llvm.powi is not supported")
     elif stem == "llvm.is.fpclass":
         overloads = (refs[0][0],)
     if stem in _LIBM and vector:
@@ -548,7 +548,7 @@ def _bfloat_call(e: Emitter, i: Instruction, stem: str, refs: list[tuple[str, st
     kind = "float" if is_bfloat(i.type) else lowered(i.type)
     overloads: tuple[str, ...] = (kind,)
     if stem == "llvm.is.fpclass":
-        raise DeviceError("[engine] llvm.is.fpclass of bfloat is not supported")
+        raise NotVectorised("[engine] llvm.is.fpclass of bfloat is not supported")
     if stem.endswith(".sat"):
         overloads = (kind, "float")
     done = call_llvm(e, stem, kind, wide, vector, "", overloads)

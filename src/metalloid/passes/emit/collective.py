@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from metalloid.errors import DeviceError
+from metalloid.errors import NotVectorised
 from metalloid.ir import Instruction
 from metalloid.ir.values import Int, Value
 from metalloid.passes.emit.core import Emitter, Val, lowered
@@ -30,7 +30,7 @@ IDENTITY = {
 def collective(e: Emitter, i: Instruction) -> None:
     found = _NAME.fullmatch(i.called)
     if found is None or e.width % 32:
-        raise DeviceError(f"[engine] {i.called} is not supported with {e.width} lanes")
+        raise NotVectorised(f"[engine] {i.called} is not supported with {e.width} lanes")
     group = 32 if found[1] == "simd" else 4
     what, letter = found[2], found[3] or "i"
     kind = _KINDS.get(f"{letter}{found[4]}", f"i{found[4] or 32}")

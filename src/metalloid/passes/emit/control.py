@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metalloid.errors import DeviceError
+from metalloid.errors import NotVectorised
 from metalloid.ir import Block, Instruction
 from metalloid.ir.cfg import EXIT
 from metalloid.ir.types import PointerType
@@ -49,7 +49,7 @@ class Control(Copies):
         self.entry_mask: str | None = None
         self.next = ""
         if self.flow.forest.irreducible or len(self.order) != len(self.flow.graph.reverse_postorder):
-            raise DeviceError("[engine] a loop with two ways in was left by the passes before")
+            raise NotVectorised("[engine] a loop with two ways in was left by the passes before")
         ends: dict[str, list[str]] = {}
         for loop in sorted(self.flow.forest.loops.values(), key=lambda loop: -loop.depth):
             ends.setdefault(max(loop.blocks, key=lambda b: self.place[b]), []).append(loop.header)
@@ -212,7 +212,7 @@ class Control(Copies):
             e.do(f"br label %{self.next if block.name != self.order[-1] else 'end'}")
             return
         if end.opcode != "br":
-            raise DeviceError(f"[engine] {end.opcode} is not supported")
+            raise NotVectorised(f"[engine] {end.opcode} is not supported")
         targets = end.labels
         if not end.operands or len(set(targets)) == 1:
             self._edge(block, targets[0], None)
@@ -374,7 +374,7 @@ def call(e: Emitter, i: Instruction) -> None:
     elif name == "__mt_state":
         crossing.state(e, i)
     else:
-        raise DeviceError(f"[engine] the kernel calls '{name}', which is no intrinsic")
+        raise NotVectorised(f"[engine] the kernel calls '{name}', which is no intrinsic")
 
 
 def _fence(e: Emitter, i: Instruction) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from metalloid.errors import DeviceError
+from metalloid.errors import NotVectorised
 from metalloid.ir import Function, Instruction, Module
 from metalloid.ir.debug import Location, location
 from metalloid.ir.layout import DataLayout
@@ -122,7 +122,7 @@ def lowered(type: Type) -> str:
             return "i16"
         case IntType() | FloatType():
             return str(type)
-    raise DeviceError(f"[engine] values of type {type} are not supported")
+    raise NotVectorised(f"[engine] values of type {type} are not supported")
 
 
 class Emitter:
@@ -372,12 +372,12 @@ class Emitter:
                 return str(self.constant_offset(value) + int(self.constant(base)))
             case Expression("ptrtoint", _, (base,)):
                 return str(self.absolute_constant(base))
-        raise DeviceError(f"[engine] this constant is not supported: {value}")
+        raise NotVectorised(f"[engine] this constant is not supported: {value}")
 
     def absolute_constant(self, value: Value) -> int:
         root = self.roots.root(value)
         if root is None or root.kind != "variable":
-            raise DeviceError("[engine] the address of a constant table as a number is not supported")
+            raise NotVectorised("[engine] the address of a constant table as a number is not supported")
         return self.out.local_offsets[root.name] + int(self.constant(value))
 
     def constant_offset(self, value: Expression) -> int:

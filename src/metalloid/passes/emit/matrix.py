@@ -6,7 +6,7 @@ shuffle and fused multiply-add.
 
 from __future__ import annotations
 
-from metalloid.errors import DeviceError
+from metalloid.errors import NotVectorised
 from metalloid.ir import Instruction
 from metalloid.ir.values import Int
 from metalloid.passes.emit.core import Emitter, Val
@@ -21,7 +21,7 @@ HOLDER = {(ROWS[lane], COLUMNS[lane] + n): (lane, n) for lane in range(32) for n
 
 def matrix(e: Emitter, i: Instruction) -> None:
     if e.width % 32:
-        raise DeviceError("[engine] simdgroup_matrix needs whole SIMD-groups")
+        raise NotVectorised("[engine] simdgroup_matrix needs whole SIMD-groups")
     name = i.called.removeprefix("__mt_matrix_")
     if name == "multiply_accumulate":
         _multiply(e, i)

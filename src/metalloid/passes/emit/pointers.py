@@ -5,7 +5,7 @@ Threadgroup and private addresses count from the start of that memory.
 
 from __future__ import annotations
 
-from metalloid.errors import DeviceError
+from metalloid.errors import NotVectorised
 from metalloid.ir import Instruction
 from metalloid.ir.types import ArrayType, PointerType, StructType, Type
 from metalloid.ir.values import Int, Local, Value
@@ -101,7 +101,7 @@ def _sum(e: Emitter, i: Instruction, vector: bool) -> str:
         ref = e.vector(index) if vector else made.base
         if made.type != "i64":
             if int(made.type[1:]) > 64:
-                raise DeviceError(f"[engine] an index of type {made.type} is not supported")
+                raise NotVectorised(f"[engine] an index of type {made.type} is not supported")
             narrow = e.vt(made.type) if vector else made.type
             ref = e.put(f"sext {narrow} {ref} to {kind}")
         if stride != 1:

@@ -1,0 +1,63 @@
+"""What the vectoriser cannot take is interpreted: right, slow, and said."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import metalloid as mt
+from metalloid.cli import group
+from metalloid.errors import KernelFault
+from metalloid.runtime.places import SlowKernelWarning
+from tests.engine.both import HEADER
+
+# An operation of clang's own that Metal does not have; the engine knows nothing of it.
+POWERS = f"""{HEADER}
+kernel void powers(device const bfloat* x, device float* y, constant int& n, uint i [[thread_position_in_grid]]) {{
+    threadgroup float s[64];
+    s[i & 63] = __builtin_powif(float(x[i]), n);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    y[i] = s[(i & 63) ^ 1] + float(simd_sum(1));
+}}"""
+
+
+def launch(kernel: mt.Kernel, y: np.ndarray, grid: int, **more: object) -> None:
+    x = (np.arange(64) / 8 - 4).astype(np.float32)
+    bits = (x.view(np.uint32) >> 16).astype(np.uint16)
+    kernel(bits.view("bfloat16"), y, 3, grid=grid, threadgroup=64, **more)
+
+
+def test_a_kernel_without_vector_code_is_interpreted():
+    kernel = mt.device("cpu").library(POWERS)["powers"]
+    y = np.full(64, -1, np.float32)
+    with pytest.warns(SlowKernelWarning, match=r"no vector code for this kernel \(llvm.powi"):
+        launch(kernel, y, 64)
+    x = np.arange(64) / 8 - 4
+    np.testing.assert_array_equal(y, (x**3)[np.arange(64) ^ 1] + 32)
+    with warnings.catch_warnings():  # said once
+        warnings.simplefilter("error")
+        y[:] = -1
+        launch(kernel, y, 64)
+    np.testing.assert_array_equal(y, (x**3)[np.arange(64) ^ 1] + 32)
+    with pytest.raises(KernelFault, match="M101"):
+        launch(kernel, y, 65, guard=False)  # it stays guarded
+
+
+def test_a_runaway_is_stopped_on_the_slow_way_too():
+    wait = "while (atomic_load_explicit((device atomic_int*)y, memory_order_relaxed) == 0) {} y[i] ="
+    endless = POWERS.replace("y[i] =", wait)
+    kernel = mt.device("cpu").library(endless)["powers"]
+    with pytest.warns(SlowKernelWarning), pytest.raises(KernelFault, match="when its time was up"):
+        launch(kernel, np.zeros(64, np.float32), 64, timeout=0.5)
+
+
+@pytest.mark.parametrize("stage", ("vec.ll", "asm"))
+def test_show_says_so(tmp_path, stage):
+    file = tmp_path / "powers.metal"
+    file.write_text(POWERS)
+    shown = CliRunner().invoke(group, ["show", str(file), "--stage", stage])
+    assert shown.exit_code == 0
+    assert "no vector code for this kernel" in shown.output and "llvm.powi" in shown.output
