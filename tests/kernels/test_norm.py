@@ -36,3 +36,30 @@ def test_rms_norm_is_the_same_on_the_oracle():
 def test_nothing_in_nothing_out():
     assert mk.rms_norm(normal((0, 7)), normal(7)).shape == (0, 7)
     assert mk.rms_norm(normal((3, 0)), normal(0)).shape == (3, 0)
+
+
+def layer_norm(x, w, b, eps=1e-5):
+    x = exact(x)
+    y = x - x.mean(-1, keepdims=True)
+    return y / np.sqrt((y * y).mean(-1, keepdims=True) + eps) * exact(w) + exact(b)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_layer_norm_of_odd_rows(dtype):
+    for n in ODD:
+        x, w, b = normal((3, n), dtype), normal(n, dtype, 1), normal(n, dtype, 2)
+        close(mk.layer_norm(x, w, b, 1e-3), layer_norm(x, w, b, 1e-3))
+
+
+def test_layer_norm_far_from_zero():
+    x, w, b = normal((3, 257)) + 1000, normal(257, seed=1), normal(257, seed=2)
+    close(mk.layer_norm(x, w, b), layer_norm(x, w, b), 50)  # x itself has only 1e-4 of its deviation
+
+
+def test_layer_norm_of_strides_and_on_the_oracle():
+    x, w, b = normal((4, 6, 50)), normal(33, seed=1), normal(33, seed=2)
+    for view in (x[..., :33], x[:, 2, 5:38], x[::2, ::3, 10:43], x[..., 32::-1]):
+        close(mk.layer_norm(view, w, b), layer_norm(view, w, b))
+    for dtype in DTYPES:
+        same_on_oracle(mk.layer_norm, normal((2, 45), dtype), normal(45, dtype, 1), normal(45, dtype, 2))
+    assert mk.layer_norm(normal((0, 7)), normal(7), normal(7)).shape == (0, 7)

@@ -13,7 +13,7 @@ from metalloid.kernels.activation import gelu, silu, swiglu
 from metalloid.kernels.attention import attention, paged_attention
 from metalloid.kernels.caches import Cache, PagedCache
 from metalloid.kernels.matmul import matmul, matvec
-from metalloid.kernels.norm import rms_norm
+from metalloid.kernels.norm import layer_norm, rms_norm
 from metalloid.kernels.reduce import argmax, max, softmax, sum
 from metalloid.kernels.rope import rope
 
@@ -23,6 +23,7 @@ __all__ = [
     "argmax",
     "attention",
     "gelu",
+    "layer_norm",
     "matmul",
     "matvec",
     "max",
