@@ -71,6 +71,7 @@ class LaunchRecord(ctypes.Structure):
         ("total", ctypes.c_uint64),
         ("chunk", ctypes.c_uint64),
         ("next", ctypes.c_uint64),
+        ("finished", ctypes.c_uint64),
         ("fault", FaultRecord),
         ("logs", ctypes.POINTER(LogRecord)),
         ("log_count", ctypes.c_uint64),
@@ -121,6 +122,10 @@ class Runtime:
             ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int64, ctypes.c_uint32
         )
         self.run: Any = run(self._code.address("mt_run"))
+        run_all = ctypes.CFUNCTYPE(
+            ctypes.c_int64, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32
+        )
+        self.run_all: Any = run_all(self._code.address("mt_run_all"))
         self.free: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._code.address("mt_free"))
         for name in (
             *("mt_fault", "mt_outside", "mt_log"),

@@ -47,6 +47,7 @@ struct Launch {
     u64 total;       // threadgroups
     u64 chunk;
     u64 next;        // the first that nobody has taken
+    u64 finished;    // how many are done
     Fault fault;
     LogRecord *logs;
     u64 log_count, log_room;

@@ -20,6 +20,7 @@ void free(void *);
 void *realloc(void *, unsigned long);
 int getpid();
 int clock_gettime(int, void *);
+int sched_yield();
 int sigaction(int, const void *, void *);
 }
 
@@ -53,12 +54,14 @@ i32 spare_taken[SPARES];
 u32 started = 0;        // threads beside the caller
 int owner = 0;          // the process that started them
 Launch *current = nullptr;
+u32 following = 0;      // launches that come right after it in memory, to be run in order
 u64 serial = 0;         // of the current launch
 u32 wanted = 0, busy = 0;
 Launch *timed = nullptr;
 Time deadline;
 bool timer_started = false;
 Launch *interruptible = nullptr;
+u32 interruptible_count = 1;
 void (*old_handler)(int) = nullptr;
 
 template <class T> void grow(T *&memory, u64 &room, u64 size) {
@@ -136,6 +139,27 @@ void work(Launch &l, Worker &w) {
         if (first >= l.total) return;
         u64 last = first + l.chunk < l.total ? first + l.chunk : l.total;
         run_groups(l, w, first, last);
+        __atomic_fetch_add(&l.finished, last - first, __ATOMIC_RELEASE);
+    }
+}
+
+void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+void yield() { sched_yield(); }
+
+// Launches one after the other. Whoever is there takes threadgroups of the one that is due, and goes on when all of it is
+// done; nobody waits for a thread that has not taken any. Waiting is short, so it is done awake.
+void work_through(Launch *launches, u32 count, Worker &w) {
+    for (u32 n = 0; n < count; n++) {
+        Launch &l = launches[n];
+        work(l, w);
+        for (u32 round = 0; !l.cancel && __atomic_load_n(&l.finished, __ATOMIC_ACQUIRE) < l.total; round++)
+            round < 2000 ? pause() : yield();
+        if (l.cancel) return;
     }
 }
 
@@ -147,9 +171,11 @@ void *serve(void *argument) {
         while (!current || serial == seen || u64(argument) >= wanted) pthread_cond_wait(&wake, &guard);
         seen = serial;
         Launch *l = current;
+        u32 count = 1 + following;
         busy++;
         pthread_mutex_unlock(&guard);
-        work(*l, w);
+        if (count > 1) work_through(l, count, w);
+        else work(*l, w);
         pthread_mutex_lock(&guard);
         if (--busy == 0) pthread_cond_broadcast(&done);
     }
@@ -225,7 +251,8 @@ void clear_timer() {
 }
 
 void on_interrupt(int signal) {
-    if (Launch *l = interruptible) l->cancel = 3;
+    if (Launch *l = interruptible)
+        for (u32 n = 0; n < interruptible_count; n++) l[n].cancel = 3;
     if (reinterpret_cast<u64>(old_handler) > 1) old_handler(signal);
 }
 
@@ -252,13 +279,14 @@ i32 mt_run(Launch *l, u32 threads, i64 timeout, u32 catch_interrupt) {
         during = before;
         old_handler = *reinterpret_cast<void (**)(int)>(&before);  // the handler comes first in the struct
         *reinterpret_cast<void (**)(int)>(&during) = on_interrupt;
+        interruptible_count = 1;
         interruptible = l;
         sigaction(2, &during, nullptr);
     }
     if (timeout > 0) set_timer(l, timeout);
     if (shared) {
         pthread_mutex_lock(&guard);
-        current = l, serial++, wanted = threads;
+        current = l, following = 0, serial++, wanted = threads;
         pthread_cond_broadcast(&wake);
         pthread_mutex_unlock(&guard);
     }
@@ -277,6 +305,45 @@ i32 mt_run(Launch *l, u32 threads, i64 timeout, u32 catch_interrupt) {
     if (spare) __atomic_store_n(&spare_taken[spare - spares], 0, __ATOMIC_RELEASE);
     else pthread_mutex_unlock(&turn);
     return l->cancel;
+}
+
+// Runs launches that lie side by side, each when the one before it is done. The number of the one that stopped, else -1.
+i64 mt_run_all(Launch *launches, u32 count, u32 threads, u32 catch_interrupt) {
+    if (owner != getpid()) prepare(1);
+    pthread_mutex_lock(&turn);
+    prepare(threads);
+    for (u32 n = 0; n < count; n++) launches[n].next = launches[n].finished = 0;
+    Opaque before, during;
+    if (catch_interrupt) {
+        sigaction(2, nullptr, &before);
+        during = before;
+        old_handler = *reinterpret_cast<void (**)(int)>(&before);
+        *reinterpret_cast<void (**)(int)>(&during) = on_interrupt;
+        interruptible_count = count;
+        interruptible = launches;
+        sigaction(2, &during, nullptr);
+    }
+    if (threads > 1) {
+        pthread_mutex_lock(&guard);
+        current = launches, following = count - 1, serial++, wanted = threads;
+        pthread_cond_broadcast(&wake);
+        pthread_mutex_unlock(&guard);
+    }
+    work_through(launches, count, workers[0]);
+    if (threads > 1) {
+        pthread_mutex_lock(&guard);
+        current = nullptr;
+        while (busy) pthread_cond_wait(&done, &guard);
+        pthread_mutex_unlock(&guard);
+    }
+    if (catch_interrupt) {
+        sigaction(2, &before, nullptr);
+        interruptible = nullptr;
+    }
+    pthread_mutex_unlock(&turn);
+    for (u32 n = 0; n < count; n++)
+        if (launches[n].cancel) return n;
+    return -1;
 }
 
 // Called by kernels: the first fault of a launch is kept, and the launch stops.

@@ -1,0 +1,145 @@
+// What a Llama needs beside plain products: norms that are taken on the way into a product, rotated positions on the
+// way into the cache, and attention over it. Where a text has come to lies in memory, so that a token's launches can be
+// recorded once and run again for every token.
+#include "weights.h"
+
+// A row of weights times the input, both scaled by the norm's gain; the norm itself is one number, and comes last:
+// sum of w[k] * gain[k] * x[k] / sqrt(mean(x^2) + eps).
+template <typename F, uint ROWS>
+void normed(device const uchar* weights, device const float* x, device const float* gain, uint rows, uint columns,
+            uint first, uint lane, thread float* sum, thread float& squares) {
+    ulong bytes = F::row(columns);
+    for (uint chunk = 0; chunk < columns / 32; chunk++) {
+        float value = x[chunk * 32 + lane];
+        squares += value * value;
+        value *= gain[chunk * 32 + lane];
+        for (uint r = 0; r < ROWS; r++)
+            sum[r] += value * F::at(weights + min(first + r, rows - 1) * bytes, chunk, lane);
+    }
+    if (!F::blocks && lane < columns % 32) {
+        float value = x[columns / 32 * 32 + lane];
+        squares += value * value;
+        value *= gain[columns / 32 * 32 + lane];
+        for (uint r = 0; r < ROWS; r++)
+            sum[r] += value * F::at(weights + min(first + r, rows - 1) * bytes, columns / 32, lane);
+    }
+}
+
+// out = weights @ rms_norm(x)
+template <typename F, uint ROWS>
+kernel void norm_matvec(device const uchar* weights, device const float* x, device const float* gain,
+                        device float* out, constant uint& rows, constant uint& columns, constant float& eps,
+                        uint group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+    float sum[ROWS] = {}, squares = 0, mine = 0;
+    normed<F, ROWS>(weights, x, gain, rows, columns, group * ROWS, lane, sum, squares);
+    float scale = rsqrt(simd_sum(squares) / float(columns) + eps);
+    for (uint r = 0; r < ROWS; r++) {
+        float total = simd_sum(sum[r]);
+        mine = lane == r ? total : mine;
+    }
+    if (lane < ROWS && group * ROWS + lane < rows) out[group * ROWS + lane] = mine * scale;
+}
+
+// out = silu(gate @ rms_norm(x)) * (up @ rms_norm(x))
+template <typename F, uint ROWS>
+kernel void norm_gate_up(device const uchar* gate, device const uchar* up, device const float* x,
+                         device const float* gain, device float* out, constant uint& rows, constant uint& columns,
+                         constant float& eps, uint group [[threadgroup_position_in_grid]],
+                         uint lane [[thread_index_in_simdgroup]]) {
+    float first[ROWS] = {}, second[ROWS] = {}, squares = 0, unused = 0, g = 0, u = 0;
+    normed<F, ROWS>(gate, x, gain, rows, columns, group * ROWS, lane, first, squares);
+    normed<F, ROWS>(up, x, gain, rows, columns, group * ROWS, lane, second, unused);
+    float scale = rsqrt(simd_sum(squares) / float(columns) + eps);
+    for (uint r = 0; r < ROWS; r++) {
+        float a = simd_sum(first[r]), b = simd_sum(second[r]);
+        g = lane == r ? a * scale : g;
+        u = lane == r ? b * scale : u;
+    }
+    if (lane < ROWS && group * ROWS + lane < rows) out[group * ROWS + lane] = g / (1 + exp(-g)) * u;
+}
+
+// out = silu(gate) * up, for several inputs at once
+kernel void gate_up(device float* gate, device const float* up, uint i [[thread_position_in_grid]]) {
+    float g = gate[i];
+    gate[i] = g / (1 + exp(-g)) * up[i];
+}
+
+struct Shape {
+    uint heads, kv_heads, head, context, interleaved;
+};
+
+struct Place {
+    uint position, count;  // of the first token, and how many there are
+};
+
+// Turn the queries to their positions in place; turn the keys and put them, and the values, into the cache.
+// `turns` has the cosine and the sine of each position and pair of dimensions. The caches are [head][dimension][position],
+// so that attention reads neighbouring positions side by side.
+kernel void rotate(device float* q, device const float* k, device const float* v, device float* keys,
+                   device float* values, device const float2* turns, constant Shape& shape,
+                   constant Place& place, uint3 i [[thread_position_in_grid]]) {
+    uint pair = i.x, head = i.y, token = i.z, pairs = shape.head / 2;
+    if (pair >= pairs || token >= place.count) return;
+    uint a = shape.interleaved ? 2 * pair : pair, b = shape.interleaved ? 2 * pair + 1 : pair + pairs;
+    uint at = place.position + token;
+    float2 turn = turns[ulong(at) * pairs + pair];
+    if (head < shape.heads) {
+        device float* query = q + (ulong(token) * shape.heads + head) * shape.head;
+        float x = query[a], y = query[b];
+        query[a] = x * turn.x - y * turn.y;
+        query[b] = y * turn.x + x * turn.y;
+        return;
+    }
+    head -= shape.heads;
+    ulong from = (ulong(token) * shape.kv_heads + head) * shape.head, to = ulong(head) * shape.head;
+    float x = k[from + a], y = k[from + b];
+    keys[(to + a) * shape.context + at] = x * turn.x - y * turn.y;
+    keys[(to + b) * shape.context + at] = y * turn.x + x * turn.y;
+    values[(to + a) * shape.context + at] = v[from + a];
+    values[(to + b) * shape.context + at] = v[from + b];
+}
+
+// One SIMD-group per head and token, its lanes side by side over the positions. A lane comes back to the scores it wrote
+// itself, so nothing has to wait.
+kernel void attend(device const float* q, device const float* keys, device const float* values,
+                   device float* scores, device float* out, constant Shape& shape, constant Place& place,
+                   uint2 group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+    uint head = group.x, token = group.y, seen = place.position + token + 1;
+    if (token >= place.count) return;
+    ulong one = ulong(token) * shape.heads + head;
+    device const float* query = q + one * shape.head;
+    ulong cache = ulong(head / (shape.heads / shape.kv_heads)) * shape.head * shape.context;
+    device float* score = scores + one * shape.context;
+    float scale = rsqrt(float(shape.head)), most = -INFINITY, total = 0;
+    for (uint at = lane; at < seen; at += 32) {
+        float sum = 0;
+        for (uint d = 0; d < shape.head; d++) sum += query[d] * keys[cache + ulong(d) * shape.context + at];
+        score[at] = sum * scale;
+        most = max(most, sum * scale);
+    }
+    most = simd_max(most);
+    for (uint at = lane; at < seen; at += 32) {
+        float weight = exp(score[at] - most);
+        score[at] = weight;
+        total += weight;
+    }
+    total = simd_sum(total);
+    for (uint d = 0; d < shape.head; d++) {
+        float sum = 0;
+        for (uint at = lane; at < seen; at += 32) sum += score[at] * values[cache + ulong(d) * shape.context + at];
+        sum = simd_sum(sum);
+        if (lane == 0) out[one * shape.head + d] = sum / total;
+    }
+}
+
+#define FOR_FORMAT(name, F)                                                                                         \
+    template [[host_name("norm_matvec_" name)]] kernel decltype(norm_matvec<F, 8>) norm_matvec<F, 8>;               \
+    template [[host_name("norm_gate_up_" name)]] kernel decltype(norm_gate_up<F, 4>) norm_gate_up<F, 4>;
+
+FOR_FORMAT("f32", Plain<float>)
+FOR_FORMAT("f16", Plain<half>)
+FOR_FORMAT("bf16", Plain<bfloat>)
+FOR_FORMAT("q8_0", Q8_0)
+FOR_FORMAT("q4_0", Q4_0)
+FOR_FORMAT("q4_K", Q4_K)
+FOR_FORMAT("q6_K", Q6_K)

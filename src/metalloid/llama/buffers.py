@@ -1,0 +1,74 @@
+"""The memory one conversation needs: activations, the key-value cache, the logits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metalloid.llama.config import Config
+from metalloid.llama.formats import Array
+from metalloid.runtime.buffer import aligned
+
+TOKENS = 32  # of a prompt that are worked on at a time
+PLACE = np.dtype([("position", "<u4"), ("count", "<u4")])
+CHOICE = np.dtype([("temperature", "<f4"), ("top_p", "<f4"), ("top_k", "<u4"), ("seed", "<u4")])
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """All float32 but the tokens. `place`, `step` and `choice` are read by kernels at each run."""
+
+    ids: Array
+    x: Array  # what runs through the layers
+    h: Array  # normalised
+    q: Array
+    k: Array
+    v: Array
+    mixed: Array  # what attention gives
+    gate: Array
+    up: Array
+    scores: Array
+    keys: tuple[Array, ...]  # per layer [kv_heads, head, context]
+    values: tuple[Array, ...]
+    turns: Array  # cosine and sine of each position and pair of dimensions
+    logits: Array
+    kept: Array
+    token: Array
+    place: Array
+    step: Array
+    choice: Array
+
+
+def buffers(config: Config, context: int) -> Buffers:
+    def zeros(*shape: int, dtype: object = np.float32) -> Array:
+        made = aligned(shape, dtype)
+        made[...] = 0
+        return made
+
+    width, heads = config.width, config.heads * config.head
+    cache = (config.kv_heads, config.head, context)
+    angles = np.outer(np.arange(context, dtype=np.float64), np.array(config.frequencies))
+    turns = zeros(context, config.head // 2, 2)
+    turns[..., 0], turns[..., 1] = np.cos(angles), np.sin(angles)
+    return Buffers(
+        ids=zeros(TOKENS, dtype=np.int32),
+        x=zeros(TOKENS, width),
+        h=zeros(TOKENS, width),
+        q=zeros(TOKENS, heads),
+        k=zeros(TOKENS, config.kv_width),
+        v=zeros(TOKENS, config.kv_width),
+        mixed=zeros(TOKENS, heads),
+        gate=zeros(TOKENS, config.hidden),
+        up=zeros(TOKENS, config.hidden),
+        scores=zeros(TOKENS, config.heads, context),
+        keys=tuple(zeros(*cache) for _ in range(config.layers)),
+        values=tuple(zeros(*cache) for _ in range(config.layers)),
+        turns=turns,
+        logits=zeros(config.vocabulary),
+        kept=zeros(config.vocabulary),
+        token=zeros(1, dtype=np.int32),
+        place=np.zeros(1, PLACE),
+        step=zeros(1, dtype=np.uint32),
+        choice=np.zeros(1, CHOICE),
+    )

@@ -1,0 +1,326 @@
+"""A Llama on the library's kernels.
+
+A prompt goes through the layers in pieces of 32 or 8 tokens, as products of matrices; what a piece has too many is
+left out where it would be seen. After that each token is a list of small launches: norms are taken on the way
+into a product, and the next token is chosen by the last launch. Both are recorded once and run again with another
+place in the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from metalloid.errors import ModelError
+from metalloid.kernels.families import kernel
+from metalloid.llama import weights
+from metalloid.llama.buffers import TOKENS, buffers
+from metalloid.llama.config import Config
+from metalloid.llama.formats import Array, Tensor
+from metalloid.runtime.recording import Recording
+
+LANES, ROWS = 32, 8  # threads of a threadgroup; rows of weights that one takes (norm_gate_up: half as many)
+PIECES = (TOKENS, 8)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Weights as a kernel takes them: bytes, and the format's name."""
+
+    format: str
+    data: Array
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True)
+class Layer:
+    attention_norm: Array
+    q: Matrix
+    k: Matrix
+    v: Matrix
+    o: Matrix
+    feed_norm: Array
+    gate: Matrix
+    up: Matrix
+    down: Matrix
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How the next token is chosen; temperature 0 takes the likeliest."""
+
+    temperature: float = 0.0
+    top_k: int = 0  # 0: all
+    top_p: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature < 1e4 or not 0 < self.top_p <= 1 or self.top_k < 0:
+            raise ModelError(
+                f"temperature {self.temperature}, top_p {self.top_p}, top_k {self.top_k}: expected a temperature"
+                " of 0 or more, top_p above 0 and up to 1, top_k of 0 or more."
+            )
+
+
+class Llama:
+    """The weights of a model, mapped from its files; `session()` begins a text."""
+
+    def __init__(self, loaded: weights.Weights) -> None:
+        self.config: Config = loaded.config
+        self.embedding, self.output = _matrix(loaded.embedding), _matrix(loaded.output)
+        self.norm = _gain(loaded.norm)
+        self.layers = tuple(_layer(layer) for layer in loaded.layers)
+
+    @staticmethod
+    def load(path: Path) -> Llama:
+        return Llama(weights.load(path))
+
+    def session(self, context: int = 0) -> Session:
+        """A text of up to `context` tokens; the model's own limit, or 4096, where none is given."""
+        limit = self.config.context
+        if context < 0 or context > limit:
+            raise ModelError(f"a context of {context} tokens was asked for; the model has {limit}.")
+        return Session(self, context or min(limit, 4096))
+
+
+class Session:
+    """One text: its cache, how far it has come, and the logits of what comes next."""
+
+    def __init__(self, model: Llama, context: int) -> None:
+        self.model, self.context = model, context
+        self.length = 0
+        self._b = buffers(model.config, context)
+        self._shape = {
+            "heads": model.config.heads,
+            "kv_heads": model.config.kv_heads,
+            "head": model.config.head,
+            "context": context,
+            "interleaved": int(model.config.interleaved),
+        }
+        self._recorded: dict[str | int, Recording] = {}
+
+    @property
+    def logits(self) -> Array:
+        """Of the token that comes next; overwritten by the next step."""
+        return self._b.logits
+
+    def reset(self) -> None:
+        self.length = 0
+
+    def prefill(self, tokens: Sequence[int]) -> Array:
+        """Append tokens; returns the logits after the last."""
+        self._check(tokens)
+        start = 0
+        while start < len(tokens):
+            left = len(tokens) - start
+            size = next((size for size in PIECES if size <= left), PIECES[-1])
+            piece = tokens[start : start + size]
+            self._b.ids[:size] = 0
+            self._b.ids[: len(piece)] = piece
+            self._b.place[0] = self.length, len(piece)
+            self._run(size)
+            start += len(piece)
+            self.length += len(piece)
+        self._b.x[0] = self._b.x[len(piece) - 1]
+        self._run("logits")
+        return self.logits
+
+    def step(self, token: int, choice: Choice = Choice()) -> int:  # noqa: B008  # frozen
+        """Append one token and choose the one after it."""
+        self._check([token])
+        b = self._b
+        b.ids[0], b.place[0] = token, (self.length, 1)
+        self._set(choice, self.length + 1)
+        self._run("token")
+        self.length += 1
+        return int(b.token[0])
+
+    def choose(self, choice: Choice = Choice()) -> int:  # noqa: B008
+        """A token for the logits there are, as after a prefill."""
+        self._set(choice, self.length)
+        self._run("choice")
+        return int(self._b.token[0])
+
+    def _run(self, what: str | int) -> None:
+        """Run a recording: of one token, of a piece of a prompt, of the logits or of a choice."""
+        found = self._recorded.get(what)
+        if found is None:
+            found = Recording()
+            if isinstance(what, int):
+                self._prompt(found, what)
+            elif what == "token":
+                self._one(found)
+            elif what == "logits":
+                self._logits(found)
+            else:
+                self._sample(found)
+            self._recorded[what] = found
+        found.run()
+
+    @property
+    def _eps(self) -> float:
+        return self.model.config.eps
+
+    def _set(self, choice: Choice, step: int) -> None:
+        chosen = choice.temperature, choice.top_p, min(choice.top_k, 0xFFFFFFFF), choice.seed & 0xFFFFFFFF
+        self._b.choice[0] = chosen
+        self._b.step[0] = step
+
+    def _check(self, tokens: Sequence[int]) -> None:
+        if not len(tokens):
+            raise ModelError("there are no tokens to go on from.")
+        if self.length + len(tokens) > self.context:
+            raise ModelError(
+                f"{self.length} tokens and {len(tokens)} more; this text has room for {self.context}."
+            )
+        vocabulary = self.model.config.vocabulary
+        if wrong := [token for token in tokens if not 0 <= token < vocabulary]:
+            raise ModelError(f"token {wrong[0]} is not one of the model's {vocabulary}.")
+
+    def _one(self, run: Recording) -> None:
+        """The launches of one token."""
+        b, eps = self._b, self._eps
+        _embed(run, self.model.embedding, b.ids[:1], b.x[:1])
+        x, q, k, v, mixed, gate, up = (a[0] for a in (b.x, b.q, b.k, b.v, b.mixed, b.gate, b.up))
+        for n, layer in enumerate(self.model.layers):
+            for matrix, out in ((layer.q, q), (layer.k, k), (layer.v, v)):
+                _project(run, matrix, x, layer.attention_norm, out, eps)
+            self._attend(run, n, 1)
+            _multiply(run, layer.o, mixed, x, add=True)
+            if layer.gate.format == layer.up.format:
+                run.add(
+                    kernel("decode", f"norm_gate_up_{layer.gate.format}"),
+                    *(layer.gate.data, layer.up.data, x, layer.feed_norm, gate),
+                    *(layer.gate.rows, layer.gate.columns, eps),
+                    threadgroups=_groups(layer.gate.rows, ROWS // 2),
+                    threadgroup=LANES,
+                )
+            else:
+                _project(run, layer.gate, x, layer.feed_norm, gate, eps)
+                _project(run, layer.up, x, layer.feed_norm, up, eps)
+                run.add(kernel("decode", "gate_up"), gate, up, grid=gate.size, threadgroup=LANES)
+            _multiply(run, layer.down, gate, x, add=True)
+        self._logits(run)
+        self._sample(run)
+
+    def _prompt(self, run: Recording, count: int) -> None:
+        """The launches of a piece of a prompt; leaves what comes out of the last layer in `x`."""
+        b = self._b
+        _embed(run, self.model.embedding, b.ids[:count], b.x[:count])
+        x, h, q, k, v, mixed, gate, up = (a[:count] for a in (b.x, b.h, b.q, b.k, b.v, b.mixed, b.gate, b.up))
+        for n, layer in enumerate(self.model.layers):
+            self._norm(run, x, layer.attention_norm, h)
+            for matrix, out in ((layer.q, q), (layer.k, k), (layer.v, v)):
+                _multiply(run, matrix, h, out)
+            self._attend(run, n, count)
+            _multiply(run, layer.o, mixed, x, add=True)
+            self._norm(run, x, layer.feed_norm, h)
+            _multiply(run, layer.gate, h, gate)
+            _multiply(run, layer.up, h, up)
+            run.add(kernel("decode", "gate_up"), gate, up, grid=gate.size, threadgroup=LANES)
+            _multiply(run, layer.down, gate, x, add=True)
+
+    def _logits(self, run: Recording) -> None:
+        """Of the first row of `x`."""
+        _project(run, self.model.output, self._b.x[0], self.model.norm, self._b.logits, self._eps)
+
+    def _norm(self, run: Recording, x: Array, gain: Array, out: Array) -> None:
+        count, width = x.shape
+        run.add(
+            kernel("norm", "rms_norm_float32"),
+            *(x, gain, out, width, width, self._eps),
+            threadgroups=count,
+            threadgroup=LANES,
+        )
+
+    def _attend(self, run: Recording, layer: int, count: int) -> None:
+        b, config = self._b, self.model.config
+        keys, values = b.keys[layer], b.values[layer]
+        size = min(LANES, config.head // 2)
+        run.add(
+            kernel("decode", "rotate"),
+            *(b.q[:count], b.k[:count], b.v[:count], keys, values, b.turns, self._shape, b.place),
+            threadgroups=(_groups(config.head // 2, size), config.heads + config.kv_heads, count),
+            threadgroup=size,
+        )
+        run.add(
+            kernel("decode", "attend"),
+            *(b.q[:count], keys, values, b.scores[:count], b.mixed[:count], self._shape, b.place),
+            threadgroups=(config.heads, count),
+            threadgroup=LANES,
+        )
+
+    def _sample(self, run: Recording) -> None:
+        b = self._b
+        run.add(
+            kernel("sampling", "sample"),
+            *(b.logits, b.kept, b.token, len(b.logits), b.choice, b.step),
+            threadgroups=1,
+            threadgroup=LANES,
+        )
+
+
+def _groups(count: int, each: int) -> int:
+    return -(-count // each)
+
+
+def _embed(run: Recording, table: Matrix, ids: Array, out: Array) -> None:
+    run.add(
+        kernel("quantized", f"embedding_{table.format}_float32"),
+        *(table.data, ids, out, table.columns),
+        threadgroups=(_groups(table.columns, LANES), len(ids)),
+        threadgroup=LANES,
+    )
+
+
+def _project(run: Recording, matrix: Matrix, x: Array, gain: Array, out: Array, eps: float) -> None:
+    """out = matrix @ rms_norm(x)"""
+    run.add(
+        kernel("decode", f"norm_matvec_{matrix.format}"),
+        *(matrix.data, x, gain, out, matrix.rows, matrix.columns, eps),
+        threadgroups=_groups(matrix.rows, ROWS),
+        threadgroup=LANES,
+    )
+
+
+def _multiply(run: Recording, matrix: Matrix, x: Array, out: Array, add: bool = False) -> None:
+    """out = matrix @ x for one input or a row of them; `add`: onto what is there."""
+    kind, inputs = ("matvec", 1) if x.ndim == 1 else ("matmul", len(x))
+    name = f"{kind}_add_{matrix.format}" if add else f"{kind}_{matrix.format}_float32"
+    if x.ndim == 1:
+        run.add(
+            kernel("quantized", name),
+            *(matrix.data, x, out, matrix.rows, matrix.columns),
+            threadgroups=_groups(matrix.rows, ROWS),
+            threadgroup=LANES,
+        )
+    else:
+        run.add(
+            kernel("quantized", name),
+            *(matrix.data, x, out, matrix.rows, matrix.columns, inputs),
+            threadgroups=(_groups(matrix.rows, 2), _groups(inputs, 8)),
+            threadgroup=LANES,
+        )
+
+
+def _matrix(tensor: Tensor) -> Matrix:
+    rows, columns = tensor.shape
+    data = tensor.data if tensor.data.ctypes.data % 4 == 0 else tensor.data.copy()
+    return Matrix(tensor.format.name, data, rows, columns)
+
+
+def _gain(tensor: Tensor) -> Array:
+    return np.ascontiguousarray(tensor.array(), np.float32)
+
+
+def _layer(layer: weights.Layer) -> Layer:
+    parts: dict[str, Any] = {
+        part: _gain(tensor) if part.endswith("norm") else _matrix(tensor)
+        for part, tensor in vars(layer).items()
+    }
+    return Layer(**parts)

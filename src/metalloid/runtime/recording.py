@@ -1,0 +1,94 @@
+"""Launches recorded once and run again and again, with one call.
+
+A loop that launches the same small kernels over the same memory spends its time on launching. A recording keeps
+the launches ready to run; what changes from run to run (a position, a token) lies in arrays that the kernels
+read. Under the eyes of watchers each launch is made on its own, as if it had been called.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+
+from metalloid import config
+from metalloid.backends.base import Launch
+from metalloid.backends.cpu import native
+from metalloid.backends.cpu.program import Prepared, bind
+from metalloid.runtime.kernel import Kernel, Local
+from metalloid.runtime.sizes import Size
+from metalloid.runtime.watch import watchers
+
+_SIZE = ctypes.sizeof(native.LaunchRecord)
+_MAIN = threading.main_thread()
+
+
+class Recording:
+    """Add launches as you would make them, then `run` as often as needed. Not for several threads at once."""
+
+    def __init__(self, guard: bool = True) -> None:
+        self._guard = guard
+        self._launches: list[tuple[Kernel, Launch]] = []
+        self._ready: ctypes.Array[native.LaunchRecord] | None = None
+        self._prepared: list[Prepared] = []
+        self._keep: list[object] = []
+        self._threads = 1
+
+    def __len__(self) -> int:
+        return len(self._launches)
+
+    def add(
+        self,
+        kernel: Kernel,
+        *arguments: object,
+        grid: Size | None = None,
+        threadgroup: Size | None = None,
+        threadgroups: Size | None = None,
+        threadgroup_memory: Local | None = None,
+        overlap: bool = False,
+        **named: object,
+    ) -> None:
+        """Record a call of a kernel. Numbers are kept as they are now; arrays are read at each run."""
+        launch = kernel.launch(
+            *arguments,
+            grid=grid,
+            threadgroup=threadgroup,
+            threadgroups=threadgroups,
+            threadgroup_memory=threadgroup_memory,
+            overlap=overlap,
+            **named,
+        )
+        self._launches.append((kernel, launch))
+        self._ready = None
+
+    def run(self) -> None:
+        """All launches in their order, each after the one before it has ended."""
+        if watchers or not self._launches:
+            for kernel, launch in self._launches:
+                kernel.run(launch, self._guard)
+            return
+        if self._ready is None:
+            self._prepare()
+        records = self._ready
+        assert records is not None
+        main = threading.current_thread() is _MAIN
+        stopped = native.runtime().run_all(ctypes.addressof(records), len(records), self._threads, main)
+        if stopped >= 0:
+            self._raise(records[stopped], stopped)
+
+    def _prepare(self) -> None:
+        self._threads = config.threads()
+        records = (native.LaunchRecord * len(self._launches))()
+        self._prepared, self._keep = [], []
+        for n, (kernel, launch) in enumerate(self._launches):
+            prepared = kernel.program.prepared(launch, self._guard, False, self._threads)
+            there = ctypes.addressof(records) + n * _SIZE
+            ctypes.memmove(there, ctypes.addressof(prepared.record), _SIZE)
+            self._keep += bind(records[n], launch, prepared.searches, prepared.constants)
+            self._prepared.append(prepared)
+        self._ready = records
+
+    def _raise(self, record: native.LaunchRecord, number: int) -> None:
+        kernel, launch = self._launches[number]
+        stopped = native.LaunchRecord.from_buffer_copy(record)
+        self._ready = None  # what the records hold is spent
+        kernel.program.finish(self._prepared[number], stopped, launch, stopped.cancel, None, kernel.on_log)
