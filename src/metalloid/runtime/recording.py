@@ -13,12 +13,12 @@ import threading
 from metalloid import config
 from metalloid.backends.base import Launch
 from metalloid.backends.cpu import native
-from metalloid.backends.cpu.program import Prepared, bind
+from metalloid.backends.cpu.program import Prepared
+from metalloid.runtime.arguments import matched
 from metalloid.runtime.kernel import Kernel, Local
 from metalloid.runtime.sizes import Size
 from metalloid.runtime.watch import watchers
 
-_SIZE = ctypes.sizeof(native.LaunchRecord)
 _MAIN = threading.main_thread()
 
 
@@ -27,7 +27,7 @@ class Recording:
 
     def __init__(self, guard: bool = True) -> None:
         self._guard = guard
-        self._launches: list[tuple[Kernel, Launch]] = []
+        self._launches: list[tuple[Kernel, Launch, set[int]]] = []  # with arguments that may change
         self._ready: ctypes.Array[native.LaunchRecord] | None = None
         self._prepared: list[Prepared] = []
         self._keep: list[object] = []
@@ -57,13 +57,15 @@ class Recording:
             overlap=overlap,
             **named,
         )
-        self._launches.append((kernel, launch))
+        values = matched(kernel.signature, arguments, named)
+        live = {index for index, value in values.items() if not isinstance(value, int | float | dict | tuple)}
+        self._launches.append((kernel, launch, live))
         self._ready = None
 
     def run(self) -> None:
         """All launches in their order, each after the one before it has ended."""
         if watchers or not self._launches:
-            for kernel, launch in self._launches:
+            for kernel, launch, _ in self._launches:
                 kernel.run(launch, self._guard)
             return
         if self._ready is None:
@@ -79,16 +81,13 @@ class Recording:
         self._threads = config.threads()
         records = (native.LaunchRecord * len(self._launches))()
         self._prepared, self._keep = [], []
-        for n, (kernel, launch) in enumerate(self._launches):
-            prepared = kernel.program.prepared(launch, self._guard, False, self._threads)
-            there = ctypes.addressof(records) + n * _SIZE
-            ctypes.memmove(there, ctypes.addressof(prepared.record), _SIZE)
-            self._keep += bind(records[n], launch, prepared.searches, prepared.constants)
+        for record, (kernel, launch, live) in zip(records, self._launches, strict=True):
+            prepared = kernel.program.fill(record, launch, self._guard, self._threads, live, self._keep)
             self._prepared.append(prepared)
         self._ready = records
 
     def _raise(self, record: native.LaunchRecord, number: int) -> None:
-        kernel, launch = self._launches[number]
+        kernel, launch, _ = self._launches[number]
         stopped = native.LaunchRecord.from_buffer_copy(record)
         self._ready = None  # what the records hold is spent
         kernel.program.finish(self._prepared[number], stopped, launch, stopped.cancel, None, kernel.on_log)

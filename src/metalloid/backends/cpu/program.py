@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -155,6 +155,27 @@ class Program:
         keep: list[object] = []
         choice = self.choice(launch, guard, backwards, threads)
         return self._picked(choice, *memory_of(launch, keep), keep)
+
+    def fill(
+        self,
+        record: native.LaunchRecord,
+        launch: Launch,
+        guard: bool,
+        threads: int,
+        live: Collection[int],
+        keep: list[object],
+    ) -> Prepared:
+        """Fill in a record that is to run many times. `live` are buffers whose contents may change between runs."""
+        addresses, lengths = memory_of(launch, keep)
+        choice = self.choice(launch, guard, False, threads)
+        if any(index in live for index in choice.parameters):
+            prepared = choice.guarded()
+        else:
+            self._picked(choice, list(addresses), lengths, keep)  # what comes a second time is worth a proof
+            prepared = self._picked(choice, addresses, lengths, keep)
+        ctypes.memmove(ctypes.addressof(record), prepared.address, ctypes.sizeof(record))
+        bind(record, launch, addresses, lengths, prepared, keep)
+        return prepared
 
     def _picked(
         self, choice: Choice[Prepared], addresses: list[int], lengths: list[int], keep: list[object]
