@@ -148,3 +148,9 @@ def test_rule_explains_and_lists(call):
     assert "M601" in call("rule").output
     with pytest.raises(MetalloidError, match="there is no rule"):
         call("rule", "M999")
+
+
+def test_devices_lists_what_there_is(call):
+    (device,) = json.loads(call("devices", "--json").stdout)
+    assert device["name"] == "cpu" and device["max_threads_per_threadgroup"] == 1024
+    assert call("devices").output.startswith("cpu (default)\n")

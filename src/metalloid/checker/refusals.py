@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from metalloid.errors import LaunchError
+from metalloid.errors import CompileError, Diagnostic, LaunchError
 from metalloid.findings import Finding, Side
 from metalloid.findings.places import python_line
 from metalloid.frontend.diagnose import Texts
@@ -60,11 +60,22 @@ def noticed(notice: Notice) -> Finding:
     return Finding(notice.rule, notice.message.rstrip("."), name, location, hint=notice.hint, excerpt=excerpt)
 
 
-def raised(error: LaunchError) -> Finding:
-    """An error that came out of a block without having been a launch's: at the last line of the caller's own."""
+def raised(error: BaseException) -> tuple[Finding, ...]:
+    """What came out of checked code as findings: text that does not compile, a call that made no launch."""
+    if isinstance(error, CompileError):
+        return tuple(_compiled(d) for d in error.diagnostics if d.severity == "error")
+    if isinstance(error, SyntaxError) and isinstance(error.__cause__, CompileError):  # as PyTorch has it
+        return raised(error.__cause__)
+    if not isinstance(error, LaunchError):
+        return ()
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not inside(f.filename)]
     place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else ""
-    return refusal(None, error, place)
+    return (refusal(None, error, place),)
+
+
+def _compiled(said: Diagnostic) -> Finding:
+    place = Location(said.file, said.line, said.column)
+    return Finding(said.rule or "M601", said.message, location=place, hint=said.hint, excerpt=said.excerpt)
 
 
 class _Ear(Watcher):

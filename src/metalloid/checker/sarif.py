@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from importlib.metadata import version
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
@@ -25,14 +26,11 @@ def sarif(findings: Iterable[Finding]) -> str:
     """The findings as the text of one SARIF file."""
     given = list(findings)
     numbers = sorted({f.rule for f in given})
+    driver: dict[str, Any] = {"name": "metalloid", "rules": [_rule(number) for number in numbers]}
+    with suppress(PackageNotFoundError):  # run from a folder, not installed
+        driver["version"] = version("metalloid")
     run = {
-        "tool": {
-            "driver": {
-                "name": "metalloid",
-                "version": version("metalloid"),
-                "rules": [_rule(number) for number in numbers],
-            }
-        },
+        "tool": {"driver": driver},
         "columnKind": "utf16CodeUnits",
         "results": [_result(f, numbers.index(f.rule)) for f in given],
     }

@@ -55,11 +55,11 @@ class Checking(Watcher):
         return True
 
     def refused(self, kernel: Kernel, error: BaseException) -> None:
-        if isinstance(error, LaunchError):
+        if isinstance(error, LaunchError) and not self.said(error):
             self._said = error
             self._tell(refusal(kernel, error, place()))
 
-    def said(self, error: LaunchError) -> bool:
+    def said(self, error: BaseException) -> bool:
         """Whether this error is a finding already."""
         return self._said is error
 
@@ -83,9 +83,8 @@ def checked() -> Iterator[Report]:
     watchers.append(ledger)
     try:
         yield report
-    except LaunchError as error:
-        if not _checking.said(error):
-            report.add(raised(error))
+    except Exception as error:
+        note_error(report, error)
         raise
     finally:
         watchers.remove(ledger)
@@ -95,6 +94,16 @@ def checked() -> Iterator[Report]:
         for rule in AFTERWARDS:
             for finding in rule(report):
                 report.add(finding)
+
+
+def note_error(report: Report, error: BaseException) -> bool:
+    """An error that comes out of checked code may be a finding, and may be one already; True where it is."""
+    if _checking.said(error):
+        return True
+    found = raised(error)
+    for finding in found:
+        report.add(finding)
+    return bool(found)
 
 
 def print_findings() -> None:

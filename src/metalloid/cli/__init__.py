@@ -12,11 +12,13 @@ from metalloid.errors import MetalloidError
 COMMANDS = {
     "demo": "Metal kernels on this machine, checked and measured",
     "run": "run a kernel once and print its outputs",
+    "check": "say why a kernel is wrong: one launch, or every launch of a Python script",
     "bench": "how fast a kernel is, and how near the limits of this machine",
     "tune": "the fastest threadgroup for a launch",
     "lint": "compile every kernel of a .metal or .py file and say what is wrong",
     "show": "any stage of a kernel's way: metal, rewritten, ll, signature, vec.ll, asm",
     "rule": "the page of a rule: what, why, example, fix",
+    "devices": "what kernels can run on here",
 }
 
 

@@ -16,7 +16,7 @@ from metalloid.runtime.kernel import Kernel
 from metalloid.runtime.places import MUCH, note, place
 from metalloid.runtime.plan import Plan, address
 from metalloid.runtime.sizes import sizes, triple
-from metalloid.runtime.watch import watchers
+from metalloid.runtime.watch import refusals, watchers
 
 Bound = tuple[int, int, Any]  # address, bytes, what keeps them alive
 
@@ -45,8 +45,9 @@ class Site:
         self._plan: Plan | None = None
         self._checked = False
         if not self._idle:
-            self._asked = triple(f"[metal_kernel {kernel.name}]", "threadgroup", threadgroup)
-            self._grid, self._threadgroup = self._sizes(grid)
+            with refusals(kernel):
+                self._asked = triple(f"[metal_kernel {kernel.name}]", "threadgroup", threadgroup)
+                self._grid, self._threadgroup = self._sizes(grid)
         # What inputs that lie in rows need beside their memory never changes.
         self._fixed = {
             b.index: _bound(_layout(b.kind, input_shapes[b.position], _rows(input_shapes[b.position])))

@@ -14,6 +14,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from metalloid.backends.base import Launch
 from metalloid.errors import CompileError, LaunchError
 from metalloid.runtime.arguments import element, refuse
 from metalloid.runtime.device import device
@@ -21,6 +22,7 @@ from metalloid.runtime.kernel import Kernel
 from metalloid.runtime.library import Library
 from metalloid.runtime.places import warn_once
 from metalloid.runtime.sizes import shown, triple
+from metalloid.runtime.watch import refusals
 from metalloid.types import Parameter, Signature
 
 CASTS: Mapping[str, np.dtype[Any]] = {
@@ -85,6 +87,11 @@ class ShaderKernel:
         arg_casts: str | Mapping[int, str] | None = None,
     ) -> None:
         """Run and wait. `threads` is the number of elements of the first tensor where it is not given."""
+        with refusals(self._kernel):
+            launch = self._launch(args, threads, group_size, arg_casts)
+        self._kernel.run(launch)
+
+    def _launch(self, args: tuple[Any, ...], threads: Any, group_size: Any, arg_casts: Any) -> Launch:
         kernel, signature = self._kernel, self._kernel.signature
         if threads is None:
             threads = next((arg.numel() for arg in args if _is_tensor(arg)), None)
@@ -103,7 +110,7 @@ class ShaderKernel:
             if p.index < len(args)
         }
         named = {p.name: values[p.index] for p in signature.buffers if p.index in values}
-        kernel.run(kernel.launch(grid=grid, threadgroup=group, overlap=True, **named))
+        return kernel.launch(grid=grid, threadgroup=group, overlap=True, **named)
 
     def _group(self, where: str, grid: tuple[int, int, int], threads: Any, wanted: Any) -> tuple[int, ...]:
         limit = self._kernel.max_threads_per_threadgroup

@@ -12,6 +12,7 @@ from metalloid.runtime.arguments import matched, refuse
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.kernel import Kernel, Local
 from metalloid.runtime.sizes import Size
+from metalloid.runtime.watch import refusals
 
 if TYPE_CHECKING:
     from metalloid.runtime.commands import CommandBuffer
@@ -128,9 +129,15 @@ class ComputeEncoder:
         if kernel is None:
             raise LaunchError("[encoder] dispatch without a pipeline; call set_pipeline(kernel) first.")
         indices = {p.index for p in kernel.signature.buffers}
-        for parameter in kernel.signature.buffers:
-            if parameter.index not in self._bound:
-                refuse(kernel.signature, f"index {parameter.index} ('{parameter.name}') was never set.")
+        with refusals(kernel):
+            for parameter in kernel.signature.buffers:
+                if parameter.index not in self._bound:
+                    refuse(
+                        kernel.signature,
+                        f"index {parameter.index} ('{parameter.name}') was never set.\n"
+                        f"Call set_buffer(..., index={parameter.index}) or set_bytes(..., index={parameter.index})"
+                        " before the dispatch.",
+                    )
         arguments = [self._bound[index] for index in sorted(indices)]
         wanted = {p.index for p in kernel.parameters if p.kind == "threadgroup"}
         local = {i: n for i, n in self._local.items() if i in wanted}

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from metalloid import config
 from metalloid.backends.base import Launch, LogMessage
-from metalloid.errors import LaunchError, MetalloidError, NotVectorised
+from metalloid.errors import LaunchError, NotVectorised
 from metalloid.runtime.arguments import bound, untouched
 from metalloid.runtime.guess import warn_about_grid
 from metalloid.runtime.places import place, warn_slow
 from metalloid.runtime.sizes import Size, local_memory, shown, sizes, thread_limit
 from metalloid.runtime.steps import step
-from metalloid.runtime.watch import watchers
+from metalloid.runtime.watch import refusals, watchers
 from metalloid.source import Constant
 from metalloid.types import Parameter, Signature
 
@@ -147,15 +147,11 @@ class Kernel:
         **named: object,
     ) -> Launch:
         """The launch that a call with these arguments makes; raises LaunchError where it would make none."""
-        try:
+        with refusals(self):
             self._refuse_undefined()
             threads, size = sizes(self.signature, grid, threadgroup, threadgroups)
             local = local_memory(self.signature, threadgroup_memory)
             memory, resources = bound(self.signature, arguments, named, self.library.device, overlap)
-        except MetalloidError as error:
-            for watcher in tuple(watchers):
-                watcher.refused(self, error)
-            raise
         if grid is not None and threadgroup is not None:
             warn_about_grid(self, threads, size, memory)
         undefined = untouched(self.signature, arguments, named)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -55,10 +55,10 @@ def note(rule: str, subject: str, message: str, hint: str) -> None:
 
 def inside(filename: str) -> bool:
     """Whether a file is metalloid's or Python's own."""
-    return filename.startswith((_INSIDE, "<frozen"))
+    return filename.startswith((_INSIDE, "<frozen")) or filename == contextlib.__file__
 
 
-@contextmanager
+@contextlib.contextmanager
 def speaking_of(file: str, line: int) -> Iterator[None]:
     """Inside, this is the caller's place: a command line has none of its own."""
     token = _said.set((file, line))

@@ -7,10 +7,13 @@ that looks like a count of threadgroups, a result read too early, an array that 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from metalloid.backends.base import Launch
+from metalloid.errors import MetalloidError
 
 if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel
@@ -43,7 +46,7 @@ class Watcher:
         """Called when a launch has ended, well or not."""
 
     def refused(self, kernel: Kernel, error: BaseException) -> None:
-        """Called with a launch that was not valid."""
+        """Called with a launch that was not valid; perhaps again, where several layers see the same error."""
 
     def noticed(self, notice: Notice) -> bool:
         """Called with what is odd; True where the watcher will tell the user, so that no warning has to."""
@@ -55,6 +58,17 @@ class Watcher:
 
 # While it is empty, launches take a short road past all of this.
 watchers: list[Watcher] = []
+
+
+@contextmanager
+def refusals(kernel: Kernel) -> Iterator[None]:
+    """What is raised inside is told to all who watch."""
+    try:
+        yield
+    except MetalloidError as error:
+        for watcher in tuple(watchers):
+            watcher.refused(kernel, error)
+        raise
 
 
 def tell(notice: Notice) -> bool:
