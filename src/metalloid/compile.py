@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -65,15 +65,23 @@ class Proofs:
 
     def __init__(self, prover: Prover) -> None:
         self._prover = prover
-        self.parameters = prover.parameters
+        self.parameters, self.outputs = prover.parameters, tuple(prover.outputs)
 
     def prove(
-        self, launch: Launch, lengths: Mapping[int, int], contents: Mapping[int, bytes]
+        self,
+        launch: Launch,
+        guard: bool,
+        lengths: Mapping[int, int],
+        contents: Mapping[int, bytes],
+        streams: Sequence[tuple[int, int]],
     ) -> Hashable | None:
-        local = launch.threadgroup_memory
-        facts = Facts(launch.grid, launch.threadgroup, launch.threadgroups, lengths, local, contents)
-        found = self._prover.prove(facts)
-        return found if found.accesses or found.loops else None
+        found = Proof()
+        if guard:
+            local = launch.threadgroup_memory
+            facts = Facts(launch.grid, launch.threadgroup, launch.threadgroups, lengths, local, contents)
+            found = self._prover.prove(facts)
+        found = replace(found, streams=self._prover.streams(streams))
+        return found if found != Proof() else None
 
 
 def vector_code(module: Module, variant: Variant, width: int, target: machine.Target) -> VectorCode:

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 import metalloid as mt
-from metalloid.compile import cpu_program
+from metalloid.compile import cpu_program, vector_stage
 from metalloid.errors import KernelFault
 from metalloid.ir.debug import location
 from metalloid.passes.bounds.evaluate import Facts
 from metalloid.passes.bounds.prove import Proof, Prover, access
 from metalloid.passes.canonical import canonical
+from metalloid.runtime.buffer import aligned
 from tests.engine.both import HEADER, launch, program, scalar_ir, triple
 
 F = np.float32
@@ -343,7 +344,7 @@ def check_random(seed: int) -> tuple[int, int]:
         whole += len(found.accesses) == total
         case = launch(arrays, grid, group)
         guarded = made.choice(case, True, False, 1)
-        guarded._prover = None  # all guarded
+        guarded._prover = None  # nothing is proved
         try:
             made.run(case, timeout=2)
             bad = None
@@ -393,3 +394,42 @@ def test_a_proof_marks_its_accesses_only():
     assert [i.opcode for i in marked.instructions() if any(k == "mt.proved" for k, _ in i.metadata)] == [
         "load"
     ]
+
+
+@pytest.mark.parametrize("offset", [0, 4, 1])
+def test_large_outputs_are_written_past_the_caches_and_right(offset):
+    """Lines, pieces of lines, and neither; the ends of the output are not touched."""
+    text = "kernel void k(device const float* a, device float* b, constant uint& n, uint i [[thread_position_in_grid]]) { if (i < n) b[i] = a[i] + 1; }"
+    n = (1 << 23) + 100
+    a = np.arange(n, dtype=F)
+    whole = aligned(n + 128, F)
+    whole[:] = 7
+    b = whole[offset : offset + n]
+    made = program(text, "k")
+    made.run(launch([a, b, n_(n - 3)], n, 256), threads=2)
+    assert (
+        (b[:-3] == a[:-3] + 1).all() and (whole[:offset] == 7).all() and (whole[offset + n - 3 :] == 7).all()
+    )
+    assert any("nontemporal" in v.compiled.text for v in made._variants.values()) or offset == 1
+
+
+def test_outputs_that_are_read_or_shared_with_atomics_stay_in_the_caches():
+    read = "kernel void k(device float* a, uint i [[thread_position_in_grid]]) { a[i] = a[i] * 2; }"
+    counted = """kernel void k(device float* a, device atomic_uint* n, uint i [[thread_position_in_grid]]) {
+      a[i] = 2; atomic_fetch_add_explicit(n, 1u, memory_order_relaxed); }"""
+    assert not prover(read).outputs and not prover(counted).outputs
+
+
+def test_threadgroup_memory_that_is_not_filled_first_starts_as_zeros():
+    """In the second threadgroup of a row as well; a variable that is filled before it is read is not cleared."""
+    part = """kernel void k(device float* o, uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]]) {
+      threadgroup float s[64], whole[64]; if (t > 9) s[t] = 5; whole[t] = i; threadgroup_barrier(mem_flags::mem_threadgroup);
+      o[i] = s[63 - t] + whole[63 - t]; }"""
+    text = vector_stage(scalar_ir(part, "k")[0], (64, 1, 1))
+    assert text.count("call void @llvm.memset") == 1
+    for width in (0, 8, 32, 64):
+        o = np.full(64 * 40, -1, F)
+        program(part, "k", width).run(launch([o], 64 * 40, 64))
+        i = np.arange(64 * 40)
+        t = i % 64
+        assert (o == np.where(63 - t > 9, 5, 0) + (i - t + 63 - t)).all()

@@ -19,6 +19,7 @@ from metalloid.ir.values import Global, Int, Local
 from metalloid.ir.write import write_value
 from metalloid.passes import abi, segments
 from metalloid.passes.canonical import ENTRY, tidy
+from metalloid.passes.clearing import filled_first
 from metalloid.passes.divergence import Flow
 from metalloid.passes.emit.control import Control
 from metalloid.passes.emit.core import Emitter, Output, PrivatePlace, Site, SlotPlace, lowered
@@ -131,6 +132,9 @@ def vectorise(
             parts.append((tidied, part, roots, Uniformity(Flow(part), roots, lanes, layout, shapes)))
     else:
         parts.append((module, function, whole_roots, Uniformity(Flow(function), whole_roots, lanes, layout)))
+    cleared = frozenset(out.local_sizes) - filled_first(
+        parts[0][3].flow, parts[0][2], parts[0][3], lanes, layout, out.local_sizes
+    )
     texts = []
     for n, (own, part, roots, uniformity) in enumerate(parts):
         out.module = own
@@ -138,7 +142,7 @@ def vectorise(
     if sum(t.count("\n") for t in texts) > MAX_INLINED:
         texts = [t.replace(") alwaysinline nounwind {", ") noinline nounwind {", 1) for t in texts]
     many = len(parts) > 1
-    driver = _driver(out, len(parts), scratch, reverse, many)
+    driver = _driver(out, len(parts), scratch, reverse, many, cleared)
     text = _module_text(out, texts, driver)
     instances = lanes.instances if many else 1
     return VectorCode(
@@ -307,13 +311,15 @@ def _segment_text(out: Output, function: Function, roots: Roots, uniformity: Uni
     return "\n".join(lines)
 
 
-def _driver(out: Output, parts: int, scratch: Scratch, reverse: bool, many: bool) -> str:
-    """One threadgroup: segment after segment, each a loop over the instances."""
+def _driver(
+    out: Output, parts: int, scratch: Scratch, reverse: bool, many: bool, cleared: frozenset[str]
+) -> str:
+    """Threadgroups side by side along x; for each, segment after segment, each a loop over the instances."""
     w = out.lanes.width
     told = "i64" if out.rounds else "i32"
     lines = [
         f"define void @{ENTRY_NAME}(ptr %launch, ptr %tables, ptr noalias %tg, ptr noalias %scratch, "
-        f"{_PLACE}) nounwind {{",
+        f"{_PLACE.replace('%gx', '%gx.first')}, i32 %groups) nounwind {{",
         "start:",
         "  %xy = mul i32 %sx, %sy",
         "  %count.real = mul i32 %xy, %sz",
@@ -322,8 +328,11 @@ def _driver(out: Output, parts: int, scratch: Scratch, reverse: bool, many: bool
     count = str(out.lanes.count) if fixed else "%count.real"
     lines += [f"  %more = add i32 {count}, {w - 1}", f"  %instances = udiv i32 %more, {w}"]
     lines += [
-        f"  %locals = getelementptr i8, ptr %tg, i64 {abi.LOCAL_START}",
-        *_clear(out),
+        "  %gx.end = add i32 %gx.first, %groups",
+        "  br label %group",
+        "group:",
+        "  %gx = phi i32 [ %gx.first, %start ], [ %gx.next, %done ]",
+        *_clear(out, cleared),
         "  br label %s0",
     ]
     out.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
@@ -356,7 +365,7 @@ def _driver(out: Output, parts: int, scratch: Scratch, reverse: bool, many: bool
             f"  %got{n} = call {told} @segment{n}(ptr %launch, ptr %tables, ptr %tg, ptr {own}, ptr {own}, i32 {j}, "
             f"{_PLACE}, i32 {count})",
             f"  %stop{n} = icmp eq {told} %got{n}, -1",
-            f"  br i1 %stop{n}, label %done, label %s{n}.fine, !prof !2",
+            f"  br i1 %stop{n}, label %stopped, label %s{n}.fine, !prof !2",
             f"s{n}.fine:",
         ]
         if many:
@@ -383,21 +392,31 @@ def _driver(out: Output, parts: int, scratch: Scratch, reverse: bool, many: bool
             lines.append(f"  switch i32 %next{n}, label %done [ {cases} ]")
         else:
             lines.append("  br label %done")
-    lines += ["done:", "  ret void", "}"]
+    lines += [
+        "done:",
+        "  %gx.next = add i32 %gx, 1",
+        "  %again = icmp ult i32 %gx.next, %gx.end",
+        "  br i1 %again, label %group, label %stopped",
+        "stopped:",
+        "  ret void",
+        "}",
+    ]
     return "\n".join(lines)
 
 
-def _clear(out: Output) -> list[str]:
+def _clear(out: Output, cleared: frozenset[str]) -> list[str]:
     """Threadgroup memory starts as zeros; a known size lets LLVM write them in place."""
     sized = any(i.called == "__mt_threadgroup" for f in out.module.functions for i in f.instructions())
-    static = max(
-        (out.local_offsets[n] + size for n, size in out.local_sizes.items()), default=abi.LOCAL_START
-    )
-    known = static - abi.LOCAL_START
     if not sized:
-        fill = f"  call void @llvm.memset.p0.i64(ptr align 64 %locals, i8 0, i64 {known}, i1 false)"
-        return [fill] if known else []
+        lines = []
+        for n, name in enumerate(sorted(cleared)):
+            lines += [
+                f"  %local{n} = getelementptr i8, ptr %tg, i64 {out.local_offsets[name]}",
+                f"  call void @llvm.memset.p0.i64(ptr align 16 %local{n}, i8 0, i64 {out.local_sizes[name]}, i1 false)",
+            ]
+        return lines
     return [
+        f"  %locals = getelementptr i8, ptr %tg, i64 {abi.LOCAL_START}",
         f"  %total.at = getelementptr i8, ptr %launch, i64 {abi.LOCAL_TOTAL}",
         "  %total = load i64, ptr %total.at",
         f"  %length = sub i64 %total, {abi.LOCAL_START}",
@@ -418,7 +437,7 @@ def _apart(out: Output, n: int, j: str, w: int) -> list[str]:
         f"  %site{n} = sub i32 %which{n}, 1",
         f"  call void @{abi.FAULT}(ptr %launch, i32 %site{n}, i64 %barrier{n}, i32 %thread{n}, "
         f"i32 %gx, i32 %gy, i32 %gz)",
-        "  br label %done",
+        "  br label %stopped",
     ]
 
 
@@ -443,6 +462,7 @@ def _module_text(out: Output, texts: list[str], driver: str) -> str:
         "!0 = !{}",
         '!1 = !{!"branch_weights", i32 100000, i32 1}',
         '!2 = !{!"branch_weights", i32 1, i32 100000}',
+        "!3 = !{i32 1}",
     ]
     return "\n".join([*parts, *meta]) + "\n"
 

@@ -166,6 +166,8 @@ class Uniformity:
         found = self.lanes.call(i)
         if found is not NotImplemented:
             return found
+        if i.called == "__mt_buffer":
+            return Shape((), S.MAX_ALIGN)  # the offset 0 from its root
         if i.called.startswith("__mt_matrix") or i.called.startswith(("__mt_simd", "__mt_quad")):
             return self._collective(i)
         return self._plain(i)
@@ -347,7 +349,7 @@ def _signed_terms(found: Shape, bits: int) -> tuple[tuple[str, tuple[int, ...]],
     )
 
 
-def _gep(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+def address_shape(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
     total = o[0]
     assert i.element is not None
     type: Type = i.element
@@ -415,7 +417,7 @@ TRANSFER: dict[str, Callable[[Uniformity, Instruction, Operands], Shape | None]]
     "sext": _widen,
     "trunc": _trunc,
     "select": _select,
-    "getelementptr": _gep,
+    "getelementptr": address_shape,
     "load": _load,
     "freeze": _same,
     "bitcast": _bitcast,

@@ -176,7 +176,7 @@ class Plan:
             spare = (made, _address(made), Area())
         record, there, area = spare
         contents = area.take(self._parameters, addresses, lengths) if self._parameters else b""
-        prepared = self._choice.pick(tuple(lengths), contents)
+        prepared = self._choice.pick(tuple(lengths), contents, addresses)
         _move(there, prepared.address, _SIZE)
         self._pack(record, 0, *addresses)
         self._pack(record, _LENGTHS, *lengths)

@@ -18,6 +18,10 @@ ROOM = 2048  # bytes of parameters; what is longer is data
 LARGE = 1 << 16  # threads; a launch of so many is worth a proof at once
 MOST_PROOFS = 4  # different ones of a size: each needs its own code
 MOST_KEYS = 256
+# Outputs of so many bytes are written past the caches: they would not fit, and a line that is written whole need not
+# be read first. The stores must be aligned: to lines, or (as numpy's large arrays are) to their pieces.
+STREAM, LINE, PIECE = 1 << 25, 64, 16
+Stream = tuple[int, int]  # index, alignment
 
 
 class Prover(Protocol):
@@ -28,8 +32,18 @@ class Prover(Protocol):
         """Indices of the buffers whose contents a proof may rely on."""
         ...
 
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Indices of the buffers that are only stored to."""
+        ...
+
     def prove(
-        self, launch: Launch, lengths: Mapping[int, int], contents: Mapping[int, bytes]
+        self,
+        launch: Launch,
+        guard: bool,
+        lengths: Mapping[int, int],
+        contents: Mapping[int, bytes],
+        streams: Sequence[Stream],
     ) -> Hashable | None: ...
 
 
@@ -57,58 +71,71 @@ class Area:
         return found
 
 
-Key = tuple[tuple[int, ...], bytes]  # lengths of the buffers, contents of the parameters
+# Lengths of the buffers, contents of the parameters, buffers to be written past the caches.
+Key = tuple[tuple[int, ...], bytes | None, tuple[Stream, ...]]
 Made = TypeVar("Made")
 
 
 class Choice(Generic[Made]):
-    """The code for one kernel and one size of launch. `prepare` makes it, with a proof or (None) all guarded."""
+    """The code for one kernel and one size of launch. `prepare` makes it, with a proof or (None) without."""
 
     def __init__(
-        self, launch: Launch, prover: Prover | None, prepare: Callable[[Hashable | None], Made]
+        self,
+        launch: Launch,
+        guard: bool,
+        prover: Prover | None,
+        prepare: Callable[[Hashable | None], Made],
     ) -> None:
         x, y, z = launch.grid
-        self._launch, self._prover, self._prepare = launch, prover, prepare
+        self._launch, self._guard, self._prover, self._prepare = launch, guard, prover, prepare
         self._large = x * y * z >= LARGE
-        self.parameters = prover.parameters if prover is not None else ()
-        self._guarded: Made | None = None
+        self.parameters = prover.parameters if prover is not None and guard else ()
+        self._outputs = prover.outputs if prover is not None else ()
+        self._plain: Made | None = None
         self._found: dict[Key, Made] = {}
         self._proofs: dict[Hashable, Made] = {}
         self._seen: set[Key] = set()
 
-    def guarded(self) -> Made:
-        if self._guarded is None:
-            self._guarded = self._prepare(None)
-        return self._guarded
+    def plain(self) -> Made:
+        """Code that knows nothing about the launch: where guarded, all is guarded."""
+        if self._plain is None:
+            self._plain = self._prepare(None)
+        return self._plain
 
-    def pick(self, lengths: tuple[int, ...], contents: bytes | None) -> Made:
+    def pick(self, lengths: tuple[int, ...], contents: bytes | None, addresses: Sequence[int]) -> Made:
         """The code for buffers of these lengths and parameters with these contents (None: not known)."""
-        if contents is None or self._prover is None:
-            return self.guarded()
-        key = lengths, contents
+        streams: tuple[Stream, ...] = ()
+        if self._outputs and max(lengths, default=0) >= STREAM:
+            streams = tuple(
+                (i, LINE if addresses[i] % LINE == 0 else PIECE)
+                for i in self._outputs
+                if i < len(lengths) and lengths[i] >= STREAM and addresses[i] % PIECE == 0
+            )
+        key = lengths, contents, streams
         found = self._found.get(key)
         return found if found is not None else self._decide(key)
 
     def _decide(self, key: Key) -> Made:
-        new = self._guarded is None and not self._found
+        if self._prover is None or not (self._guard or key[2]):
+            return self.plain()
+        new = self._plain is None and not self._found
         if not (new or self._large or key in self._seen):
             if len(self._seen) >= MOST_KEYS:
                 self._seen.clear()
             self._seen.add(key)
-            return self.guarded()
-        lengths, contents = key
-        assert self._prover is not None
+            return self.plain()
+        lengths, contents, streams = key
         parts: dict[int, bytes] = {}
         at = 0
-        for index in self.parameters:
+        for index in self.parameters if contents is not None else ():
             size = lengths[index] if index < len(lengths) else 0
-            parts[index] = contents[at : at + size]
+            parts[index] = contents[at : at + size] if contents is not None else b""
             at += (size + 15) & ~15
-        proof = self._prover.prove(self._launch, dict(enumerate(lengths)), parts)
+        proof = self._prover.prove(self._launch, self._guard, dict(enumerate(lengths)), parts, streams)
         found = self._proofs.get(proof)
         if found is None:
             if proof is None or len(self._proofs) >= MOST_PROOFS:
-                found = self.guarded()
+                found = self.plain()
             else:
                 found = self._proofs[proof] = self._prepare(proof)
         if len(self._found) >= MOST_KEYS:

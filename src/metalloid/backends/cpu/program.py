@@ -169,7 +169,7 @@ class Program:
         addresses, lengths = memory_of(launch, keep)
         choice = self.choice(launch, guard, False, threads)
         if any(index in live for index in choice.parameters):
-            prepared = choice.guarded()
+            prepared = choice.plain()
         else:
             self._picked(choice, list(addresses), lengths, keep)  # what comes a second time is worth a proof
             prepared = self._picked(choice, addresses, lengths, keep)
@@ -187,7 +187,7 @@ class Program:
                 area = Area()
                 keep.append(area)
                 contents = area.take(choice.parameters, addresses, lengths)
-        return choice.pick(tuple(lengths), contents)
+        return choice.pick(tuple(lengths), contents, addresses)
 
     def choice(self, launch: Launch, guard: bool, backwards: bool, threads: int) -> Choice[Prepared]:
         """The code for launches of this size."""
@@ -201,12 +201,12 @@ class Program:
         )
         found = self._choices.get(key)
         if found is None:
-            prover = self._prover() if guard else None
+            prover = self._prover()
             small = Launch(
                 launch.grid, launch.threadgroup, {}, launch.threadgroup_memory, kernel=launch.kernel
             )
             found = Choice(
-                small, prover, lambda proof: self._prepare(small, guard, backwards, threads, proof)
+                small, guard, prover, lambda proof: self._prepare(small, guard, backwards, threads, proof)
             )
             if len(self._choices) > 64:
                 self._choices.clear()

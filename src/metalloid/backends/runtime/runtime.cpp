@@ -44,6 +44,7 @@ struct Worker {
 constexpr u32 MOST = 256;
 constexpr u32 TABLE = 2048;
 constexpr u32 STRIP = 8;
+constexpr u32 TOGETHER = 16;
 constexpr u64 MOST_LOGS = 1 << 20;
 
 Opaque guard, wake, done, turn, log_guard, timer_guard, timer_wake;
@@ -115,13 +116,22 @@ void place_of(const Launch &l, u64 number, u32 *g) {
     g[0] = u32(rest / height), g[1] = first + u32(rest % height);
 }
 
+// How many threadgroups, from number n, one call may run: whole ones in a row, and not so many that a launch
+// could not be stopped soon.
+u32 together(const Launch &l, u64 n, u64 last) {
+    if (l.groups[1] > 1 || l.groups[2] > 1 || l.backwards) return 1;
+    u64 whole = l.grid[0] / l.threadgroup[0], end = last < whole ? last : whole;
+    return n + 1 < end ? least(end - n, TOGETHER) : 1;
+}
+
 void run_groups(Launch &l, Worker &w, u64 first, u64 last) {
-    for (u64 n = first; n < last && !l.cancel; n++) {
-        u32 g[3], s[3];
+    for (u64 n = first; n < last && !l.cancel;) {
+        u32 g[3], s[3], count = together(l, n, last);
         place_of(l, l.backwards ? l.total - 1 - n : n, g);
         int variant = variant_of(l, g, s);
         if (l.tables[variant]) fill_tables(w, s[0], s[1], s[2]);
-        l.kernels[variant](&l, w.tables, w.local, w.scratch, g[0], g[1], g[2], s[0], s[1], s[2]);
+        l.kernels[variant](&l, w.tables, w.local, w.scratch, g[0], g[1], g[2], s[0], s[1], s[2], count);
+        n += count;
     }
 }
 
@@ -136,7 +146,7 @@ void work(Launch &l, Worker &w) {
     }
     while (!l.cancel) {
         u64 first = __atomic_fetch_add(&l.next, l.chunk, __ATOMIC_RELAXED);
-        if (first >= l.total) return;
+        if (first >= l.total) break;
         u64 last = first + l.chunk < l.total ? first + l.chunk : l.total;
         run_groups(l, w, first, last);
         __atomic_fetch_add(&l.finished, last - first, __ATOMIC_RELEASE);
@@ -161,6 +171,7 @@ void work_through(Launch *launches, u32 count, Worker &w) {
             round < 2000 ? pause() : yield();
         if (l.cancel) return;
     }
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);  // stores past the caches are in order with nothing else
 }
 
 void *serve(void *argument) {

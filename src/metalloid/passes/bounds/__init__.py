@@ -5,7 +5,14 @@ from __future__ import annotations
 from metalloid.ir import Instruction
 
 PROVED = "mt.proved"  # metadata of an access that needs no guard
+STREAMED = "mt.streamed"  # of a store to a large buffer that the kernel does not read; with its alignment
 
 
 def is_proved(i: Instruction) -> bool:
     return any(kind == PROVED for kind, _ in i.metadata)
+
+
+def streamed(i: Instruction) -> int:
+    """The alignment of the buffer that a store writes past the caches; 0 for other stores."""
+    found = [int(kind.removeprefix(STREAMED)) for kind, _ in i.metadata if kind.startswith(STREAMED)]
+    return max(found, default=0)

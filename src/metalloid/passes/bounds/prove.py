@@ -6,7 +6,7 @@ them before it starts, proves with the copy and runs with the copy: what they ho
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from metalloid.ir import Function, Instruction, Module
@@ -14,7 +14,7 @@ from metalloid.ir.layout import DataLayout, data_layout
 from metalloid.ir.loops import Loop
 from metalloid.ir.types import IntType, PointerType
 from metalloid.ir.values import Local, Value
-from metalloid.passes.bounds import PROVED
+from metalloid.passes.bounds import PROVED, STREAMED
 from metalloid.passes.bounds import span as S
 from metalloid.passes.bounds.evaluate import Evaluator, Facts, TooLong
 from metalloid.passes.canonical import ENTRY
@@ -29,20 +29,24 @@ MAX_SIZE = 6000  # instructions; larger kernels are guarded
 
 @dataclass(frozen=True)
 class Proof:
-    """What need not be watched: accesses by block and place in it, loops by header."""
+    """What need not be watched: accesses by block and place in it, loops by header; and what goes past the caches."""
 
-    accesses: frozenset[tuple[str, int]]
-    loops: frozenset[str]
+    accesses: frozenset[tuple[str, int]] = frozenset()
+    loops: frozenset[str] = frozenset()
+    streams: frozenset[tuple[str, int, int]] = frozenset()  # with the alignment of the buffer
 
     def mark(self, module: Module) -> Module:
         """The module, with what is proved written on its instructions."""
         function = module.function[ENTRY]
         blocks = []
+        aligned = {(block, n): align for block, n, align in self.streams}
         for block in function.blocks:
-            code = [
-                replace(i, metadata=(*i.metadata, (PROVED, "!{}"))) if (block.name, n) in self.accesses else i
-                for n, i in enumerate(block.instructions)
-            ]
+            code = []
+            for n, i in enumerate(block.instructions):
+                said = [(PROVED, "!{}")] if (block.name, n) in self.accesses else []
+                if (block.name, n) in aligned:
+                    said.append((f"{STREAMED}{aligned[block.name, n]}", "!{}"))
+                code.append(replace(i, metadata=(*i.metadata, *said)) if said else i)
             blocks.append(replace(block, instructions=tuple(code)))
         return module.with_function(function.with_blocks(tuple(blocks)))
 
@@ -61,10 +65,15 @@ class Prover:
         self.reached = frozenset(self.flow.graph.reverse_postorder)
         self.roots = Roots(self.function)
         self.parameters: tuple[int, ...] = _parameters(self.function, self.roots)
+        self.outputs: Mapping[int, frozenset[tuple[str, int]]] = _outputs(self.function, self.roots)
 
     @property
     def worthwhile(self) -> bool:
         return self.size <= MAX_SIZE
+
+    def streams(self, buffers: Sequence[tuple[int, int]]) -> frozenset[tuple[str, int, int]]:
+        """The stores to these outputs, with their alignments."""
+        return frozenset((*place, align) for index, align in buffers for place in self.outputs[index])
 
     def prove(self, launch: Facts) -> Proof:
         e = Evaluator(self.flow, self.roots, self.layout, launch)
@@ -141,6 +150,27 @@ def _writes(i: Instruction) -> Value | None:
         found = access(i)
         return found[0] if found else None
     return None
+
+
+def _outputs(function: Function, roots: Roots) -> Mapping[int, frozenset[tuple[str, int]]]:
+    """The stores of each buffer that is only stored to; none where threadgroups may talk to each other."""
+    stores: dict[int, set[tuple[str, int]]] = {}
+    read: set[int] = set()
+    for block in function.blocks:
+        for n, i in enumerate(block.instructions):
+            if i.ordering or i.opcode in ("atomicrmw", "cmpxchg", "fence") or i.called == "__mt_fence":
+                return {}
+            found = access(i)
+            root = roots.root(found[0]) if found else None
+            if root is None or root.kind not in ("buffer", "unknown") or root.space != 1:
+                continue
+            if root.kind == "unknown":
+                return {}
+            if i.opcode == "store":
+                stores.setdefault(root.index, set()).add((block.name, n))
+            else:
+                read.add(root.index)
+    return {index: frozenset(places) for index, places in stores.items() if index not in read}
 
 
 def _parameters(function: Function, roots: Roots) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from metalloid.ir.cfg import EXIT
 from metalloid.ir.types import PointerType
 from metalloid.ir.values import Value
 from metalloid.passes import abi
-from metalloid.passes.bounds import is_proved
+from metalloid.passes.bounds import is_proved, streamed
 from metalloid.passes.emit import (
     arithmetic,
     atomics,
@@ -340,7 +340,7 @@ class Control(Copies):
 
 def instruction(e: Emitter, i: Instruction) -> None:
     """Write one instruction that is neither phi nor terminator."""
-    e.proved = is_proved(i)
+    e.proved, e.streamed = is_proved(i), streamed(i)
     if i.opcode == "call":
         call(e, i)
         return
@@ -358,7 +358,7 @@ def call(e: Emitter, i: Instruction) -> None:
     elif name == "__mt_threadgroup_barrier":
         crossing.barrier(e, i)
     elif name == "__mt_simdgroup_barrier":
-        e.do('fence syncscope("singlethread") seq_cst')
+        pass  # lanes go side by side
     elif name == "__mt_fence":
         e.do("fence seq_cst")
     elif name.startswith("__mt_matrix"):

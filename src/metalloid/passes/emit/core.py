@@ -140,6 +140,7 @@ class Emitter:
         self.mask: str | None = None  # of the current block; None: all lanes
         self.block = ""
         self.done: set[str] = set()  # instructions that were written together with an earlier one
+        self.streamed = 0  # where the current store goes past the caches, how its buffer is aligned
         self.proved = False  # whether the current access is known to be inside its memory
         self.entry_mask: str | None = None
         self.range: tuple[int, int] | None = (

@@ -9,7 +9,8 @@ from metalloid.passes.emit.guard import fault
 
 
 def barrier(e: Emitter, i: Instruction) -> None:
-    """One instance is the whole threadgroup: nobody to wait for, but all lanes must be here."""
+    """One instance is the whole threadgroup: nobody to wait for, but all lanes must be here. No fence: what stands
+    behind it reads what stands before it, as in any program."""
     if e.out.guard and e.width > 1 and e.mask is not None and e.mask != e.entry_mask:
         everybody = e.entry_mask or "splat (i1 true)"
         missing = e.put(f"xor {e.vt('i1')} {e.mask}, {everybody}")
@@ -20,7 +21,6 @@ def barrier(e: Emitter, i: Instruction) -> None:
         fault(e, e.out.site(i, None, rule="M204"), "0", e.first(missing))
         e.do("br label %stopped")
         e.label(on)
-    e.do('fence syncscope("singlethread") seq_cst')
 
 
 def _place(e: Emitter, i: Instruction) -> tuple[SlotPlace, str]:

@@ -284,6 +284,10 @@ def fast_store(
     vk = e.vt(kind)
     if contiguous(val.terms, size):
         at = address(e, place.ptr, run_start(e, val, plan[0], plan[0].offsets[0]))
+        whole = min(e.streamed, size * e.width)
+        if e.mask is None and whole and place.multiple % whole == 0:
+            e.do(f"store {vk} {value}, ptr {at}, align {whole}, !nontemporal !3")
+            return
         if e.mask is None:
             e.do(f"store {vk} {value}, ptr {at}, align {align}")
             return

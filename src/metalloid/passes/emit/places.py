@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from metalloid.ir.types import IntType, PointerType, Type
@@ -21,6 +22,7 @@ class Place:
     limit: str | None
     offset: Val  # the offset from `ptr`
     search: bool = False  # an address whose buffer has to be looked for
+    multiple: int = 1  # the first lane's offset is a multiple of it
 
 
 def where(e: Emitter, pointer: Value, size: int) -> Place:
@@ -31,9 +33,8 @@ def where(e: Emitter, pointer: Value, size: int) -> Place:
     match root.kind:
         case "buffer":
             length = e.launch_field(abi.LENGTHS + 8 * root.index, "i64")
-            return Place(
-                root, e.launch_field(abi.BUFFERS + 8 * root.index, "ptr"), val, _limit(e, length, size), val
-            )
+            start = e.launch_field(abi.BUFFERS + 8 * root.index, "ptr")
+            return Place(root, start, val, _limit(e, length, size), val, multiple=_multiple(e, pointer))
         case "threadgroup":
             at = e.launch_field(abi.LOCAL_OFFSETS + 8 * root.index, "i64")
             length = e.launch_field(abi.LOCAL_LENGTHS + 8 * root.index, "i64")
@@ -57,6 +58,13 @@ def where(e: Emitter, pointer: Value, size: int) -> Place:
         frame = frame_size(e)
         return Place(root, "%private", val, _static(e, frame, size, val), frame_offset(e, val, 0))
     return Place(root, "null", val, "search" if guard else None, val, search=guard)
+
+
+def _multiple(e: Emitter, pointer: Value) -> int:
+    shape = e.shape(pointer)
+    if shape is None or e.width == 1 or any(c for c, _ in shape.terms):
+        return 1
+    return math.gcd(shape.align, dict(shape.terms).get("", (0,))[0])
 
 
 def frame_size(e: Emitter) -> int:
