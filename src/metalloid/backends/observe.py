@@ -47,6 +47,20 @@ class Memory:
     bytes: int = 0
 
 
+def start_of(memory: Any) -> int:
+    """How far into its allocation a piece of memory starts.
+
+    Metal's buffers start on a page, so a whole allocation counts as aligned, wherever the host has put it;
+    a slice is as far off as its offset says.
+    """
+    if not isinstance(memory, np.ndarray):
+        return 0
+    root = memory
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    return int(memory.ctypes.data - root.ctypes.data)
+
+
 @dataclass(frozen=True)
 class Access:
     """One side of a record: who did what, where in the source."""

@@ -7,6 +7,7 @@ against the object its pointer came from.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 
@@ -17,12 +18,13 @@ from metalloid.backends.interpret.observer import Observer
 from metalloid.backends.interpret.program import prepare
 from metalloid.backends.interpret.scheduler import Schedule, Scheduler
 from metalloid.backends.interpret.thread import Group, Thread
-from metalloid.backends.observe import Memory, Observation
+from metalloid.backends.interpret.trace import Did, Tracer
+from metalloid.backends.observe import Memory, Observation, start_of
 from metalloid.errors import DeviceError, KernelFault
 from metalloid.ir import Module, read
 from metalloid.ir.reducible import reducible
 
-__all__ = ["ENTRY", "FORWARD", "STEP_LIMIT", "Schedule", "observe", "run"]
+__all__ = ["ENTRY", "FORWARD", "STEP_LIMIT", "Did", "Schedule", "observe", "run", "trace"]
 
 ENTRY = "__mt_entry"
 FORWARD = Schedule()
@@ -71,6 +73,16 @@ def observe(
     return observer.observation()
 
 
+def trace(module_text: str, launch: Launch, thread: Triple, seconds: float = OBSERVED_SECONDS) -> list[Did]:
+    """All that one thread does, in order; of the other threads only those of its threadgroup run."""
+    module = _read(module_text)
+    tracer = Tracer(module, launch, seconds, thread)
+    x, y, z = (p // t for p, t in zip(thread, launch.threadgroup, strict=True))
+    with suppress(KernelFault):
+        _run(module, launch, FORWARD, None, OBSERVED_STEPS, tracer, positions=[(x, y, z)])
+    return tracer.log
+
+
 def _read(module_text: str) -> Module:
     module = read(module_text)
     if ENTRY not in module.function:
@@ -86,13 +98,14 @@ def _run(
     step_limit: int,
     observer: Observer | None,
     deadline: float | None = None,
+    positions: list[Triple] | None = None,
 ) -> None:
     code = prepare(module, module.function[ENTRY])
     device, buffers = _bind(launch)
     constants = constant_objects(module, device)
     arrange = schedule.arranger()
     scheduler = Scheduler(module, launch, arrange, on_log, observer)
-    for position in arrange(launch.positions()):
+    for position in arrange(launch.positions() if positions is None else positions):
         group = _group(launch, position, device, constants)
         group.globals = {**constants, **local_objects(module, group.local)}
         threads = [Thread(code, group, n, buffers, step_limit, deadline) for n in range(group.count)]
@@ -121,7 +134,7 @@ def _bind(launch: Launch) -> tuple[AddressSpace, dict[int, Pointer]]:
         data = view.cast("B") if view.nbytes else memoryview(b"")
         what = Memory("buffer", index, bytes=len(data))
         address = launch.addresses.get(index, 0)
-        made = Object(f"buffer {index}", data, address, index, memory=what, base=_base(data))
+        made = Object(f"buffer {index}", data, address, index, False, what, _base(data), start_of(memory))
         buffers[index] = placed[id(memory)] = Pointer(device.add(made))
     return device, buffers
 
@@ -136,5 +149,5 @@ def _group(launch: Launch, position: Triple, device: AddressSpace, constants: di
 
 
 def _base(data: memoryview) -> int:
-    """Where the bytes really are: memory bound twice, or in part, is one memory."""
+    """Where the bytes really are."""
     return int(np.frombuffer(data, np.uint8).ctypes.data) if len(data) else 0

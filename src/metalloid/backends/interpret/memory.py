@@ -25,7 +25,8 @@ class Object:
     index: int | None = None  # of a bound buffer
     constant: bool = False
     memory: Memory | None = None  # what observers call it
-    base: int = 0  # where its bytes really are, for what depends on it
+    base: int = 0  # where its bytes really are: memory bound twice, or in part, is one memory
+    start: int = 0  # how far into its allocation they begin, for alignment
 
     @property
     def size(self) -> int:

@@ -198,8 +198,8 @@ class Observer:
             self.notes.race(kind, event, other, pointer, size)
 
     def _aligned(self, thread: Thread, site: Site, pointer: Pointer, size: int, write: bool) -> None:
-        if site.align > 1 and (pointer.object.base + pointer.offset) % site.align and not site.copies:
-            detail = {"align": site.align, "base": pointer.object.base % site.align}
+        if site.align > 1 and (pointer.object.start + pointer.offset) % site.align and not site.copies:
+            detail = {"align": site.align, "base": pointer.object.start % site.align}
             self.notes.wrong("misaligned", thread, site, pointer, size, write, detail)
 
     # Shadows and numbers.

@@ -5,7 +5,7 @@ into: nothing is said about those. What is said needs evidence that all elements
 
 - memory that nobody had set before (M106, M305): what is not written stays garbage;
 - a write-only array as long as an input, or without any input, of which the threads wrote a first part, one
-  share each, and stopped (M305), or all but a rest too small for a whole share (M106);
+  element each, and stopped (M305), or all but a rest too small for one more share of several (M106);
 - an input of which the threads of a reduction read a first part, one element each (M305).
 
 A scalar argument that names the number of elements touched is a good reason: then nothing is said.
@@ -96,7 +96,7 @@ def _output(case: Case, written: Extent) -> Iterator[Finding]:
     short = (
         written.prefix and 0 < share <= written.total - written.count and _writers(case, written) == threads
     )
-    if short and (undefined or _meant_whole(case, written)):
+    if short and (undefined or (share == 1 and _meant_whole(case, written))):
         yield _short_grid(case, written, share)
     elif undefined or (_meant_whole(case, written) and _rest(case, written)):
         yield _finding(
