@@ -23,7 +23,8 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "M201": ("M206", "M104", "M205"),
     "M203": ("M206", "M105"),
     "M206": ("M104", "M105"),
-    "M103": (),
+    "M102": ("M106", "M305"),
+    "M208": ("M202", "M203", "M201", "M206"),
     "M301": ("M106", "M305"),
     "M304": ("M106", "M305"),
     "M305": ("M106",),
@@ -90,13 +91,12 @@ def follows(finding: Finding, cause: Finding) -> bool:
     """Whether one finding is but an echo of another."""
     if finding.kernel != cause.kernel or finding.rule not in CAUSES.get(cause.rule, ()):
         return False
-    if cause.rule in ("M301", "M304", "M305"):
+    if cause.rule in ("M102", "M301", "M304", "M305"):
         return finding.buffer == cause.buffer or not cause.buffer
-    if cause.rule == "M404":
-        return bool(_lines(finding) & _lines(cause))
     if cause.rule == "M204":
         return True
-    if finding.rule == "M206":  # whoever puts a barrier for the threadgroup there has one for the lanes too
+    # Whoever puts a barrier for the threadgroup there has one for the lanes too.
+    if cause.rule in ("M404", "M208") or finding.rule == "M206":
         return bool(_lines(finding) & _lines(cause))
     memories = (cause.buffer, *cause.detail.get("also", ()))
     return finding.buffer in memories and (cause.rule == "M205" or bool(_lines(finding) & _lines(cause)))

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from metalloid.backends.base import Launch
 from metalloid.backends.observe import Observation
 from metalloid.checker.case import Case
 from metalloid.findings import NOTE, Finding
+
+if TYPE_CHECKING:
+    from metalloid.checker.explain import Explanation
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,7 @@ class Checked:
     case: Case
     findings: tuple[Finding, ...]
     seconds: float = 0.0
+    before: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict)  # what small outputs held
 
     @property
     def kernel(self) -> str:
@@ -79,6 +85,12 @@ class Report:
         ran = f"{_count(runs, 'launch', 'launches')}, {_count(threads, 'thread')} checked"
         early = f"; stopped early: {self.stopped}" if self.stopped else ""
         return f"{_count(found, 'finding') if found else 'no findings'} ({ran}{early})"
+
+    def explain(self, output: str = "", expected: Any = None) -> Explanation:
+        """Why an output is zeros, one value, partly untouched or wrong: the first broken link of the chain."""
+        from metalloid.checker.explain import explain
+
+        return explain(self, output, expected)
 
     def data(self) -> dict[str, Any]:
         """The report as plain data."""

@@ -73,9 +73,8 @@ def observe(
     return observer.observation()
 
 
-def trace(module_text: str, launch: Launch, thread: Triple, seconds: float = OBSERVED_SECONDS) -> list[Did]:
+def trace(module: Module, launch: Launch, thread: Triple, seconds: float = OBSERVED_SECONDS) -> list[Did]:
     """All that one thread does, in order; of the other threads only those of its threadgroup run."""
-    module = _read(module_text)
     tracer = Tracer(module, launch, seconds, thread)
     x, y, z = (p // t for p, t in zip(thread, launch.threadgroup, strict=True))
     with suppress(KernelFault):

@@ -153,7 +153,7 @@ def _writers(case: Case, written: Extent) -> int:
 def _rest(case: Case, written: Extent) -> bool:
     """Whether what is missing is an end too short for one more share of several elements."""
     writers = _writers(case, written)
-    share = written.count // writers if written.count % writers == 0 else 0
+    share = written.count // writers if writers and written.count % writers == 0 else 0
     return written.prefix and written.total - written.count < share
 
 
