@@ -12,13 +12,16 @@ import numpy as np
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch, LogMessage
 from metalloid.backends.cpu import machine
+from metalloid.backends.cpu.checked import CheckedProgram, Mode
 from metalloid.backends.cpu.program import Compiled, Program, Variant
 from metalloid.frontend import compile_kernel
 from metalloid.ir import Module
+from metalloid.ir.debug import variable_name
 from metalloid.passes import abi
 from metalloid.passes.bounds.evaluate import Facts
 from metalloid.passes.bounds.prove import Proof, Prover
 from metalloid.passes.canonical import canonical
+from metalloid.passes.instrument import Options
 from metalloid.passes.kernel import ENTRY_NAME, VectorCode, vectorise
 from metalloid.passes.lanes import Lanes
 from metalloid.passes.width import choose
@@ -43,19 +46,7 @@ def cpu_program(
         return Proofs(prover) if prover.worthwhile else None
 
     def compile(variant: Variant) -> Compiled:
-        code = vector_code(module(), variant, width, chosen)
-        return Compiled(
-            code.text,
-            ENTRY_NAME,
-            code.sites,
-            code.barriers,
-            code.formats,
-            code.local,
-            code.scratch,
-            tables="%tables, i64" in code.text,
-            searches=abi.OUTSIDE in code.text,
-            level=level,
-        )
+        return replace(compiled(vector_code(module(), variant, width, chosen)), level=level)
 
     return Program(signature.name, compile, names, chosen, proofs)
 
@@ -84,11 +75,48 @@ class Proofs:
         return found if found != Proof() else None
 
 
-def vector_code(module: Module, variant: Variant, width: int, target: machine.Target) -> VectorCode:
+def compiled(code: VectorCode) -> Compiled:
+    """What a program has to know of vector code."""
+    return Compiled(
+        code.text,
+        ENTRY_NAME,
+        code.sites,
+        code.barriers,
+        code.formats,
+        code.local,
+        code.scratch,
+        tables="%tables, i64" in code.text,
+        searches=abi.OUTSIDE in code.text,
+        checks=code.checks,
+        check_lengths=code.check_lengths,
+        local_places=code.local_places,
+    )
+
+
+def checked_program(ir: str, signature: Signature, width: int = 0) -> CheckedProgram:
+    """A kernel under observation, from IR that keeps every access (`scalar(..., checked=True)`)."""
+    target = machine.host()
+    module = canonical(ir)
+    names = {g.name: variable_name(module, g) for g in module.globals}
+
+    def make(mode: Mode) -> Program:
+        options = Options(mode.careful, mode.undefined, mode.aliased, mode.wide)
+
+        def compile(variant: Variant) -> Compiled:
+            return compiled(vector_code(module, variant, width, target, options))
+
+        return Program(signature.name, compile, {}, target=target)
+
+    return CheckedProgram(ir, make, names)
+
+
+def vector_code(
+    module: Module, variant: Variant, width: int, target: machine.Target, check: Options | None = None
+) -> VectorCode:
     size, ragged, tables, guard, backwards, proof = variant
     lanes = Lanes(width or choose(module, size, target.vector_bits), size, ragged, tables)
     if not isinstance(proof, Proof):
-        return vectorise(module, lanes, guard, backwards, target.vector_bits)
+        return vectorise(module, lanes, guard, backwards, target.vector_bits, check=check)
     return vectorise(proof.mark(module), lanes, guard, backwards, target.vector_bits, proof.loops)
 
 

@@ -152,9 +152,15 @@ class Shadow:
                 self._meet(found, last, event)
             for reader in cell.readers.values():
                 self._meet(found, reader, event)
-            cell.writer, cell.agreeing = event, {event.thread}
+            if last is None or not (event.atomic and self._open(last, event)):
+                cell.writer, cell.agreeing = event, {event.thread}
             cell.readers = {}
         return found
+
+    def _open(self, last: Event, event: Event) -> bool:
+        """Whether an atomic change follows a plain one that others have yet to meet: it does not hide it."""
+        a, b = last.moment, event.moment
+        return not last.atomic and last.group == event.group and a.covered == b.covered
 
     def _race(self, first: Event, second: Event) -> str:
         return relation(first, second, self.memory, self.fences)

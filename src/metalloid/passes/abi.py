@@ -16,6 +16,7 @@ RANGE_COUNT = 1064  # u64: how many address ranges may be touched
 RANGES = 1072  # pointer to pairs (start, length), sorted
 CANCEL = 1080  # i32, polled
 LOCAL_TOTAL = 1088  # u64: bytes of threadgroup memory in all
+CHECK = 1096  # pointer to the Check of a checked launch
 
 SLOTS = 32
 LOCAL_START = 64  # no variable lies at offset 0, so none looks like a null pointer
@@ -23,3 +24,16 @@ FAULT = "mt_fault"
 OUTSIDE = "mt_outside"
 LOG = "mt_log"
 CONSTANTS = "mt_constants"  # in the module of a kernel that looks for buffers: (start, length) of its tables
+
+# In a Check (runtime/check.h); words of the shadow are serial | site | thread.
+NOW, GROUP, START = 0, 8, 16  # u64, shifted
+FROM = 24  # 2 x u64: device, threadgroup
+SIMD_FROM = 40  # 2 x 32 x u64
+MISSING = 552  # 64 x u64
+SHADOW_PLACES = 1064  # 96 x Shadow
+SHADOW_SIZE = 48  # writer, first, other: pointers; start, length: u64; shift, undefined: u32
+MUTED = 5672  # pointer to u8, by site
+COUNTS = 5680  # pointer to u64, by site
+TOUCHED = 5688  # 96 x u8, by shadow
+LOCAL_SHADOW = 32  # the number of threadgroup memory's
+LOCALS = 64

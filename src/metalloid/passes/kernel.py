@@ -7,8 +7,8 @@ The result is one function that runs one threadgroup: for each segment, a loop o
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from metalloid.errors import NotVectorised
 from metalloid.ir import Function, Instruction, Module, write
@@ -21,9 +21,11 @@ from metalloid.passes import abi, segments
 from metalloid.passes.canonical import ENTRY, tidy
 from metalloid.passes.clearing import filled_first
 from metalloid.passes.divergence import Flow
+from metalloid.passes.emit.check import driver_checks
 from metalloid.passes.emit.control import Control
 from metalloid.passes.emit.core import Emitter, Output, PrivatePlace, Site, SlotPlace, lowered
 from metalloid.passes.emit.places import memory_type
+from metalloid.passes.instrument import Checks, Options, instrument
 from metalloid.passes.lanes import Lanes
 from metalloid.passes.roots import Root, Roots
 from metalloid.passes.uniformity import Uniformity
@@ -52,6 +54,9 @@ class VectorCode:
     scratch: int  # bytes of scratch for a threadgroup
     lanes: Lanes
     segments: int
+    checks: Checks | None = None
+    check_lengths: Mapping[int, int] = field(default_factory=dict)
+    local_places: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # offset and bytes of variables
 
 
 @dataclass(frozen=True)
@@ -95,14 +100,18 @@ def vectorise(
     reverse: bool = False,
     vector_bits: int = 512,
     short_loops: frozenset[str] = frozenset(),
+    check: Options | None = None,
 ) -> VectorCode:
     """Vector code for a canonical module. Loops that end soon need not look whether they should."""
     module, privates = name_privates(module)
+    checks = None
+    if check is not None:
+        module, checks = instrument(module, check)
     function = module.function[ENTRY]
     whole_roots = Roots(function)
     barriers = [i for i in function.instructions() if i.called == segments.BARRIER]
     layout = data_layout(module.datalayout)
-    out = Output(module, layout, lanes, guard, vector_bits // 8, short_loops)
+    out = Output(module, layout, lanes, guard, vector_bits // 8, short_loops, check=checks)
     local = out.layout_locals()
     barrier_sites = tuple(Site(s.location, None, 0, False, "M204") for s in _sites_of(out, barriers))
     scratch = Scratch(lanes)
@@ -142,7 +151,7 @@ def vectorise(
     if sum(t.count("\n") for t in texts) > MAX_INLINED:
         texts = [t.replace(") alwaysinline nounwind {", ") noinline nounwind {", 1) for t in texts]
     many = len(parts) > 1
-    driver = _driver(out, len(parts), scratch, reverse, many, cleared)
+    driver = _driver(out, len(parts), scratch, reverse, many, cleared, barriers)
     text = _module_text(out, texts, driver)
     instances = lanes.instances if many else 1
     return VectorCode(
@@ -154,6 +163,9 @@ def vectorise(
         scratch.size * instances,
         lanes,
         len(parts),
+        checks,
+        out.check_lengths,
+        {name: (at, out.local_sizes[name]) for name, at in out.local_offsets.items()},
     )
 
 
@@ -312,7 +324,13 @@ def _segment_text(out: Output, function: Function, roots: Roots, uniformity: Uni
 
 
 def _driver(
-    out: Output, parts: int, scratch: Scratch, reverse: bool, many: bool, cleared: frozenset[str]
+    out: Output,
+    parts: int,
+    scratch: Scratch,
+    reverse: bool,
+    many: bool,
+    cleared: frozenset[str],
+    barriers: list[Instruction],
 ) -> str:
     """Threadgroups side by side along x; for each, segment after segment, each a loop over the instances."""
     w = out.lanes.width
@@ -333,12 +351,14 @@ def _driver(
         "group:",
         "  %gx = phi i32 [ %gx.first, %start ], [ %gx.next, %done ]",
         *_clear(out, cleared),
+        *driver_checks(out, None),
         "  br label %s0",
     ]
     out.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
     private = list(out.private.values())
     for n in range(parts):
-        lines += [f"s{n}:", f"  br label %s{n}.loop", f"s{n}.loop:"]
+        lines += [f"s{n}:", *(driver_checks(out, barriers[n - 1]) if n else [])]
+        lines += [f"  br label %s{n}.loop", f"s{n}.loop:"]
         lines += [
             f"  %n{n} = phi i32 [ 0, %s{n} ], [ %n{n}.next, %s{n}.next ]",
             f"  %seen{n} = phi {told} [ 0, %s{n} ], [ %got{n}, %s{n}.next ]",

@@ -24,6 +24,11 @@ from metalloid.errors import DeviceError
 _SOURCE = Path(__file__).parents[1] / "runtime"
 _FLAGS = ("-x", "c++", "-std=c++17", "-O2", "-emit-llvm", "-fno-rtti", "-nostdsysteminc", "-nobuiltininc")
 _LOCK = threading.Lock()
+SOURCES = ("launch.h", "halves.h", "check.h", "runtime.cpp")
+CHECKS = (
+    *("mt_check_group", "mt_check_barrier", "mt_check_simd_barrier", "mt_check_fence"),
+    *("mt_check_lanes", "mt_check_inactive"),
+)  # what checked kernels call
 
 FAULT, TIMEOUT, INTERRUPTED, NO_MEMORY = 1, 2, 3, 4
 
@@ -64,6 +69,7 @@ class LaunchRecord(ctypes.Structure):
         ("cancel", ctypes.c_int32),
         ("pad1", ctypes.c_int32),
         ("local_total", ctypes.c_uint64),
+        ("check", ctypes.c_void_p),
         ("kernels", ctypes.c_uint64 * 3),
         ("scratch", ctypes.c_uint64 * 3),
         ("tables", ctypes.c_uint32 * 3),
@@ -88,7 +94,7 @@ def _compiler() -> str:
 
 def _source_ir() -> str:
     """The runtime as LLVM IR."""
-    texts = [(_SOURCE / name).read_bytes() for name in ("launch.h", "halves.h", "runtime.cpp")]
+    texts = [(_SOURCE / name).read_bytes() for name in SOURCES]
     triple = llvm.get_process_triple()
     key = hashlib.sha256(b"\0".join([*texts, triple.encode(), repr(_FLAGS).encode()])).hexdigest()
     store = disk.default()
@@ -129,6 +135,7 @@ class Runtime:
         self.free: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._code.address("mt_free"))
         for name in (
             *("mt_fault", "mt_outside", "mt_log"),
+            *CHECKS,
             *(
                 "__truncdfhf2",
                 "__truncsfhf2",
@@ -137,6 +144,7 @@ class Runtime:
         ):
             machine.add_symbol(name, self._code.address(name))
         ctypes.CFUNCTYPE(None)(self._code.address("mt_start"))()
+        self.sizeof_check = int(ctypes.CFUNCTYPE(ctypes.c_uint64)(self._code.address("mt_sizeof_check"))())
         size = ctypes.CFUNCTYPE(ctypes.c_uint64)(self._code.address("mt_sizeof_launch"))()
         if size != ctypes.sizeof(LaunchRecord):
             raise DeviceError(

@@ -6,9 +6,9 @@ import ctypes
 import struct
 import threading
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -65,6 +65,10 @@ class Compiled:
     tables: bool
     searches: bool
     level: int = 1
+    checks: Any = None  # of a checked run: see cpu/checked.py
+    check_lengths: Mapping[int, int] = field(default_factory=dict)
+    local_places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    shared: dict[str, Any] = field(default_factory=dict)  # what checked launches of this code have in common
 
 
 # A variant of a kernel: size of the threadgroup; fewer threads in the outermost axis; any size; guarded; backwards;

@@ -40,7 +40,7 @@ def atomic_rmw(e: Emitter, i: Instruction) -> None:
             at = address(e, place.ptr, place.offset.base or "0")
             return e.put(f"atomicrmw {i.predicate} ptr {at}, {kind} {value} {tail}, align {size}")
 
-        ref = guarded_scalar(e, i, place, size, True, act)
+        ref = guarded_scalar(e, i, place, size, True, act, kind)
         if e.width == 1:
             e.set(i.name, Val(kind, ref))
         return
@@ -97,7 +97,7 @@ def cmpxchg(e: Emitter, i: Instruction) -> None:
             high = e.put(f"shl i128 {e.put(f'zext i64 {won} to i128')}, 64")
             return e.put(f"or i128 {wide}, {high}")
 
-        both = guarded_scalar(e, i, place, size, True, act)
+        both = guarded_scalar(e, i, place, size, True, act, "i128")
         e.set(f"{i.name}#0", Val(kind, e.put(f"trunc i128 {both} to {kind}")))
         e.set(f"{i.name}#1", Val("i1", e.put(f"trunc i128 {e.put(f'lshr i128 {both}, 64')} to i1")))
         return

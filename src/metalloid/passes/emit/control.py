@@ -21,6 +21,7 @@ from metalloid.passes.bounds import is_proved, streamed
 from metalloid.passes.emit import (
     arithmetic,
     atomics,
+    check,
     collective,
     crossing,
     groups,
@@ -358,9 +359,14 @@ def call(e: Emitter, i: Instruction) -> None:
     elif name == "__mt_threadgroup_barrier":
         crossing.barrier(e, i)
     elif name == "__mt_simdgroup_barrier":
-        pass  # lanes go side by side
+        if e.out.check is not None:  # lanes go side by side
+            check.simd_barrier(e, i)
     elif name == "__mt_fence":
         e.do("fence seq_cst")
+        if e.out.check is not None:
+            check.fence(e, i)
+    elif name.startswith("__mt_check"):
+        check.event(e, i)
     elif name.startswith("__mt_matrix"):
         matrix.matrix(e, i)
     elif name.startswith(("__mt_simd_", "__mt_quad_")):

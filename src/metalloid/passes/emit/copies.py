@@ -84,7 +84,8 @@ class Copies:
         whole = all(
             self.flow.forest.loops[h].blocks <= set(inside) for b in inside for h in self.ends.get(b, ())
         )
-        return size if reads and whole and len(code) <= MAX_COPY else 0
+        length = sum(not i.called.startswith("__mt_check") for i in code)
+        return size if reads and whole and length <= MAX_COPY else 0
 
     def _loop_leaders(self, header: str) -> dict[str, str] | None:
         """Who leads whom in a loop that all lanes go round together; None where lanes part in other ways as well."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from metalloid.errors import NotVectorised
 from metalloid.ir import Function, Instruction, Module
@@ -22,6 +23,9 @@ from metalloid.passes.lanes import Lanes
 from metalloid.passes.roots import Root, Roots
 from metalloid.passes.shape import Shape, Terms
 from metalloid.passes.uniformity import Uniformity
+
+if TYPE_CHECKING:
+    from metalloid.passes.instrument import Checks
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,16 @@ class Output:
     declared: dict[str, str] = field(default_factory=dict)
     helpers: dict[str, str] = field(default_factory=dict)
     formats: list[str] = field(default_factory=list)
+    check: Checks | None = None  # of a checked run
+    check_lengths: dict[int, int] = field(
+        default_factory=dict
+    )  # of memory whose size the code knows, by site
+
+    @property
+    def careful(self) -> bool:
+        """Whether lanes outside are left out, and the others go on."""
+        return self.check is not None and self.check.options.careful
+
     rounds: bool = False  # a segment tells the iteration it stopped in, above the number of the barrier
 
     def declare(self, name: str, text: str) -> str:
@@ -255,7 +269,9 @@ class Emitter:
 
     def _as_base(self, i: Instruction, position: int, needs: set[str]) -> bool:
         """Whether this use is content with base and pattern."""
-        if i.opcode == "load" or (i.opcode in ("store",) and position == 1):
+        if i.opcode == "load" or (
+            position == 1 and (i.opcode == "store" or i.called.startswith("__mt_check"))
+        ):
             return True
         if i.opcode == "atomicrmw" and position == 0:
             return False

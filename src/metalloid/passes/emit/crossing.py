@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from metalloid.ir import Instruction
 from metalloid.ir.values import Int
+from metalloid.passes.emit import check
 from metalloid.passes.emit.core import Emitter, SlotPlace, Val, lowered
 from metalloid.passes.emit.guard import fault
 
@@ -21,6 +22,8 @@ def barrier(e: Emitter, i: Instruction) -> None:
         fault(e, e.out.site(i, None, rule="M204"), "0", e.first(missing))
         e.do("br label %stopped")
         e.label(on)
+    if e.out.check is not None:
+        check.barrier(e, i)
 
 
 def _place(e: Emitter, i: Instruction) -> tuple[SlotPlace, str]:

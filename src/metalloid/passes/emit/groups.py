@@ -115,6 +115,8 @@ def load_group(e: Emitter, group: Group) -> bool:
     kind, size = memory_type(first.type)
     shape = e.shape(group.base)
     root = e.roots.root(group.base)
+    if e.out.careful:
+        return False
     if e.mask is not None or e.width == 1 or kind != lowered(first.type) or shape is None or not shape.terms:
         return False
     if root is None or root.kind in ("private", "unknown") or not isinstance(group.base.type, PointerType):

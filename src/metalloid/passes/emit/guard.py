@@ -24,9 +24,10 @@ def fault(e: Emitter, site: int, offset: str, lane: str) -> None:
 
 
 def guarded_scalar(
-    e: Emitter, i: Instruction, place: Place, size: int, write: bool, act: Callable[[], str]
+    e: Emitter, i: Instruction, place: Place, size: int, write: bool, act: Callable[[], str], kind: str = ""
 ) -> str:
-    """An access at one address, which `act` writes. Outside, a report, and the end."""
+    """An access at one address, which `act` writes; its result is of this kind. Outside, a report, and the end;
+    in a careful run nothing is done, and the result is zero."""
     if place.limit is None:
         return act()
     site = e.out.site(i, place.root, size, write)
@@ -37,12 +38,29 @@ def guarded_scalar(
         fine = e.put(f"icmp eq i32 {search(e, offset, size, write)}, 0")
     else:
         fine = e.put(f"icmp ult i64 {offset}, {place.limit}")
+    if e.out.careful:
+        return _only_where(e, fine, act, kind)
     e.do(f"br i1 {fine}, label %{good}, label %{bad}, !prof !1")
     e.label(bad)
     fault(e, site, offset, e.first(e.mask) if e.width > 1 else "0")
     e.do("br label %stopped")
     e.label(good)
     return act()
+
+
+def _only_where(e: Emitter, fine: str, act: Callable[[], str], kind: str) -> str:
+    good, after = e.fresh_label("in"), e.fresh_label("after")
+    result = e.alloca(kind, "result") if kind else ""
+    if kind:
+        e.do(f"store {kind} {'0' if kind[0] == 'i' else 'zeroinitializer'}, ptr {result}")
+    e.do(f"br i1 {fine}, label %{good}, label %{after}")
+    e.label(good)
+    made = act()
+    if kind:
+        e.do(f"store {kind} {made}, ptr {result}")
+    e.do(f"br label %{after}")
+    e.label(after)
+    return e.put(f"load {kind}, ptr {result}") if kind else ""
 
 
 def stop_unless(
@@ -119,6 +137,8 @@ def checked_mask(e: Emitter, i: Instruction, place: Place, size: int, write: boo
     else:
         inside = e.put(f"icmp ult {e.vt('i64')} {offsets}, {e.splat('i64', place.limit)}")
     good = e.both(e.mask, inside)
+    if e.out.careful:
+        return e.put(f"freeze {e.vt('i1')} {good}")
     missing = e.put(f"xor {e.vt('i1')} {inside}, splat (i1 true)")
     bad = e.both(e.mask, missing)
     bad = e.put(f"freeze {e.vt('i1')} {bad}")

@@ -6,6 +6,8 @@ shuffle and fused multiply-add.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from metalloid.errors import NotVectorised
 from metalloid.ir import Instruction
 from metalloid.ir.values import Int
@@ -79,6 +81,12 @@ def _offsets(e: Emitter, i: Instruction, place: Place, size: int, element: int) 
     return check, offset
 
 
+def element_offsets(e: Emitter, i: Instruction, place: Place, size: int) -> list[tuple[str, str]]:
+    """Where the elements of a marked matrix access are: its operands behind the site's number."""
+    inner = replace(i, operands=i.operands[1:])
+    return [_offsets(e, inner, place, size, element) for element in (0, 1)]
+
+
 def _plane(e: Emitter, stride: str, size: int, outer: list[int], inner: list[int]) -> str:
     vi = e.vt("i64")
     far = e.put(f"mul {vi} {stride}, {e.constants('i64', [size * x for x in outer])}")
@@ -94,6 +102,7 @@ def _lanewise(e: Emitter, place: Place, check: str, offset: str) -> Place:
 def _simple(e: Emitter, i: Instruction, place: Place) -> bool:
     return (
         e.width == 32
+        and not e.out.careful
         and e.mask is None
         and place.offset.uniform
         and e.get(i.operands[1]).uniform

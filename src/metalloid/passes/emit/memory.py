@@ -47,7 +47,7 @@ def load(e: Emitter, i: Instruction) -> None:
             at = address(e, place.ptr, place.offset.base or "0")
             return e.put(f"load{order} {kind}, ptr {at}{tail}, align {size if order else align}", "ld")
 
-        ref = guarded_scalar(e, i, place, size, False, read)
+        ref = guarded_scalar(e, i, place, size, False, read, kind)
         e.set(i.name, Val(lowered(i.type), base=from_memory(e, i.type, kind, ref, False)))
         return
     ref = (
@@ -119,7 +119,7 @@ def vector_load(e: Emitter, i: Instruction, place: Place, kind: str, size: int, 
     offset = place.offset
     if by_range(e, place, size):
         return range_load(e, i, place, kind, size, align)
-    plan = regular(e, offset, size)
+    plan = None if e.out.careful else regular(e, offset, size)
     if plan is not None and (e.mask is None or maskable(place, size)):
         if place.limit is None:
             return fast_load(e, place, plan, kind, size, align)
@@ -155,7 +155,7 @@ def vector_store(
     if by_range(e, place, size):
         range_store(e, i, place, kind, size, align, value)
         return
-    plan = regular(e, val, size)
+    plan = None if e.out.careful else regular(e, val, size)
     quick = plan is not None and (
         maskable(place, size) if e.mask is not None else contiguous(val.terms, size) or storable(plan, size)
     )

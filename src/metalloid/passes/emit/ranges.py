@@ -13,6 +13,7 @@ def by_range(e: Emitter, place: Place, size: int) -> bool:
     """Whether the lanes that run are known and their addresses lie side by side."""
     return (
         e.range is not None
+        and not e.out.careful
         and contiguous(place.offset.terms, size)
         and place.check is place.offset
         and not place.search

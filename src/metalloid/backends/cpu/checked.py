@@ -1,0 +1,160 @@
+"""A checked run on the vector engine: the same launch with shadow memory, and what it saw.
+
+It starts hopeful: vector accesses, narrow words. Where a lane is outside, or the words run out of serials, the
+buffers are put back and the launch runs again, with care or with wide words.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from metalloid.backends import interpret
+from metalloid.backends.base import Launch, LogMessage, Triple
+from metalloid.backends.cpu import native
+from metalloid.backends.cpu.arena import ARENA, Piece
+from metalloid.backends.cpu.checked_run import CheckedRun, ChecksLike, Mode, bytes_of, overlapping
+from metalloid.backends.cpu.program import Program
+from metalloid.backends.interpret.scheduler import Schedule
+from metalloid.backends.observe import Observation
+from metalloid.errors import DeviceError
+
+T = TypeVar("T")
+REDO_CAREFUL, REDO_WIDE = 5, 6
+
+
+class CheckedProgram:
+    """One kernel under observation. `make` gives the program for a mode, `names` what users call variables."""
+
+    def __init__(self, ir: str, make: Callable[[Mode], Program], names: Mapping[str, str]) -> None:
+        self.ir, self._make, self._names = ir, make, names
+        self._programs: dict[Mode, Program] = {}
+
+    def program(self, mode: Mode) -> Program:
+        if mode not in self._programs:
+            self._programs[mode] = self._make(mode)
+        return self._programs[mode]
+
+    def run(
+        self,
+        launch: Launch,
+        timeout: float | None = None,
+        backwards: bool = False,
+        on_log: Callable[[LogMessage], None] | None = None,
+    ) -> Observation:
+        """Run to the end; the launch's buffers are changed in place, as by any run."""
+        if 0 in launch.grid:
+            return Observation()
+        undefined = frozenset(launch.undefined & launch.buffers.keys())
+        mode = Mode(undefined=undefined, aliased=overlapping(launch))
+        end = time.monotonic() + timeout if timeout else None
+        run = self._prepared(launch, mode, backwards)
+        backup = _Backup(launch, run.checks)
+        try:
+            while True:
+                status = run.start(max(1e-3, end - time.monotonic()) if end else None)
+                better = self._better(run, status)
+                if better is None:
+                    seen = self._end(run, status, timeout, on_log)
+                    return backup.told(seen, run, self.ir) if status == native.FAULT else seen
+                run.end()
+                backup.restore()
+                run = self._prepared(launch, better, backwards)
+        finally:
+            backup.end()
+
+    def _prepared(self, launch: Launch, mode: Mode, backwards: bool) -> CheckedRun:
+        prepared = self.program(mode).prepared(launch, True, backwards, 1)
+        return CheckedRun(launch, prepared, mode, self._names)
+
+    def _better(self, run: CheckedRun, status: int) -> Mode | None:
+        """How to run again; None where this was the last word."""
+        mode = run.mode
+        if status == REDO_WIDE:
+            if run.began:
+                ARENA.clear()  # new arrays start from the first serial
+                return mode
+            return replace(mode, wide=True)
+        if status == REDO_CAREFUL or (status == native.FAULT and not run.at_barrier()):
+            if mode.careful:
+                raise DeviceError(f"[check {run.launch.kernel}] stopped by an access that is not watched")
+            return replace(mode, careful=True)
+        return None
+
+    def _end(
+        self,
+        run: CheckedRun,
+        status: int,
+        timeout: float | None,
+        on_log: Callable[[LogMessage], None] | None,
+    ) -> Observation:
+        if run.record.log_count:
+            self.program(run.mode).finish(run.prepared, run.record, run.launch, 0, timeout, on_log)
+        if status == native.INTERRUPTED:
+            raise KeyboardInterrupt
+        if status == native.NO_MEMORY:
+            raise DeviceError(f"[launch {run.launch.kernel}] no memory for threadgroup memory and scratch")
+        stopped = ""
+        if status == native.TIMEOUT:
+            stopped = f"still running after {timeout:g} s under the checker"
+        elif status == native.FAULT:
+            stopped = "a barrier was not reached by all threads of a threadgroup"
+        return run.observation(stopped)
+
+
+class _Backup:
+    """The bytes of buffers that a kernel may change, as they were."""
+
+    def __init__(self, launch: Launch, checks: ChecksLike) -> None:
+        indices = launch.buffers.keys() if checks.unknown else checks.written & launch.buffers.keys()
+        memories = [launch.buffers[i] for i in indices]
+        if checks.unknown:
+            memories += [m for _, m in launch.resources]
+        self._kept = [(view, _copied(view)) for view in map(bytes_of, memories) if view.flags.writeable]
+
+    def restore(self) -> None:
+        for view, copy in self._kept:
+            view[...] = copy.array[: len(view)]
+
+    def end(self) -> None:
+        ARENA.give([copy for _, copy in self._kept], 0)
+
+    def told(self, seen: Observation, run: CheckedRun, ir: str) -> Observation:
+        """With what the oracle says of the threadgroup whose threads are not all at a barrier: it knows where each
+        of them went. It starts with that threadgroup, and that ends it."""
+        launch, fault = run.launch, run.record.fault
+        after = [view.copy() for view, _ in self._kept]
+        self.restore()
+        try:
+            one = interpret.observe(ir, launch, _First(group=(fault.x, fault.y, fault.z)), seconds=10.0)
+        finally:
+            for (view, _), copy in zip(self._kept, after, strict=True):
+                view[...] = copy
+        better = [r for r in one.records if r.rule == "M204"]
+        if not better:
+            return seen
+        kept = [r for r in seen.records if r.rule != "M204"]
+        return replace(seen, records=(*kept, *better), stopped=one.stopped)
+
+
+@dataclass(frozen=True)
+class _First(Schedule):
+    """One threadgroup before all others."""
+
+    group: Triple = (0, 0, 0)
+
+    def arranger(self) -> Callable[[list[T]], list[T]]:
+        return lambda items: sorted(items, key=lambda item: item != self.group)
+
+
+def _copied(view: np.ndarray[Any, Any]) -> Piece:
+    piece = ARENA.take(len(view), np.uint8)
+    piece.array[: len(view)] = view
+    return piece
+
+
+__all__ = ["CheckedProgram", "CheckedRun", "Mode"]

@@ -1,0 +1,389 @@
+"""One attempt at a checked launch: its shadow memory before, what it says after."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from metalloid.backends.base import Launch, Triple
+from metalloid.backends.cpu import native
+from metalloid.backends.cpu.arena import ARENA, Piece
+from metalloid.backends.cpu.program import Compiled, Prepared, RootLike, bind, memory_of
+from metalloid.backends.cpu.shadow import (
+    GROUPS,
+    KINDS,
+    LOCAL,
+    LOCALS,
+    CheckRecord,
+    Cover,
+    FindingRecord,
+    SiteRecord,
+    Word,
+    Writers,
+    cover,
+    new_check,
+    thread_at,
+)
+from metalloid.backends.observe import Access, Memory, Observation, Record
+from metalloid.errors import DeviceError
+from metalloid.ir.debug import Location
+
+_NOBODY = 0xFFFFFFFF
+# enum RootKind.
+_ROOT_KINDS = {"buffer": 0, "threadgroup": 1, "variable": 2, "constant": 3, "private": 4}
+_WHAT = {"write": 1, "atomic": 2, "writer": 4, "defined": 8, "readers": 16, "reads": 32, "races": 64}
+_MAIN = threading.main_thread()
+
+
+@dataclass(frozen=True)
+class Mode:
+    """What the code of a checked launch is made for."""
+
+    careful: bool = False  # lanes outside are left out, one by one
+    undefined: frozenset[int] = frozenset()  # buffers nobody has set
+    aliased: bool = False  # buffers share memory
+    wide: bool = False  # words of 64 bits
+
+
+class CheckSiteLike(Protocol):
+    """A marked access; passes make them."""
+
+    @property
+    def location(self) -> Location | None: ...
+    @property
+    def root(self) -> RootLike: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def align(self) -> int: ...
+    @property
+    def write(self) -> bool: ...
+    @property
+    def atomic(self) -> bool: ...
+
+
+class ChecksLike(Protocol):
+    """What code and launch agree on."""
+
+    @property
+    def sites(self) -> Sequence[CheckSiteLike]: ...
+    @property
+    def granules(self) -> Mapping[int, int]: ...
+    @property
+    def local_granule(self) -> int: ...
+    @property
+    def written(self) -> frozenset[int]: ...
+    @property
+    def followed(self) -> frozenset[int]: ...
+    @property
+    def unknown(self) -> bool: ...
+    @property
+    def locals(self) -> Sequence[RootLike]: ...
+    @property
+    def site_bits(self) -> int: ...
+    @property
+    def privates(self) -> Sequence[str]: ...
+
+
+def bytes_of(memory: object) -> np.ndarray[Any, Any]:
+    if isinstance(memory, np.ndarray):
+        return memory.reshape(-1).view(np.uint8)
+    return np.frombuffer(memory, np.uint8)  # type: ignore[call-overload, no-any-return]
+
+
+def range_of(memory: object) -> tuple[int, int]:
+    view = bytes_of(memory)
+    return int(view.__array_interface__["data"][0]), view.nbytes
+
+
+def overlapping(launch: Launch) -> bool:
+    """Whether two buffers share memory."""
+    places = {i: place for i, m in launch.buffers.items() if (place := range_of(m))[1]}
+    return len(clusters(places)) < len(places)
+
+
+def clusters(places: Mapping[int, tuple[int, int]]) -> list[list[int]]:
+    """Buffers that share memory, together."""
+    found: list[list[int]] = []
+    end = -1
+    for index, (start, length) in sorted(places.items(), key=lambda item: item[1]):
+        if found and start < end:
+            found[-1].append(index)
+        else:
+            found.append([index])
+        end = max(end, start + length)
+    return found
+
+
+class CheckedRun:
+    """One attempt at a launch."""
+
+    def __init__(self, launch: Launch, prepared: Prepared, mode: Mode, names: Mapping[str, str]) -> None:
+        self.launch, self.prepared, self.mode, self.names = launch, prepared, mode, names
+        self.compiled: Compiled = next(v.compiled for v in prepared.variants if v is not None)
+        assert self.compiled.checks is not None
+        self.checks: ChecksLike = self.compiled.checks
+        x, y, z = launch.threadgroup
+        self.word = Word(max(1, (x * y * z - 1).bit_length()), self.checks.site_bits, mode.wide)
+        self.check: CheckRecord = new_check()
+        self.record = native.LaunchRecord.from_buffer_copy(prepared.record)
+        self.keep: list[object] = []
+        bind(self.record, launch, *memory_of(launch, self.keep), prepared, self.keep)
+        self.covers: list[Cover] = []  # of buffers; the last is that of threadgroup memory
+        self.words: dict[int, np.ndarray[Any, Any]] = {}
+        self._fill()
+
+    # ---- before ---------------------------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        c, checks, sites = self.check, self.checks, max(1, len(self.checks.sites))
+        self.muted = np.zeros(sites, np.uint8)
+        self.counts = np.zeros(sites, np.uint64)
+        self.events = np.zeros(sites, np.uint32)
+        self.groups = np.empty(self.record.total, GROUPS)
+        self.sites = self.compiled.shared.get("sites") or self._sites()
+        c.muted, c.counts, c.events = (a.ctypes.data for a in (self.muted, self.counts, self.events))
+        c.groups, c.sites = self.groups.ctypes.data, ctypes.addressof(self.sites)
+        c.thread_bits, c.site_bits = self.word.thread_bits, self.word.site_bits
+        c.site_count, c.wide, c.careful = len(checks.sites), int(self.mode.wide), int(self.mode.careful)
+        c.last_serial = self.word.serials - 1
+        self._cover_buffers()
+        self._cover_local()
+        self._begin()
+        self.record.check = ctypes.addressof(c)
+
+    def _begin(self) -> None:
+        """Serials go on from the last launch that used these arrays."""
+        shift = self.word.thread_bits + self.word.site_bits
+        serial = -(-max(p.top for p in self.pieces()) >> shift)
+        if serial > self.word.serials // 2:
+            for p in self.pieces():
+                p.array[...] = 0
+                p.top = 0
+            serial = 0
+        self.began = serial
+        self.check.serial, self.check.start = serial, serial + 1 << shift
+
+    def pieces(self) -> list[Piece]:
+        return [p for made in self.covers for p in made.pieces]
+
+    def top(self) -> int:
+        """No word is larger."""
+        return int(self.check.now) | (1 << self.word.thread_bits + self.word.site_bits) - 1
+
+    def end(self) -> None:
+        """Give the shadows back."""
+        ARENA.give(self.pieces(), self.top())
+
+    def _sites(self) -> Any:
+        """The table of sites, made once for the code."""
+        count = len(self.checks.sites)
+        table = (SiteRecord * max(1, count))(*(self._site(n) for n in range(count)))
+        self.compiled.shared["sites"] = table
+        return table
+
+    def _site(self, number: int) -> SiteRecord:
+        site = self.checks.sites[number]
+        what = sum(bit for name, bit in _WHAT.items() if getattr(site, name))
+        root, made = site.root, SiteRecord(what, site.size, site.align)
+        made.root, made.index, made.local = LOCAL if root.space == 3 else root.index, root.index, LOCALS
+        made.root_kind = _ROOT_KINDS.get(root.kind, 6 if root.space == 3 else 4 if root.space == 5 else 5)
+        made.length = self.compiled.check_lengths.get(number, 0)
+        if root in self.checks.locals:
+            made.local = min(LOCALS, list(self.checks.locals).index(root))
+        if root.kind == "variable":
+            made.start, made.length = self.compiled.local_places[root.name]
+        return made
+
+    def _cover_buffers(self) -> None:
+        """Shadows of the buffers; those that share memory share theirs."""
+        launch, checks, c = self.launch, self.checks, self.check
+        places = {i: range_of(m) for i, m in launch.buffers.items() if i < LOCAL}
+        watched = [
+            i
+            for i, (_, length) in places.items()
+            if length and i in checks.granules and (i in checks.written or i in self.mode.undefined)
+        ]
+        for group in clusters({i: places[i] for i in watched}):
+            start = min(places[i][0] for i in group)
+            end = max(sum(places[i]) for i in group)
+            readers = any(i in checks.followed for i in group)
+            granule = min(checks.granules[i] for i in group)
+            if any((places[i][0] - start) % granule for i in group):
+                raise DeviceError("[check] buffers overlap by less than an element")
+            made = cover(start, end - start, granule, self.word, readers)
+            self.covers.append(made)
+            for i in group:
+                made.fill(c.shadows[i], *places[i], i in self.mode.undefined)
+                skip = (places[i][0] - start) // granule
+                self.words[i] = made.writer[skip : skip + -(-places[i][1] // granule)]
+        for i, (start, length) in places.items():
+            c.shadows[i].start, c.shadows[i].length = start, length
+        c.shadow_count = LOCAL + 1
+        if checks.unknown:
+            self._cover_resources()
+
+    def _cover_resources(self) -> None:
+        """What pointers inside argument buffers lead to."""
+        granule = min(self.checks.granules.values(), default=1)
+        for n, (address, memory) in enumerate(self.launch.resources):
+            number = LOCAL + 1 + n
+            if number >= len(self.check.shadows):
+                raise DeviceError("[check] more resources than a checked run can follow")
+            made = cover(address, range_of(memory)[1], granule, self.word, True)
+            self.covers.append(made)
+            made.fill(self.check.shadows[number], address, made.length, False)
+            self.check.shadow_count = number + 1
+
+    def _cover_local(self) -> None:
+        checks, c = self.checks, self.check
+        total = int(self.record.local_total)
+        made = cover(0, total, checks.local_granule, self.word, True)
+        made.fill(c.shadows[LOCAL], 0, total, True)
+        self.covers.append(made)
+        c.local_count = min(LOCALS, len(checks.locals))
+        for n, root in enumerate(checks.locals[:LOCALS]):
+            length = (
+                self.compiled.local_places[root.name][1]
+                if root.kind == "variable"
+                else self.launch.threadgroup_memory.get(root.index, 0)
+            )
+            c.local_sizes[n] = -(-length // checks.local_granule)
+
+    @property
+    def shadow_bytes(self) -> int:
+        """Of buffers: threadgroup memory has the same few kilobytes whatever the launch."""
+        return sum(made.bytes for made in self.covers[:-1])
+
+    # ---- the run ----------------------------------------------------------------------------------------------
+
+    def start(self, timeout: float | None) -> int:
+        main = threading.current_thread() is _MAIN
+        nanoseconds = int(timeout * 1e9) if timeout else 0
+        return int(native.runtime().run(ctypes.addressof(self.record), 1, nanoseconds, int(main)))
+
+    def at_barrier(self) -> bool:
+        """Whether a fault is about a barrier."""
+        return bool(self.record.fault.state) and self._fault_site().rule == "M204"
+
+    def _fault_site(self) -> Any:
+        loaded = self.prepared.variants[self.record.fault.variant]
+        assert loaded is not None
+        return loaded.compiled.sites[self.record.fault.site]
+
+    # ---- after ---------------------------------------------------------------------------------------------------
+
+    def observation(self, stopped: str) -> Observation:
+        count = int(self.check.group_count)
+        groups = self.groups[:count]
+        records = self._records(groups)
+        if self.record.fault.state:
+            records.append(self._missed())
+        granules = dict(self.checks.granules)
+        words = dict(self.words)
+        for index, memory in self.launch.buffers.items():
+            granules.setdefault(index, 4)
+            if index not in words:
+                words[index] = np.zeros(-(-range_of(memory)[1] // granules[index]), self.word.dtype)
+        writers = Writers(self.launch, words, self.word, groups, int(self.check.start))
+        weakref.finalize(writers, ARENA.give, self.pieces(), self.top())
+        return Observation(
+            tuple(records),
+            writers,
+            granules,
+            frozenset(i for i in self.launch.buffers if i < LOCAL and self.check.touched[i]),
+            self._stores(),
+            self._threads(groups),
+            stopped,
+        )
+
+    def _threads(self, groups: np.ndarray[Any, Any]) -> int:
+        if len(groups) == self.record.total:
+            x, y, z = self.launch.grid
+            return x * y * z
+        sizes = (self.launch.size_of((int(g["x"]), int(g["y"]), int(g["z"]))) for g in groups)
+        return sum(x * y * z for x, y, z in sizes)
+
+    def _stores(self) -> dict[Location, int]:
+        found: dict[Location, int] = {}
+        for site, count in zip(self.checks.sites, self.counts, strict=False):
+            if site.write and site.location and site.root.space in (1, 3):
+                found[site.location] = found.get(site.location, 0) + int(count)
+        return found
+
+    def _records(self, groups: np.ndarray[Any, Any]) -> list[Record]:
+        """In the order they were found, as far as that is known; folded by place."""
+        found: dict[object, Record] = {}
+        for raw in self.check.records if self.check.record_count else ():
+            if raw.count:
+                made = self._record(raw, groups)
+                other = made.other.location if made.other else None
+                key = made.kind, made.access.location, other, made.memory
+                had = found.get(key)
+                found[key] = made if had is None else replace(had, count=had.count + made.count)
+        return list(found.values())
+
+    def _record(self, raw: FindingRecord, groups: np.ndarray[Any, Any]) -> Record:
+        site = self.checks.sites[raw.site]
+        group = (raw.x, raw.y, raw.z)
+        access = self._side(site, group, raw.thread)
+        other = None
+        if raw.other_site != _NOBODY:
+            n = int(np.searchsorted(groups["serial"], raw.other_serial, side="right")) - 1
+            before = (int(groups[n]["x"]), int(groups[n]["y"]), int(groups[n]["z"]))
+            other = self._side(self.checks.sites[raw.other_site], before, raw.other_thread)
+        memory, offset = self._memory(site.root), int(raw.offset)
+        if site.root.kind == "unknown" and site.root.space != 3:
+            memory, offset = self._found(offset)
+        return Record(KINDS[raw.kind], access, other, memory, offset, int(raw.count))
+
+    def _side(self, site: CheckSiteLike, group: Triple, thread: int) -> Access:
+        what = "atomic" if site.atomic else "write" if site.write else "read"
+        return Access(site.location, thread_at(self.launch, group, thread), group, what, site.size)
+
+    def _memory(self, root: RootLike) -> Memory:
+        match root.kind:
+            case "buffer":
+                memory = self.launch.buffers.get(root.index)
+                return Memory("buffer", root.index, bytes=range_of(memory)[1] if memory is not None else 0)
+            case "threadgroup":
+                return Memory(
+                    "threadgroup", root.index, bytes=self.launch.threadgroup_memory.get(root.index, 0)
+                )
+            case "variable":
+                size = self.compiled.local_places[root.name][1]
+                return Memory("variable", name=self.names.get(root.name, root.name), bytes=size)
+            case "constant":
+                return Memory("constant", name=self.names.get(root.name, root.name))
+            case "private":
+                return Memory("private", name=self.checks.privates[root.index])
+        return Memory("private" if root.space == 5 else "threadgroup" if root.space == 3 else "null")
+
+    def _found(self, address: int) -> tuple[Memory, int]:
+        """The buffer around an address."""
+        for index, memory in self.launch.buffers.items():
+            start, length = range_of(memory)
+            if start <= address < start + length:
+                return Memory("buffer", index, bytes=length), address - start
+        for start, memory in self.launch.resources:
+            length = range_of(memory)[1]
+            if start <= address < start + length:
+                return Memory("resource", name=f"the resource at {start:#x}", bytes=length), address - start
+        return Memory("null"), address
+
+    def _missed(self) -> Record:
+        """A barrier that one thread has not reached."""
+        fault = self.record.fault
+        loaded = self.prepared.variants[fault.variant]
+        assert loaded is not None
+        number = fault.offset
+        site = loaded.compiled.barriers[number - 1] if number else self._fault_site()
+        group = (fault.x, fault.y, fault.z)
+        access = Access(site.location, thread_at(self.launch, group, fault.index), group, "barrier")
+        return Record("barrier not reached", access)
