@@ -76,3 +76,30 @@ def test_mistakes_are_refused_before_anything_runs(library, arguments, more, say
 def test_importing_is_quick_and_loads_no_compiler():
     code = "import sys, metalloid; assert 'llvmlite' not in sys.modules and 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_fault_shows_the_line_and_says_what_to_do():
+    text = """#include <metal_stdlib>
+using namespace metal;
+kernel void scale(device float* y [[buffer(0)]], device const float* x [[buffer(1)]],
+                  uint i [[thread_position_in_grid]]) {
+    y[i] = 2 * x[i];
+}
+"""
+    scale = mt.device().library(text, name="scale.metal")["scale"]
+    for _ in range(2):  # the long road and the short one
+        with pytest.raises(mt.KernelFault) as caught:
+            scale(np.zeros(16, np.float32), np.zeros(17, np.float32), grid=17)
+        assert str(caught.value) == (
+            "scale.metal:5:5: M102 out-of-bounds write, 4 bytes past 'y' (64 bytes)\n"
+            "    y[i] = 2 * x[i];\n"
+            "    ^ thread (16,0,0), threadgroup (0,0,0)\n"
+            "    hint: the grid has 17 threads and y 16 elements; return early where the index is not below 16"
+        )
+    finding = caught.value.finding
+    assert (finding.rule, finding.buffer, finding.thread) == ("M102", "y", (16, 0, 0))
+    endless = mt.device().library(text.replace("y[i] = 2 * x[i]", "while (x[i] == 0) { y[i] += 1; }"))[
+        "scale"
+    ]
+    with pytest.raises(mt.KernelFault, match=r"(?s)still running after 0.2 s.*hint: look for a loop"):
+        endless(np.zeros(16, np.float32), np.zeros(16, np.float32), grid=16, timeout=0.2)

@@ -76,6 +76,7 @@ class Fault:
     threadgroup: Triple | None = None
     buffer: int | None = None  # index, where a bound buffer is meant
     offset: int | None = None  # in bytes
+    size: int = 0  # of the access, in bytes
 
     def text(self) -> str:
         """One line for people: place, rule, what happened, who did it."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from metalloid import config
 from metalloid.backends.base import Launch, LogMessage
 from metalloid.errors import LaunchError, NotVectorised
 from metalloid.runtime.arguments import bound, untouched
+from metalloid.runtime.faults import told
 from metalloid.runtime.guess import warn_about_grid
 from metalloid.runtime.places import place, warn_slow
 from metalloid.runtime.sizes import Size, local_memory, shown, sizes, thread_limit
@@ -72,7 +73,9 @@ class Kernel:
     def program(self) -> Program:
         from metalloid.compile import cpu_program
 
-        return cpu_program(self.ir, self.signature)
+        made = cpu_program(self.ir, self.signature)
+        made.told = partial(told, self)
+        return made
 
     @cached_property
     def loops(self) -> bool:

@@ -114,6 +114,7 @@ class Program:
         self._variants: dict[Variant, Loaded] = {}
         self._choices: dict[object, Choice[Prepared]] = {}
         self._lock = threading.RLock()
+        self.told = _told  # makes the error of a fault; whoever has the source says more
 
     def variant(self, key: Variant) -> Loaded:
         found = self._variants.get(key)
@@ -287,13 +288,13 @@ class Program:
             loaded = variants[record.fault.variant]
             assert loaded is not None
             fault = self._fault(record.fault, launch, loaded.compiled)
-            raise KernelFault(fault.text(), fault)
+            raise self.told(fault, launch)
         if status == native.INTERRUPTED:
             raise KeyboardInterrupt
         if status == native.TIMEOUT:
             message = f"still running after {timeout:g} s and stopped"
             fault = Fault("", message, launch.kernel)
-            raise KernelFault(fault.text(), fault)
+            raise self.told(fault, launch)
         raise DeviceError(f"[launch {launch.kernel}] no memory for threadgroup memory and scratch")
 
     def _fault(self, record: native.FaultRecord, launch: Launch, compiled: Compiled) -> Fault:
@@ -337,9 +338,8 @@ class Program:
         else:
             label = "memory that is not bound" if root.space == 1 else "its memory"
         message = f"out-of-bounds {what} of {size} bytes at offset {offset} of {label}"
-        return Fault(
-            "M102" if write else "M101", message, launch.kernel, site.location, thread, group, index, offset
-        )
+        rule = "M102" if write else "M101"
+        return Fault(rule, message, launch.kernel, site.location, thread, group, index, offset, size)
 
     def _report_logs(
         self,
@@ -390,6 +390,10 @@ def _overlap(parameters: tuple[int, ...], addresses: list[int], lengths: list[in
                 if n not in parameters and at < end and start < at + size:
                     return True
     return False
+
+
+def _told(fault: Fault, launch: Launch) -> KernelFault:
+    return KernelFault(fault.text(), fault)
 
 
 def bind(

@@ -213,5 +213,6 @@ class Scheduler:
             thread.group.position,
             access.pointer.object.index if access else None,
             access.pointer.offset if access else None,
+            access.size if access else 0,
         )
         raise KernelFault(fault.text(), fault) from None

@@ -8,6 +8,7 @@ from math import prod
 from metalloid.backends.observe import Record
 from metalloid.checker.case import Case
 from metalloid.findings import Finding
+from metalloid.findings.bounds import Outside
 
 
 def accesses(case: Case) -> Iterator[Finding]:
@@ -34,34 +35,17 @@ def _outside(case: Case, record: Record) -> tuple[str, str]:
             f"{what} of {name}, a threadgroup argument without memory",
             f"pass threadgroup_memory={{{memory.index}: bytes}}",
         )
-    size = record.access.size
-    before = record.offset < 0
-    distance = -record.offset if before else record.offset + size - memory.bytes
-    words = f"{distance} bytes {'before' if before else 'past'} {name} ({memory.bytes} bytes)"
-    return f"out-of-bounds {what}, {words}", _bounds_hint(case, record)
-
-
-def _bounds_hint(case: Case, record: Record) -> str:
-    memory, offset = record.memory, record.offset
-    assert memory is not None and offset is not None
-    each = case.element_size(memory) or record.access.size
-    count, index = memory.bytes // max(1, each), offset // max(1, each)
-    name = case.name(memory) or "it"
-    threads = prod(case.launch.grid)
-    if memory.kind == "buffer" and offset >= 0:
-        if threads > count:
-            return (
-                f"the grid has {threads} threads and {name} {count} elements;"
-                f" return early where the index is not below {count}"
-            )
-        return f"the index is {index} and {name} has {count} elements; use it only where it is below {count}"
-    if offset < 0:
-        return (
-            f"the index is {index}: guard it, or compute it in a signed type and test that it is not negative"
-        )
-    return (
-        f"the index is {index} and {name} has room for {count}; make it larger or use an index below {count}"
+    outside = Outside(
+        record.rule == "M102",
+        case.name(memory) or "its memory",
+        record.offset,
+        record.access.size,
+        memory.bytes,
+        case.element_size(memory),
+        prod(case.launch.grid),
+        memory.kind == "buffer",
     )
+    return outside.message, outside.hint
 
 
 def _misaligned(case: Case, record: Record) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from metalloid.backends.observe import Access, Record
 from metalloid.backends.races import DEVICE, THREADGROUP
 from metalloid.checker.case import Case
 from metalloid.findings import Finding
+from metalloid.findings.bounds import BARRIER_HINT
 from metalloid.ir.debug import Location
 
 _LOCAL = "mem_flags::mem_threadgroup"
@@ -72,8 +73,7 @@ def barriers(case: Case) -> Iterator[Finding]:
         count = f"{reached} of {total}" if total else "not all"
         message = f"barrier reached by {count} threads of the threadgroup"
         hint = (
-            "let every thread reach the barrier: instead of returning before it, put the work in"
-            " `if (...) { }` and leave the barrier outside"
+            BARRIER_HINT
             if returned
             else "move the barrier out of the branch or loop that only some threads take"
         )

@@ -1,0 +1,56 @@
+"""What stopped a guarded kernel, told as the checker tells it: the line, a caret, what to do."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metalloid.backends.base import Fault, Launch
+from metalloid.errors import KernelFault
+from metalloid.findings import Finding
+from metalloid.findings.bounds import BARRIER_HINT, Outside
+from metalloid.findings.places import pointed
+from metalloid.frontend.diagnose import Texts
+
+if TYPE_CHECKING:
+    from metalloid.runtime.kernel import Kernel
+
+CHECK = "metalloid check, or mt.check with the same arguments, runs on and shows all that is wrong"
+
+_HINTS = {"M204": BARRIER_HINT, "": "look for a loop that does not end, or allow it more time"}
+
+
+def told(kernel: Kernel, fault: Fault, launch: Launch) -> KernelFault:
+    """The error for a fault; `error.finding` has its parts."""
+    finding = _finding(kernel, fault, launch)
+    return KernelFault(finding.text(), finding)
+
+
+def _finding(kernel: Kernel, fault: Fault, launch: Launch) -> Finding:
+    excerpt = ""
+    if fault.location is not None:
+        excerpt = Texts(kernel.library.source).line(fault.location.file, fault.location.line)
+    message, hint, name = fault.message, _HINTS.get(fault.rule, CHECK), ""
+    parameter = next((p for p in kernel.signature.buffers if p.index == fault.buffer), None)
+    memory = launch.buffers.get(fault.buffer) if fault.buffer is not None else None
+    if parameter is not None:
+        name = parameter.name
+    if parameter is not None and memory is not None and fault.offset is not None and fault.size:
+        total = memory.nbytes if isinstance(memory, np.ndarray) else memoryview(memory).nbytes
+        write, threads = fault.rule == "M102", prod(launch.grid)
+        outside = Outside(write, name, fault.offset, fault.size, total, parameter.type.size, threads)
+        message, hint = outside.message, outside.hint
+    return Finding(
+        fault.rule,
+        message,
+        fault.kernel,
+        pointed(fault.location, excerpt),
+        fault.thread,
+        fault.threadgroup,
+        name,
+        hint,
+        excerpt=excerpt,
+        detail={"offset": fault.offset},
+    )
