@@ -133,11 +133,11 @@ def zeros(count: int) -> np.ndarray:
 
 TRIPLETS = (
     Triplet(
-        "M101 unsigned underflow at the left edge",
+        "M404 unsigned underflow at the left edge",
         STENCIL.replace("{LEFT}", "x[at - 1]"),
         lambda: [blank(64), floats(64), 8],
         {"grid": (8, 8)},
-        (("M101", 5),),
+        (("M404", 5),),
     ),
     Triplet(
         "M101 twin: the edge has no left neighbour",

@@ -1,4 +1,4 @@
-"""The examples of the pages M101 to M208 and M305: the wrong one breaks the rule, the right one breaks none."""
+"""The examples of the pages: the wrong one breaks the rule, the right one breaks none."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 import metalloid as mt
 from metalloid.checker import Report
 from metalloid.rules import rule
+from tests.checker.numerics_triplets import blank_halves, halves
 from tests.checker.triplet import blank, compiled, floats
 
 Call = tuple[Callable[[], list[Any]], dict[str, Any]]
@@ -22,6 +23,12 @@ def empty(count: int) -> mt.Buffer:
 
 def indices() -> np.ndarray:
     return (np.arange(64) % 8).astype(np.int32)
+
+
+def totals() -> np.ndarray:
+    x = floats(8)
+    x[3] = 0
+    return x
 
 
 LAUNCHES: dict[str, tuple[Call, Call]] = {
@@ -88,6 +95,30 @@ LAUNCHES: dict[str, tuple[Call, Call]] = {
     "M208": (
         (lambda: [blank(2), floats(256)], {"grid": 256, "threadgroup": 128}),
         (lambda: [blank(2), floats(256)], {"grid": 256, "threadgroup": 128}),
+    ),
+    "M401": (
+        (lambda: [blank(64), floats(64), totals()], {"grid": 64}),
+        (lambda: [blank(64), floats(64), totals()], {"grid": 64}),
+    ),
+    "M402": (
+        (lambda: [blank_halves(3), halves(4096), 1365], {"grid": 3}),
+        (lambda: [blank_halves(3), halves(4096), 1365], {"grid": 3}),
+    ),
+    "M403": (
+        (lambda: [blank_halves(64), halves(64, 300), 64], {"grid": 64}),
+        (lambda: [blank_halves(64), halves(64, 300), 64], {"grid": 64}),
+    ),
+    "M404": (
+        (lambda: [blank(8), floats(64), 8], {"grid": 8}),
+        (lambda: [blank(8), floats(64), 8], {"grid": 8}),
+    ),
+    "M405": (
+        (lambda: [blank(64), floats(64), 40], {"grid": 64}),
+        (lambda: [blank(64), floats(64), 40], {"grid": 64}),
+    ),
+    "M406": (
+        (lambda: [np.zeros(1, np.uint32), floats(256)], {"grid": 256, "threadgroup": 64}),
+        (lambda: [np.zeros(1, np.uint32), floats(256)], {"grid": 256, "threadgroup": 64}),
     ),
     "M305": (
         (lambda: [blank(200), floats(200)], {"grid": 100}),

@@ -6,11 +6,16 @@ import re
 
 import pytest
 
-from tests.checker import memory_triplets, synchronisation_triplets
+from tests.checker import memory_triplets, numerics_triplets, synchronisation_triplets
 from tests.checker.triplet import Triplet, found, run
 
-TRIPLETS = (*memory_triplets.TRIPLETS, *synchronisation_triplets.TRIPLETS)
-RULES = (*(f"M10{n}" for n in range(1, 9)), *(f"M20{n}" for n in range(1, 9)), "M305")
+TRIPLETS = (*memory_triplets.TRIPLETS, *synchronisation_triplets.TRIPLETS, *numerics_triplets.TRIPLETS)
+RULES = (
+    *(f"M10{n}" for n in range(1, 9)),
+    *(f"M20{n}" for n in range(1, 9)),
+    "M305",
+    *(f"M40{n}" for n in range(1, 7)),
+)
 
 
 @pytest.mark.parametrize("triplet", TRIPLETS, ids=lambda t: t.name)

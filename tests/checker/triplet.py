@@ -25,6 +25,7 @@ class Triplet:
     arguments: Callable[[], list[Any]]
     sizes: Mapping[str, Any]
     find: tuple[tuple[str, int], ...] = ()
+    math: str = "fast"
 
 
 @cache
@@ -34,7 +35,7 @@ def compiled(text: str, math: str = "fast") -> Kernel:
 
 
 def run(triplet: Triplet) -> Report:
-    return mt.check(compiled(HEADER + triplet.text), *triplet.arguments(), **triplet.sizes)
+    return mt.check(compiled(HEADER + triplet.text, triplet.math), *triplet.arguments(), **triplet.sizes)
 
 
 def found(report: Report) -> list[tuple[str, int]]:

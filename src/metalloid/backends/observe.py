@@ -34,6 +34,8 @@ KINDS = {
     "half loses digits": "M402",
     "half overflow": "M403",
     "index wraps": "M404",
+    "infinity under fast math": "M405",
+    "depends on the schedule": "M406",
 }
 
 

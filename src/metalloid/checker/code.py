@@ -60,6 +60,12 @@ class Code:
         return location(self.module, instruction)
 
     @cached_property
+    def places(self) -> tuple[Location, ...]:
+        """Every place of the user's that has code."""
+        found = (self.location(i) for i in self.function.instructions())
+        return tuple(dict.fromkeys(place for place in found if place is not None))
+
+    @cached_property
     def barriers(self) -> tuple[Barrier, ...]:
         found = (i for i in self.function.instructions() if i.called == "__mt_threadgroup_barrier")
         flags = ((i, i.operands[0]) for i in found)

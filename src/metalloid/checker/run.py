@@ -5,21 +5,19 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from metalloid.backends.base import Launch
 from metalloid.checker.case import Case
 from metalloid.checker.engines import observe
+from metalloid.checker.examined import before, with_numbers
 from metalloid.checker.fold import fold
 from metalloid.checker.refusals import listening, refusal
 from metalloid.checker.report import Checked, Report
 from metalloid.checker.rules import RULES
 from metalloid.errors import LaunchError
 from metalloid.findings import Finding
-from metalloid.runtime.arguments import WRITES, Memory
 from metalloid.runtime.places import place
 
-_SMALL = 1 << 20  # bytes
+_SMALL = 1 << 20  # bytes of an output that explanations may run again from
 
 if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel, Local
@@ -59,16 +57,10 @@ def check(
 def check_launch(kernel: Kernel, launch: Launch) -> Checked:
     """Check a launch that has been validated. Its buffers are changed as by a run."""
     start = time.perf_counter()
-    before = _held(kernel, launch)
-    case = Case(kernel, launch, observe(kernel, launch))
-    return Checked(case, judged(case), time.perf_counter() - start, before)
-
-
-def _held(kernel: Kernel, launch: Launch) -> dict[int, Memory]:
-    """What outputs hold before the run, where they are small: explanations run a part of it again."""
-    written = (p.index for p in kernel.signature.buffers if p.access in WRITES and p.index in launch.buffers)
-    arrays = {index: np.asarray(launch.buffers[index]) for index in written}
-    return {index: array.copy() for index, array in arrays.items() if array.nbytes <= _SMALL}
+    kept = before(kernel, launch)
+    case = Case(kernel, launch, with_numbers(kept, observe(kernel, launch)))
+    small = {index: array for index, array in kept.contents.items() if array.nbytes <= _SMALL}
+    return Checked(case, judged(case), time.perf_counter() - start, small)
 
 
 def judged(case: Case) -> tuple[Finding, ...]:

@@ -20,6 +20,7 @@ from metalloid.comparing.case import AnyCase
 from metalloid.comparing.inputs import Array
 from metalloid.comparing.judge import Pair, Wrong
 from metalloid.errors import MetalloidError
+from metalloid.findings import NOTE
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def witness(pair: Pair, case: AnyCase, wrong: Wrong | None) -> Witness:
             results = pair.got(case.arguments())
         except MetalloidError:
             results = {}
-    findings = tuple(finding.text() for finding in report.findings)
+    findings = tuple(f.text() for f in report.findings if f.severity != NOTE)
     output = results.get(wrong.output) if wrong else None
     if wrong and output is not None and output.size:
         for launched, index, start in _homes(output, list(report.launches)):

@@ -65,6 +65,9 @@ class Notes:
         place = self._sites[id(instruction)].location if instruction is not None else None
         return Access(place, thread.position, thread.group.position, what, size)
 
+    def access_at(self, instruction: Instruction, thread: Triple, threadgroup: Triple, what: str) -> Access:
+        return Access(self._sites[id(instruction)].location, thread, threadgroup, what)
+
     def wrong(
         self,
         kind: str,

@@ -104,13 +104,13 @@ class Scheduler:
         another may have overwritten meanwhile, and a missing barrier shows.
         """
         waiting = list(groups)
-        left = [False] * len(groups)
+        left: set[int] = set()
         while waiting:
             group = self.arrange(waiting)[0]
-            number = group[0].thread.index // SIMD_WIDTH
+            number = group[0].thread.index
             lanes = [r for r in group if r.request and r.request.step.wait == "simd"]
-            if not left[number]:
-                left[number] = True
+            if number not in left:
+                left.add(number)
                 for r in self.arrange(group):
                     self._advance(r)
             elif lanes:

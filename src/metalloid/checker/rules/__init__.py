@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from metalloid.checker.case import Case
-from metalloid.checker.rules import cost, coverage, lanes, memory, synchronisation
+from metalloid.checker.rules import cost, coverage, lanes, memory, numerics, synchronisation
 from metalloid.findings import Finding
 
 if TYPE_CHECKING:
@@ -28,5 +28,7 @@ RULES: tuple[Rule, ...] = (
     lanes.partial_results,
     coverage.unwritten,
     cost.cost,
+    numerics.numbers,
+    numerics.tested_under_fast_math,
 )
 AFTERWARDS: tuple[Callable[[Report], Iterable[Finding]], ...] = ()

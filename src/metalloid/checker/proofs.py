@@ -1,0 +1,104 @@
+"""Can the index arithmetic of a launch wrap around? With its sizes and numbers known, mostly not.
+
+The spans of values that launch-time proofs reckon with (passes/bounds) say how large each sum and product on
+the way to an address can get. Where all of them fit their width, no address is other than exact arithmetic
+would make it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from metalloid.backends.base import Launch
+from metalloid.errors import MetalloidError
+from metalloid.ir.module import Instruction
+from metalloid.ir.types import IntType
+from metalloid.ir.values import Local
+from metalloid.passes.bounds import span as S
+from metalloid.passes.bounds.evaluate import Evaluator, Facts, TooLong
+from metalloid.passes.bounds.prove import Prover
+from metalloid.passes.canonical import canonical
+
+if TYPE_CHECKING:
+    from metalloid.runtime.kernel import Kernel
+
+ROOM = 4096  # bytes of a buffer that may hold sizes
+_FOLLOWED = (
+    "add",
+    "sub",
+    "mul",
+    "shl",
+    "or",
+    "zext",
+    "sext",
+    "trunc",
+    "phi",
+    "select",
+    "freeze",
+    "getelementptr",
+)
+_CORNERS: dict[str, Callable[[int, int], int]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "shl": lambda a, b: a << max(0, min(b, 64)),
+}
+
+_provers: weakref.WeakKeyDictionary[Kernel, Prover | None] = weakref.WeakKeyDictionary()
+
+
+def never_wraps(kernel: Kernel, launch: Launch) -> bool:
+    """Whether no index of this launch can wrap around; False where that is not known."""
+    if kernel not in _provers:
+        _provers[kernel] = _prover(kernel)
+    prover = _provers[kernel]
+    if prover is None:
+        return False
+    sizes = {index: memoryview(memory).nbytes for index, memory in launch.buffers.items()}
+    small = [index for index in prover.parameters if sizes.get(index, ROOM + 1) <= ROOM]
+    contents = {index: bytes(memoryview(launch.buffers[index])) for index in small}
+    local = launch.threadgroup_memory
+    facts = Facts(launch.grid, launch.threadgroup, launch.threadgroups, sizes, local, contents)
+    evaluator = Evaluator(prover.flow, prover.roots, prover.layout, facts)
+    try:
+        return all(_fits(evaluator, i, prover.function.home[i.name]) for i in _indices(prover))
+    except (TooLong, RecursionError):
+        return False
+
+
+def _prover(kernel: Kernel) -> Prover | None:
+    try:
+        made = Prover(canonical(kernel.checked_ir))
+    except MetalloidError:
+        return None
+    return made if made.worthwhile else None
+
+
+def _indices(prover: Prover) -> Iterator[Instruction]:
+    """The arithmetic that addresses are made of."""
+    definitions = prover.function.definitions
+    work = [i.name for i in prover.function.instructions() if i.opcode == "getelementptr"]
+    seen: set[str] = set()
+    while work:
+        name = work.pop()
+        made = definitions.get(name)
+        if name in seen or made is None or made.opcode not in _FOLLOWED:
+            continue
+        seen.add(name)
+        work += [o.name for o in made.operands if isinstance(o, Local)]
+        if made.opcode in _CORNERS and prover.function.home[name] in prover.reached:
+            yield made
+
+
+def _fits(evaluator: Evaluator, i: Instruction, block: str) -> bool:
+    assert isinstance(i.type, IntType)
+    bits = i.type.bits
+    spans = [evaluator.at(operand, block) for operand in i.operands]
+    if any(span is None for span in spans):
+        return True  # nobody gets here
+    first, second = (S.small(span, bits) for span in spans if span is not None)
+    exact = [_CORNERS[i.opcode](a, b) for a in (first.lo, first.hi) for b in (second.lo, second.hi)]
+    least = 0 if bits < 64 else -(1 << 63)  # below 0, a narrow number may be read as a large one
+    return min(exact) >= least and max(exact) < 1 << min(bits, 63)
