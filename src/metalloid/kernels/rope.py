@@ -73,11 +73,14 @@ def angles(dims: int, base: float, scale: float, offset: int, n: int, frequencie
     return _table(dims, base, scale, given, first, count)[offset - first :]
 
 
+def speeds(dims: int, base: float) -> Array:
+    """The angle per position of each pair."""
+    found: Array = float(base) ** (np.arange(0, dims, 2) / -max(dims, 1))
+    return found
+
+
 @lru_cache(maxsize=64)
 def _table(dims: int, base: float, scale: float, given: bytes | None, first: int, count: int) -> Array:
-    if given is None:
-        speed = float(base) ** (np.arange(0, dims, 2) / -max(dims, 1))
-    else:
-        speed = np.frombuffer(given, np.float64)
+    speed = speeds(dims, base) if given is None else np.frombuffer(given, np.float64)
     angle = np.arange(first, first + count)[:, None] * (scale * speed)
     return np.stack([np.cos(angle), np.sin(angle)], -1).astype(np.float32)
