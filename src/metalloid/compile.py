@@ -13,6 +13,7 @@ from metalloid.backends import interpret
 from metalloid.backends.base import Launch, LogMessage
 from metalloid.backends.cpu import machine
 from metalloid.backends.cpu.checked import CheckedProgram, Mode
+from metalloid.backends.cpu.choice import FAR
 from metalloid.backends.cpu.program import Compiled, Program, Variant
 from metalloid.frontend import compile_kernel
 from metalloid.ir import Module
@@ -114,7 +115,7 @@ def vector_code(
     module: Module, variant: Variant, width: int, target: machine.Target, check: Options | None = None
 ) -> VectorCode:
     size, ragged, tables, guard, backwards, proof = variant
-    lanes = Lanes(width or choose(module, size, target.vector_bits), size, ragged, tables)
+    lanes = Lanes(width or choose(module, size, target.vector_bits), size, ragged, tables, proof == FAR)
     if not isinstance(proof, Proof):
         return vectorise(module, lanes, guard, backwards, target.vector_bits, check=check)
     return vectorise(proof.mark(module), lanes, guard, backwards, target.vector_bits, proof.loops)

@@ -43,6 +43,7 @@ class Lanes:
     size: Triple  # of a whole threadgroup
     ragged: bool = False  # fewer threads than that, in the outermost axis
     tables: bool = False  # positions come from a table whatever the size: any threadgroup
+    far: bool = False  # there are buffers in which an index of 32 bits that has wrapped is inside
 
     @property
     def count(self) -> int:

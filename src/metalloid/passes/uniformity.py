@@ -317,8 +317,8 @@ def _widen(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
         return a
     if a.exact and a.pattern and min(a.pattern) >= 0 and max(a.pattern) < (a.align & -a.align):
         return a if i.opcode == "zext" else replace(a, umax=S.UNKNOWN, constant=None)
-    if bits < 32:
-        return None
+    if bits < 32 or u.lanes.far or any(max(p) - min(p) >= 1 << bits - 1 for c, p in a.terms if not c):
+        return None  # a lane that wraps round may still be inside its buffer
     return replace(a, exact=False, umax=S.UNKNOWN, constant=None, align=a.align & -a.align)
 
 
