@@ -132,7 +132,9 @@ class Expressions:
                 return f"({x} {self.pick(('<<', '>>'))} ({y} & 31u))"
             case 9:
                 kind = self.pick(("uint", "int", "uint", "short", "uchar", "long"))
-                return f"uint({kind}({x}) {self.pick(('/', '%'))} {kind}({y}))"
+                # A zero that clang sees coming is undefined behaviour; one that is loaded is not.
+                by = self.pick((f"{y} | 1u", f"{y} | 1u", "a[i] & 3u", "far[63 - lane] & 7u"))
+                return f"uint({kind}({x}) {self.pick(('/', '%'))} {kind}({by}))"
             case 10:
                 return f"uint({self.pick(('uchar', 'short', 'char', 'ushort', 'long', 'ulong'))}({x}))"
             case 11:
@@ -185,7 +187,10 @@ class Expressions:
                 return f"({x} {self.pick(BINARY)} {y})"
             case 5:
                 kind = self.pick(("ulong", "long"))
-                return f"ulong({kind}({x}) {self.pick(('/', '%', '>>', '<<'))} ({kind}({y}) & 63))"
+                by = self.pick(
+                    ("/ ({k}({y}) | 1)", "% ({k}({y}) | 1)", ">> ({k}({y}) & 63)", "<< ({k}({y}) & 63)")
+                )
+                return f"ulong({kind}({x}) {by.format(k=kind, y=y)})"
             case _:
                 return self.pick(
                     (f"ulong(long({x}) >> 5)", f"max({x}, {y})", f"({self.condition(depth + 1)} ? {x} : {y})")

@@ -23,6 +23,7 @@ class Target:
 
     cpu: str
     features: str
+    triple: str = ""  # of another machine: code to look at, not to run
 
     @property
     def vector_bits(self) -> int:
@@ -51,7 +52,10 @@ def _start() -> None:
 
 def machine(target: Target, optimise: int = 2) -> llvm.TargetMachine:
     _start()
-    chosen = llvm.Target.from_triple(llvm.get_process_triple())
+    if target.triple:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+    chosen = llvm.Target.from_triple(target.triple or llvm.get_process_triple())
     return chosen.create_target_machine(
         cpu=target.cpu, features=target.features, opt=optimise, reloc="pic", codemodel="jitdefault", jit=True
     )
@@ -60,7 +64,7 @@ def machine(target: Target, optimise: int = 2) -> llvm.TargetMachine:
 def optimise(text: str, target: Target, level: int) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
     """A verified, optimised module."""
     made = machine(target, 2 if level else 0)
-    head = f'target triple = "{llvm.get_process_triple()}"\ntarget datalayout = "{made.target_data}"\n'
+    head = f'target triple = "{target.triple or llvm.get_process_triple()}"\ntarget datalayout = "{made.target_data}"\n'
     width = f'"prefer-vector-width"="{target.vector_bits}" "min-legal-vector-width"="0"'
     text = text.replace(" nounwind {", f" nounwind {width} {{").replace(
         "noinline cold {", f"noinline cold {width} {{"
