@@ -121,8 +121,8 @@ class Choice(Generic[Made]):
         if max(key[0], default=0) >= FAR:
             if FAR not in self._proofs:
                 self._proofs[FAR] = self._prepare(FAR)
-            found = self._found[key] = self._proofs[FAR]
-            return found
+            self._found[key] = self._proofs[FAR]
+            return self._found[key]
         if self._prover is None or not (self._guard or key[2]):
             return self.plain()
         new = self._plain is None and not self._found
