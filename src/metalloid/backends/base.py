@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from typing import Any
 
 from metalloid.backends.words import formatted
@@ -58,10 +57,13 @@ class Launch:
         x, y, z = (min(t, g - p * t) for g, t, p in axes)
         return x, y, z
 
-    def positions(self) -> list[Triple]:
+    def walk(self) -> Iterator[Triple]:
         """The positions of all threadgroups, x fastest."""
         x, y, z = self.threadgroups
-        return [(i, j, k) for k, j, i in product(range(z), range(y), range(x))]
+        return ((i, j, k) for k in range(z) for j in range(y) for i in range(x))
+
+    def positions(self) -> list[Triple]:
+        return list(self.walk())
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ against the object its pointer came from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -139,14 +139,16 @@ def _run(
     step_limit: int,
     observer: Observer | None,
     deadline: float | None = None,
-    positions: list[Triple] | None = None,
+    positions: Iterable[Triple] | None = None,
 ) -> None:
     code = prepare(module, module.function[ENTRY])
     device, buffers = _bind(launch)
     constants = constant_objects(module, device)
     arrange = schedule.arranger()
     scheduler = Scheduler(module, launch, arrange, on_log, observer)
-    for position in arrange(launch.positions() if positions is None else positions):
+    if positions is None:  # a list of all threadgroups may be longer than memory
+        positions = launch.walk() if schedule.order == "forward" else arrange(launch.positions())
+    for position in positions:
         group = _group(launch, position, device, constants)
         group.globals = {**constants, **local_objects(module, group.local)}
         threads = [Thread(code, group, n, buffers, step_limit, deadline) for n in range(group.count)]

@@ -27,6 +27,7 @@ from metalloid.ir.module import Instruction, Module
 _SEEN = ("buffer", "resource", "threadgroup", "variable")  # memory that threads share
 _LOCAL = ("threadgroup", "variable")
 _SCOPE_DEVICE = 3
+MOST_CELLS = 2_000_000  # about a gigabyte
 
 
 class Observer:
@@ -62,6 +63,8 @@ class Observer:
             thread.fence = partial(self._fence, thread)  # type: ignore[method-assign]
 
     def late(self) -> str:
+        if len(self.device.cells) + len(self.local.cells) > MOST_CELLS:
+            return "it touches more memory than the oracle can keep a shadow of"
         if time.monotonic() < self.deadline:
             return ""
         return f"still running after {self.seconds:g} s under the checker"
@@ -138,7 +141,7 @@ class Observer:
         index = target.index
         if index is not None:
             self.read_buffers.add(index)
-            self._marks(self.readers, target)[offset : offset + size] = 1
+            self._mark(self.readers, target, offset, size, 1)
             self.smallest[index] = gcd(self.smallest.get(index, 0), size, offset)
         if not site.changes:  # an atomic change is one access: its write
             self._collisions(thread, site, pointer, size, None)
@@ -174,7 +177,7 @@ class Observer:
             defined[offset : offset + size] = b"\1" * size
         if target.index is not None:
             self.smallest[target.index] = gcd(self.smallest.get(target.index, 0), size, offset)
-            self._marks(self.writers, target)[offset : offset + size] = self._number(thread) + 1
+            self._mark(self.writers, target, offset, size, self._number(thread) + 1)
         return True
 
     def _collisions(
@@ -214,12 +217,16 @@ class Observer:
             found = self.defined[target] = bytearray(target.size)
         return found
 
-    def _marks(self, marks: dict[int, np.ndarray[Any, Any]], target: Object) -> np.ndarray[Any, Any]:
+    def _mark(
+        self, marks: dict[int, np.ndarray[Any, Any]], target: Object, offset: int, size: int, value: int
+    ) -> None:
+        """Put a value on all granules that an access touches."""
         assert target.index is not None
+        unit = self.notes.granule
         found = marks.get(target.index)
         if found is None:
-            found = marks[target.index] = np.zeros(target.size, np.uint32)
-        return found
+            found = marks[target.index] = np.zeros(-(-target.size // unit), np.uint32)
+        found[offset // unit : -(-(offset + size) // unit)] = value
 
     def _number(self, thread: Thread) -> int:
         x, y, z = thread.position
@@ -241,13 +248,21 @@ class Observer:
     def _fences(self, group: int) -> int:
         return self.clocks[group].fences
 
+    def _granule(self, index: int, size: int) -> int:
+        """The smallest access to a buffer, in whole granules of the shadow."""
+        unit, smallest = self.notes.granule, self.smallest.get(index, 0)
+        return smallest if smallest and smallest % unit == 0 else unit
+
     def observation(self) -> Observation:
         sizes = {index: memoryview(memory).nbytes for index, memory in self.launch.buffers.items()}
-        granules = {index: self.smallest.get(index, 0) or gcd(size, 4) or 1 for index, size in sizes.items()}
+        unit = self.notes.granule
+        granules = {index: self._granule(index, size) for index, size in sizes.items()}
 
         def marks(of: dict[int, np.ndarray[Any, Any]], index: int) -> np.ndarray[Any, Any]:
             found = of.get(index)
-            return (np.zeros(sizes[index], np.uint32) if found is None else found)[:: granules[index]].copy()
+            if found is None:
+                return np.zeros(-(-sizes[index] // granules[index]), np.uint32)
+            return found[:: granules[index] // unit].copy()
 
         return Observation(
             self.notes.records(),

@@ -1,0 +1,64 @@
+"""A broken or malicious kernel under check neither crashes nor hangs the process."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import metalloid as mt
+from metalloid.backends import interpret
+from tests.checker.triplet import HEADER, compiled
+
+WILD = """kernel void wild(device int* x, uint i [[thread_position_in_grid]]) {
+    device int* p = x + 1000000 * i;
+    p[0] = 1;
+    p[-1] = x[0x7fffffff] + *(device int*)(0x123456789aul + i);
+    ((device int*)0)[i] = 3;
+}
+"""
+ENDLESS = """kernel void endless(device int* x, uint i [[thread_position_in_grid]]) {
+    while (x[0] == 0) {
+        x[1] += 1;
+    }
+}
+"""
+PRIVATE = """kernel void private_array(device int* x, uint i [[thread_position_in_grid]]) {
+    int a[4] = {1, 2, 3, 4};
+    a[x[1]] = 5;
+    x[i] = a[x[2]] + a[x[3]];
+}
+"""
+
+
+def test_wild_pointers_are_findings():
+    x = np.zeros(64, np.int32)
+    report = mt.check(compiled(HEADER + WILD), x, grid=8)
+    assert {f.rule for f in report.findings} <= {"M101", "M102", "M107", "M404"} and not report.ok
+    assert not x[1:].any() and x[0] in (0, 1)
+
+
+def test_a_loop_without_an_end_ends():
+    kernel = compiled(HEADER + ENDLESS)
+    launch = kernel.launch(np.zeros(4, np.int32), grid=2)
+    start = time.monotonic()
+    seen = interpret.observe(kernel.checked_ir, launch, step_limit=20_000)
+    assert "limit of instructions" in seen.stopped and time.monotonic() - start < 30
+    seen = interpret.observe(kernel.checked_ir, launch, step_limit=20_000, seconds=0.0)
+    assert "still running" in seen.stopped
+
+
+@pytest.mark.parametrize("index", [4, -1, 1 << 20])
+def test_private_arrays_are_guarded_too(index: int):
+    x = np.array([0, index, index, 1], np.int32)
+    report = mt.check(compiled(HEADER + PRIVATE), x, grid=1)
+    assert {f.rule for f in report.findings} <= {"M101", "M102"} and not report.ok
+
+
+def test_a_grid_of_billions_stops_in_time():
+    kernel = compiled(HEADER + ENDLESS)
+    launch = kernel.launch(np.ones(4, np.int32), grid=(1 << 31, 1, 1), threadgroup=32)
+    start = time.monotonic()
+    seen = interpret.observe(kernel.checked_ir, launch, seconds=1.0)
+    assert "still running" in seen.stopped and time.monotonic() - start < 30
