@@ -100,15 +100,9 @@ def local_memory(signature: Signature, given: Mapping[Any, int] | None) -> dict[
         raise LaunchError(
             f"{where} M303 threadgroup memory is {total} bytes ({signature.threadgroup_memory} declared in the"
             f" kernel, {total - signature.threadgroup_memory} passed); this device allows {LOCAL_LIMIT}.\n"
-            + _smaller(signature.threadgroup_memory)
+            f"Pass {(LOCAL_LIMIT - signature.threadgroup_memory) // 16 * 16} bytes or less in all."
         )
     return lengths
-
-
-def _smaller(declared: int) -> str:
-    if declared > LOCAL_LIMIT:
-        return "Declare smaller threadgroup arrays in the kernel, or a narrower type such as half."
-    return f"Pass threadgroup_memory of {(LOCAL_LIMIT - declared) // 16 * 16} bytes or less in all."
 
 
 def shown(size: Triple) -> str:
