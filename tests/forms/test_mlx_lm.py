@@ -15,7 +15,7 @@ metalloid.mlx.install()                       # before mlx-lm makes its kernels
 import mlx.core as mx
 from mlx_lm.generate import generate_step
 from mlx_lm.models import mamba2, qwen3_next, rwkv7
-from metalloid.runtime.watch import watchers
+from metalloid.runtime.watch import Watcher, watchers
 
 QWEN = qwen3_next.ModelArgs(
     model_type="qwen3_next", hidden_size=64, num_hidden_layers=4, intermediate_size=96, num_attention_heads=2,
@@ -33,11 +33,9 @@ RWKV = rwkv7.ModelArgs(
     model_type="rwkv7", vocab_size=128, hidden_size=128, intermediate_size=128, norm_eps=1e-5, head_dim=64,
     num_hidden_layers=2, a_low_rank_dim=16, v_low_rank_dim=16, gate_low_rank_dim=16, decay_low_rank_dim=16)
 
-class Count:
+class Count(Watcher):
     def __init__(self): self.names = []
     def before(self, kernel, launch): self.names.append(kernel.name); return False
-    def after(self, *_): pass
-    def refused(self, *_): pass
 
 module, arguments = {
     "qwen": (qwen3_next, QWEN), "mamba": (mamba2, MAMBA), "rwkv": (rwkv7, RWKV)}[sys.argv[1]]

@@ -87,18 +87,12 @@ def test_inputs_that_lie_in_rows_are_not_copied():
     mx.eval(x)
     seen = []
 
-    class Watch:
+    from metalloid.runtime.watch import Watcher, watchers
+
+    class Watch(Watcher):
         def before(self, kernel, launch):
             seen.append(launch.buffers[0].ctypes.data)
             return False
-
-        def after(self, *_):
-            pass
-
-        def refused(self, *_):
-            pass
-
-    from metalloid.runtime.watch import watchers
 
     watch = Watch()
     watchers.append(watch)

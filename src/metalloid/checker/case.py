@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,7 +55,7 @@ class Case:
     @cached_property
     def module(self) -> Module:
         """The kernel's scalar IR."""
-        return read(self.kernel.ir)
+        return _module(self.kernel.ir)
 
     def called(self, memory: Memory | None) -> str:
         """What the user calls a piece of memory."""
@@ -120,6 +120,11 @@ class Case:
 
     def records(self, *rules: str) -> tuple[Record, ...]:
         return tuple(r for r in self.observation.records if r.rule in rules)
+
+
+@lru_cache(maxsize=64)
+def _module(ir: str) -> Module:
+    return read(ir)
 
 
 def nbytes(memory: Any) -> int:

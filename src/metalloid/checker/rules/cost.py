@@ -32,7 +32,7 @@ LONG = 1024  # rounds of a loop
 
 def cost(case: Case) -> Iterator[Finding]:
     """Everything that can be said of one launch before it runs."""
-    found = touches(case.module, case.launch, _only_read(case))
+    found = _touches(case)
     yield from small_threadgroup(case)
     yield from small_launch(case, found)
     if prod(case.launch.grid) >= FEW_THREADS:
@@ -124,6 +124,24 @@ def small_launch(case: Case, found: Iterable[Touch]) -> Iterator[Finding]:
         f"spread the loop over more threads: pass grid={threads * longest} and let each take one round, or keep the"
         " loop, start it at the thread's position in the grid and step by threads_per_grid",
     )
+
+
+_MOST = 256
+_known: dict[object, tuple[Touch, ...]] = {}
+
+
+def _touches(case: Case) -> tuple[Touch, ...]:
+    """Worked out once for launches that differ in nothing but what their arrays hold."""
+    launch, buffers = case.launch, case.kernel.signature.buffers
+    bound = [(p, launch.buffers[p.index]) for p in buffers if p.index in launch.buffers]
+    sizes = tuple((p.index, bytes(m) if p.reference else nbytes(m)) for p, m in bound)
+    key = case.kernel.ir, launch.grid, launch.threadgroup, sizes
+    found = _known.get(key)
+    if found is None:
+        if len(_known) >= _MOST:
+            _known.clear()
+        found = _known[key] = touches(case.module, launch, _only_read(case))
+    return found
 
 
 def _only_read(case: Case) -> frozenset[int]:
