@@ -27,6 +27,11 @@ def test_the_checker_finds_what_is_wrong_and_nothing_else(triplet: Triplet):
         assert not finding.excerpt or finding.excerpt.strip() in triplet.text
 
 
+def test_asking_again_gets_the_same_answer():
+    triplet = next(t for t in TRIPLETS if t.name == "M404 a product of 32 bits")
+    assert found(run(triplet)) == found(run(triplet)) == sorted(triplet.find)
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_every_rule_is_broken_and_kept(rule: str):
     broken = [t for t in TRIPLETS if any(r == rule for r, _ in t.find)]

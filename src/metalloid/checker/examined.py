@@ -95,6 +95,13 @@ def before(kernel: Kernel, launch: Launch) -> Before:
     return Before(kernel, launch, kept)
 
 
+def forget(kernel: Kernel) -> None:
+    """Look again at launches that were looked at before: whoever asks about one launch wants all of it."""
+    if (known := _known.get(kernel)) is not None:
+        known.sampled.clear()
+        known.looks = 0
+
+
 def with_numbers(seen: Before, observation: Observation) -> Observation:
     """The observation, with what the numbers of a sample did."""
     records = (*observation.records, *_examined(seen, observation))
@@ -112,8 +119,8 @@ def _examined(seen: Before, observation: Observation) -> tuple[Record, ...]:
         known.narrow or (fast and known.infinite) or not never_wraps(kernel, launch)
     ):
         known.sampled.add(key)
-        positions = launch.positions()
-        groups = list(dict.fromkeys((*groups, positions[0], positions[-1])))
+        x, y, z = launch.threadgroups
+        groups = list(dict.fromkeys((*groups, (0, 0, 0), (x - 1, y - 1, z - 1))))
     if not groups:
         return ()
     return interpret.examine(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from metalloid.backends.base import Launch
 from metalloid.checker.case import Case
 from metalloid.checker.engines import observe
-from metalloid.checker.examined import before, with_numbers
+from metalloid.checker.examined import before, forget, with_numbers
 from metalloid.checker.fold import fold
 from metalloid.checker.refusals import listening, refusal
 from metalloid.checker.report import Checked, Report
@@ -51,6 +51,7 @@ def check(
             )
     except LaunchError as error:
         return Report(more=[refusal(kernel, error, place())])
+    forget(kernel)
     return Report([check_launch(kernel, launch)], heard)
 
 
