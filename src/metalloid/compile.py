@@ -22,7 +22,7 @@ from metalloid.passes import abi
 from metalloid.passes.bounds.evaluate import Facts
 from metalloid.passes.bounds.prove import Proof, Prover
 from metalloid.passes.canonical import canonical
-from metalloid.passes.instrument import Options
+from metalloid.passes.instrument import Options, read_once
 from metalloid.passes.kernel import ENTRY_NAME, VectorCode, vectorise
 from metalloid.passes.lanes import Lanes
 from metalloid.passes.width import choose
@@ -101,14 +101,14 @@ def checked_program(ir: str, signature: Signature, width: int = 0) -> CheckedPro
     names = {g.name: variable_name(module, g) for g in module.globals}
 
     def make(mode: Mode) -> Program:
-        options = Options(mode.careful, mode.undefined, mode.aliased, mode.wide)
+        options = Options(mode.careful, mode.undefined, mode.aliased, mode.wide, mode.marked)
 
         def compile(variant: Variant) -> Compiled:
             return compiled(vector_code(module, variant, width, target, options))
 
         return Program(signature.name, compile, {}, target=target)
 
-    return CheckedProgram(ir, make, names)
+    return CheckedProgram(ir, make, names, read_once(module))
 
 
 def vector_code(

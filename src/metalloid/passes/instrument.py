@@ -9,12 +9,14 @@ device memory goes by buffer: one that is only read needs its bounds, one that i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.debug import Location, location
 from metalloid.ir.layout import DataLayout, data_layout
+from metalloid.ir.loops import loops
 from metalloid.ir.types import I32, VOID, ArrayType, PointerType, StructType, Type
 from metalloid.ir.values import Expression, Global, Int, Local, Value
 from metalloid.passes.canonical import ENTRY
@@ -25,17 +27,19 @@ from metalloid.passes.segments import BARRIER, suffix
 MARKER = "__mt_check"
 DEVICE, LOCAL = 1, 3  # address spaces
 _FLAG = {DEVICE: 1, LOCAL: 2}  # of a barrier
+SHUFFLES = re.compile(r"__mt_(simd|quad)_(broadcast|shuffle(_xor|_up|_down|_rotate_up|_rotate_down)?)_i\d+")
 
 
 @dataclass(frozen=True)
 class Options:
     """What a launch asks of the code: a run that goes on behind accesses outside; buffers nobody has set;
-    buffers that share memory; words of 64 bits."""
+    buffers that share memory; words of 64 bits; buffers of which every read is to be remembered."""
 
     careful: bool = False
     undefined: frozenset[int] = frozenset()
     aliased: bool = False
     wide: bool = False
+    marked: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,11 @@ def instrument(module: Module, options: Options) -> tuple[Module, Checks]:
         if site.tested or (site.reads and access.root.kind == "buffer") or options.careful:
             marks[access.block, access.at] = _marker(access, len(sites))
             sites.append(site)
+    for block in function.blocks:
+        for at, i in enumerate(block.instructions):
+            if SHUFFLES.fullmatch(i.called):
+                marks[block.name, at] = _lanes_marker(i, len(sites))
+                sites.append(_operation(module, i))
     marked = function.with_blocks(tuple(_marked(b, marks) for b in function.blocks))
     local_sizes = [a.size for a in found if a.space == LOCAL]
     checks = Checks(
@@ -125,7 +134,7 @@ def instrument(module: Module, options: Options) -> tuple[Module, Checks]:
         usage.granules(),
         min(local_sizes, default=4),
         usage.written,
-        usage.followed,
+        usage.followed | options.marked,
         unknown,
         tuple(dict.fromkeys(a.root for a in found if a.space == LOCAL and a.root.kind != "unknown")),
         any(i.called == "__mt_simdgroup_barrier" for i in function.instructions()),
@@ -173,6 +182,33 @@ def _access(i: Instruction) -> tuple[Value, int, bool, bool, bool] | None:
         write = "store" in i.called
         return i.operands[0], 4 if "b32" in i.called else 2, write, False, not write
     return None
+
+
+def _lanes_marker(i: Instruction, number: int) -> Instruction:
+    operands = (Int(I32, number), i.operands[1])
+    name = f"{MARKER}_lanes_{suffix(operands[1].type)}"
+    return Instruction("call", VOID, operands, callee=Global(name, PointerType()), metadata=i.debug_only)
+
+
+def _operation(module: Module, i: Instruction) -> CheckSite:
+    return CheckSite(location(module, i), Root("unknown"), 0, 0, False, False, False, operation=i.called)
+
+
+def read_once(module: Module) -> dict[int, int]:
+    """Buffers that are only read, and not in loops, by the bytes of a read: each thread reads an element or a few."""
+    function = module.function[ENTRY]
+    roots, forest = Roots(function), loops(function)
+    once: dict[int, int] = {}
+    more: set[int] = set()
+    for access in _accesses(function, roots):
+        if access.space == DEVICE and access.root.kind == "unknown":
+            return {}
+        index = access.root.index
+        if access.root.kind == "buffer" and (access.write or forest.nest(access.block)):
+            more.add(index)
+        elif access.root.kind == "buffer":
+            once[index] = min(once.get(index, access.size), access.size)
+    return {index: size for index, size in once.items() if index not in more}
 
 
 def _marker(access: _Access, number: int) -> Instruction:
@@ -241,7 +277,7 @@ def _site(
     undefined = bool(options.undefined) if anywhere else root.index in options.undefined
     if access.write:
         return replace(site, writer=True, readers=followed, defined=undefined and access.reads)
-    return replace(site, writer=written, readers=written, defined=undefined)
+    return replace(site, writer=written, readers=written or root.index in options.marked, defined=undefined)
 
 
 def _together(function: Function, local: list[_Access]) -> dict[int, tuple[bool, bool]]:
@@ -343,4 +379,4 @@ def _steps(layout: DataLayout, element: Type, indices: tuple[Value, ...]) -> lis
     return [min(16, s & -s) for s in found if s]
 
 
-__all__ = ["MARKER", "CheckSite", "Checks", "Options", "instrument"]
+__all__ = ["MARKER", "CheckSite", "Checks", "Options", "instrument", "read_once"]

@@ -17,7 +17,7 @@ from metalloid.backends import interpret
 from metalloid.backends.base import Launch, LogMessage, Triple
 from metalloid.backends.cpu import native
 from metalloid.backends.cpu.arena import ARENA, Piece
-from metalloid.backends.cpu.checked_run import CheckedRun, ChecksLike, Mode, bytes_of, overlapping
+from metalloid.backends.cpu.checked_run import CheckedRun, ChecksLike, Mode, bytes_of, checks_of, overlapping
 from metalloid.backends.cpu.program import Program
 from metalloid.backends.interpret.scheduler import Schedule
 from metalloid.backends.observe import Observation
@@ -28,10 +28,17 @@ REDO_CAREFUL, REDO_WIDE = 5, 6
 
 
 class CheckedProgram:
-    """One kernel under observation. `make` gives the program for a mode, `names` what users call variables."""
+    """One kernel under observation. `make` gives the program for a mode, `names` what users call variables;
+    `once` are buffers that are read outside loops only, by the bytes of a read."""
 
-    def __init__(self, ir: str, make: Callable[[Mode], Program], names: Mapping[str, str]) -> None:
-        self.ir, self._make, self._names = ir, make, names
+    def __init__(
+        self,
+        ir: str,
+        make: Callable[[Mode], Program],
+        names: Mapping[str, str],
+        once: Mapping[int, int],
+    ) -> None:
+        self.ir, self._make, self._names, self._once = ir, make, names, once
         self._programs: dict[Mode, Program] = {}
 
     def program(self, mode: Mode) -> Program:
@@ -49,8 +56,12 @@ class CheckedProgram:
         """Run to the end; the launch's buffers are changed in place, as by any run."""
         if 0 in launch.grid:
             return Observation()
-        undefined = frozenset(launch.undefined & launch.buffers.keys())
-        mode = Mode(undefined=undefined, aliased=overlapping(launch))
+        mode = Mode(
+            undefined=frozenset(launch.undefined & launch.buffers.keys()),
+            aliased=overlapping(launch),
+            marked=self._marked(launch),
+        )
+        launch = self._writable(launch, mode, backwards)
         end = time.monotonic() + timeout if timeout else None
         run = self._prepared(launch, mode, backwards)
         backup = _Backup(launch, run.checks)
@@ -66,6 +77,26 @@ class CheckedProgram:
                 run = self._prepared(launch, better, backwards)
         finally:
             backup.end()
+
+    def _marked(self, launch: Launch) -> frozenset[int]:
+        """Inputs that have more elements than there are threads: did these read one each, and leave the rest?"""
+        x, y, z = launch.grid
+        return frozenset(
+            i
+            for i, size in self._once.items()
+            if i in launch.buffers and bytes_of(launch.buffers[i]).nbytes // size > x * y * z
+        )
+
+    def _writable(self, launch: Launch, mode: Mode, backwards: bool) -> Launch:
+        """Kernels that write to arrays which cannot be written get copies of them."""
+        prepared = self.program(mode).prepared(launch, True, backwards, 1)
+        checks = checks_of(prepared)
+        fixed = [i for i, m in launch.buffers.items() if not bytes_of(m).flags.writeable]
+        copied = [i for i in fixed if i in checks.written or checks.unknown]
+        if not copied:
+            return launch
+        buffers = {**launch.buffers, **{i: bytes_of(launch.buffers[i]).copy() for i in copied}}
+        return replace(launch, buffers=buffers, inputs=launch.inputs | frozenset(copied))
 
     def _prepared(self, launch: Launch, mode: Mode, backwards: bool) -> CheckedRun:
         prepared = self.program(mode).prepared(launch, True, backwards, 1)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from metalloid.backends.base import Launch, Triple
+from metalloid.backends.base import SIMD_WIDTH, Launch, Triple
 from metalloid.backends.cpu import native
 from metalloid.backends.cpu.arena import ARENA, Piece
 from metalloid.backends.cpu.program import Compiled, Prepared, RootLike, bind, memory_of
@@ -30,7 +30,7 @@ from metalloid.backends.cpu.shadow import (
     new_check,
     thread_at,
 )
-from metalloid.backends.observe import Access, Memory, Observation, Record
+from metalloid.backends.observe import Access, Memory, Observation, Record, start_of
 from metalloid.errors import DeviceError
 from metalloid.ir.debug import Location
 
@@ -49,6 +49,7 @@ class Mode:
     undefined: frozenset[int] = frozenset()  # buffers nobody has set
     aliased: bool = False  # buffers share memory
     wide: bool = False  # words of 64 bits
+    marked: frozenset[int] = frozenset()  # buffers of which every read is remembered
 
 
 class CheckSiteLike(Protocol):
@@ -66,6 +67,8 @@ class CheckSiteLike(Protocol):
     def write(self) -> bool: ...
     @property
     def atomic(self) -> bool: ...
+    @property
+    def operation(self) -> str: ...
 
 
 class ChecksLike(Protocol):
@@ -89,6 +92,12 @@ class ChecksLike(Protocol):
     def site_bits(self) -> int: ...
     @property
     def privates(self) -> Sequence[str]: ...
+
+
+def checks_of(prepared: Prepared) -> ChecksLike:
+    """What the code of a checked launch agreed on."""
+    found: ChecksLike = next(v.compiled.checks for v in prepared.variants if v is not None)
+    return found
 
 
 def bytes_of(memory: object) -> np.ndarray[Any, Any]:
@@ -121,14 +130,21 @@ def clusters(places: Mapping[int, tuple[int, int]]) -> list[list[int]]:
     return found
 
 
+@dataclass(frozen=True)
+class _Buffer:
+    index: int
+    kind: str = "buffer"
+    name: str = ""
+    space: int = 1
+
+
 class CheckedRun:
     """One attempt at a launch."""
 
     def __init__(self, launch: Launch, prepared: Prepared, mode: Mode, names: Mapping[str, str]) -> None:
         self.launch, self.prepared, self.mode, self.names = launch, prepared, mode, names
         self.compiled: Compiled = next(v.compiled for v in prepared.variants if v is not None)
-        assert self.compiled.checks is not None
-        self.checks: ChecksLike = self.compiled.checks
+        self.checks = checks_of(prepared)
         x, y, z = launch.threadgroup
         self.word = Word(max(1, (x * y * z - 1).bit_length()), self.checks.site_bits, mode.wide)
         self.check: CheckRecord = new_check()
@@ -137,6 +153,7 @@ class CheckedRun:
         bind(self.record, launch, *memory_of(launch, self.keep), prepared, self.keep)
         self.covers: list[Cover] = []  # of buffers; the last is that of threadgroup memory
         self.words: dict[int, np.ndarray[Any, Any]] = {}
+        self.read_words: dict[int, np.ndarray[Any, Any]] = {}
         self._fill()
 
     # ---- before ---------------------------------------------------------------------------------------------
@@ -208,7 +225,9 @@ class CheckedRun:
         watched = [
             i
             for i, (_, length) in places.items()
-            if length and i in checks.granules and (i in checks.written or i in self.mode.undefined)
+            if length
+            and i in checks.granules
+            and i in checks.written | self.mode.undefined | self.mode.marked
         ]
         for group in clusters({i: places[i] for i in watched}):
             start = min(places[i][0] for i in group)
@@ -222,7 +241,10 @@ class CheckedRun:
             for i in group:
                 made.fill(c.shadows[i], *places[i], i in self.mode.undefined)
                 skip = (places[i][0] - start) // granule
-                self.words[i] = made.writer[skip : skip + -(-places[i][1] // granule)]
+                part = slice(skip, skip + -(-places[i][1] // granule))
+                self.words[i] = made.writer[part]
+                if readers:
+                    self.read_words[i] = made.pieces[1].array[part]
         for i, (start, length) in places.items():
             c.shadows[i].start, c.shadows[i].length = start, length
         c.shadow_count = LOCAL + 1
@@ -283,6 +305,7 @@ class CheckedRun:
         count = int(self.check.group_count)
         groups = self.groups[:count]
         records = self._records(groups)
+        records += self._input_writes(groups)
         if self.record.fault.state:
             records.append(self._missed())
         granules = dict(self.checks.granules)
@@ -301,6 +324,7 @@ class CheckedRun:
             self._stores(),
             self._threads(groups),
             stopped,
+            {i: self.read_words[i] >= self.check.start for i in self.mode.marked & self.read_words.keys()},
         )
 
     def _threads(self, groups: np.ndarray[Any, Any]) -> int:
@@ -338,10 +362,46 @@ class CheckedRun:
             n = int(np.searchsorted(groups["serial"], raw.other_serial, side="right")) - 1
             before = (int(groups[n]["x"]), int(groups[n]["y"]), int(groups[n]["z"]))
             other = self._side(self.checks.sites[raw.other_site], before, raw.other_thread)
+        if site.operation:
+            return self._inactive(site, group, raw)
         memory, offset = self._memory(site.root), int(raw.offset)
         if site.root.kind == "unknown" and site.root.space != 3:
             memory, offset = self._found(offset)
-        return Record(KINDS[raw.kind], access, other, memory, offset, int(raw.count))
+        detail = {}
+        if KINDS[raw.kind] == "misaligned":
+            detail = {"align": site.align, "base": self._base(site.root) % site.align}
+        return Record(KINDS[raw.kind], access, other, memory, offset, int(raw.count), detail)
+
+    def _base(self, root: RootLike) -> int:
+        return start_of(self.launch.buffers.get(root.index)) if root.kind == "buffer" else 0
+
+    def _inactive(self, site: CheckSiteLike, group: Triple, raw: FindingRecord) -> Record:
+        """A lane that reads one which does not take part."""
+        width = 4 if "_quad_" in site.operation else SIMD_WIDTH
+        lane, x, y, z = raw.thread % SIMD_WIDTH, *self.launch.size_of(group)
+        read = lane - lane % width + ctypes.c_int32(raw.offset & 0xFFFFFFFF).value
+        exists = read < SIMD_WIDTH and raw.thread - lane + read < x * y * z
+        access = Access(site.location, thread_at(self.launch, group, raw.thread), group, "read")
+        detail = {"lane": lane, "read": read, "exists": exists}
+        return Record("inactive lane", access, count=int(raw.count), detail=detail)
+
+    def _input_writes(self, groups: np.ndarray[Any, Any]) -> list[Record]:
+        """Writes to buffers that the kernel or the host declares const: the words of the shadow tell."""
+        found = []
+        shift = self.word.thread_bits
+        for index in sorted(self.launch.inputs & self.words.keys() & self.checks.written):
+            words = self.words[index].astype(np.uint64)
+            written = np.flatnonzero(words >= np.uint64(self.check.start))
+            sites = words[written] >> np.uint64(shift) & np.uint64((1 << self.word.site_bits) - 1)
+            for number in np.unique(sites):
+                mine = written[sites == number]
+                word, site = int(words[mine[0]]), self.checks.sites[int(number)]
+                n = int(np.searchsorted(groups["serial"], word >> shift + self.word.site_bits, "right")) - 1
+                group = (int(groups[n]["x"]), int(groups[n]["y"]), int(groups[n]["z"]))
+                access = self._side(site, group, word & (1 << shift) - 1)
+                memory, offset = self._memory(_Buffer(index)), int(mine[0]) * self.checks.granules[index]
+                found.append(Record("write to an input", access, None, memory, offset, len(mine)))
+        return found
 
     def _side(self, site: CheckSiteLike, group: Triple, thread: int) -> Access:
         what = "atomic" if site.atomic else "write" if site.write else "read"

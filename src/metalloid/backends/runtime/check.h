@@ -371,9 +371,9 @@ i32 mt_check_lanes(Launch *l, u32 site, u32 first, u32 lanes, const i64 *offsets
 }
 
 // SIMD-group operations whose lanes read lanes that do not take part.
-void mt_check_inactive(Launch *l, u32 site, u32 thread) {
+void mt_check_inactive(Launch *l, u32 site, u32 thread, u32 read) {
     Check &c = *static_cast<Check *>(l->check);
-    record(c, INACTIVE, site, thread, c.groups[c.group_count - 1], 0, ~0u, 0, 0);
+    record(c, INACTIVE, site, thread, c.groups[c.group_count - 1], read, ~0u, 0, 0);
 }
 
 u64 mt_sizeof_check() { return sizeof(Check); }

@@ -14,6 +14,7 @@ from metalloid.ir.values import Int
 from metalloid.passes import abi
 from metalloid.passes.emit.core import Emitter, Output, Val
 from metalloid.passes.emit.guard import bounds, inside
+from metalloid.passes.emit.inactive import inactive
 from metalloid.passes.emit.patterns import contiguous
 from metalloid.passes.emit.places import Place, frame_size, memory_type, to_memory, where
 from metalloid.passes.emit.pointers import start_of
@@ -41,6 +42,9 @@ def event(e: Emitter, i: Instruction) -> None:
     checks, number = e.out.check, i.operands[0]
     assert checks is not None and isinstance(number, Int)
     site = checks.sites[number.value]
+    if site.operation:
+        inactive(e, i, site.operation)
+        return
     place = where(e, i.operands[1], site.size)
     if i.called.endswith("_matrix"):
         from metalloid.passes.emit.matrix import element_offsets
@@ -451,7 +455,7 @@ class Event:
 
     def _look(self, lot: Lot, me: str, group: str, since: str) -> _Seen:
         site = self.site
-        word = lot.load(self._array(WRITER))
+        word = lot.load(self._array(WRITER)) if site.writer or site.defined or site.write else ""
         bad = "zeroinitializer"
         if site.writer:
             bad = self._unordered(lot, word, me, group, since)[1]
@@ -548,7 +552,7 @@ class Event:
                 which: e.put(f"getelementptr {t}, ptr {self._array(which)}, i64 {at}")
                 for which in ((WRITER, FIRST, OTHER) if site.readers else (WRITER,))
             }
-            word = e.put(f"load {t}, ptr {place[WRITER]}")
+            word = e.put(f"load {t}, ptr {place[WRITER]}") if site.writer or site.defined else ""
             if site.writer:
                 bad = self._or(bad, self._alone(word, ends[1], group, since, single)[1])
             if site.defined:

@@ -267,7 +267,7 @@ def _shuffle(e: Emitter, i: Instruction, group: int, what: str, kind: str) -> No
         sources = [SOURCE[what](lane % group, amount.value, group) for lane in range(e.width)]
         e.set(i.name, Val(kind, vec=_static(e, kind, own, own, sources, group)))
         return
-    e.set(i.name, Val(kind, vec=_dynamic(e, kind, own, own, _sources(e, what, amount, group), group)))
+    e.set(i.name, Val(kind, vec=_dynamic(e, kind, own, own, sources_of(e, what, amount, group), group)))
 
 
 def _static(e: Emitter, kind: str, values: str, otherwise: str, sources: list[int], group: int) -> str:
@@ -290,7 +290,7 @@ def _lane_numbers(e: Emitter, group: int) -> str:
     return e.constants("i32", [lane % group for lane in range(e.width)])
 
 
-def _sources(e: Emitter, what: str, amount: Value, group: int) -> str:
+def sources_of(e: Emitter, what: str, amount: Value, group: int) -> str:
     """The lane each lane reads, in its group; any number where that is outside."""
     kind = lowered(amount.type)
     n = e.vector(amount)
