@@ -101,7 +101,7 @@ def checked_program(ir: str, signature: Signature, width: int = 0) -> CheckedPro
     names = {g.name: variable_name(module, g) for g in module.globals}
 
     def make(mode: Mode) -> Program:
-        options = Options(mode.careful, mode.undefined, mode.aliased, mode.wide, mode.marked)
+        options = Options(mode.careful, mode.undefined, mode.aliased, mode.wide, mode.marked, mode.starts)
 
         def compile(variant: Variant) -> Compiled:
             return compiled(vector_code(module, variant, width, target, options))

@@ -109,3 +109,4 @@ class Observation:
     threads: int = 0  # that ran
     stopped: str = ""  # why it did not run to its end
     reads: Mapping[int, np.ndarray] = field(default_factory=dict)  # bool per granule; may be left out
+    note: str = ""  # about how it was watched

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch
+from metalloid.backends.cpu.checked import NotWatched
 from metalloid.backends.observe import Observation
+from metalloid.errors import NotVectorised
 
 if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel
 
+SECONDS = 60.0  # of the launch itself; what takes longer is stopped, and says so
+
 
 def observe(kernel: Kernel, launch: Launch) -> Observation:
     """Run a launch and see what it does; its buffers are changed as by any run."""
-    return interpret.observe(kernel.checked_ir, launch, on_log=kernel.on_log)
+    try:
+        return kernel.checked_program.run(launch, SECONDS, on_log=kernel.on_log)
+    except (NotVectorised, NotWatched) as why:
+        seen = interpret.observe(kernel.checked_ir, launch, on_log=kernel.on_log)
+        return replace(seen, note=f"watched by the interpreter: {why}")

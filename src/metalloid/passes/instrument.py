@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import gcd
 
 from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.debug import Location, location
@@ -33,13 +34,15 @@ SHUFFLES = re.compile(r"__mt_(simd|quad)_(broadcast|shuffle(_xor|_up|_down|_rota
 @dataclass(frozen=True)
 class Options:
     """What a launch asks of the code: a run that goes on behind accesses outside; buffers nobody has set;
-    buffers that share memory; words of 64 bits; buffers of which every read is to be remembered."""
+    buffers that share memory; words of 64 bits; buffers of which every read is to be remembered; how far from
+    a multiple of 16 bytes buffers start."""
 
     careful: bool = False
     undefined: frozenset[int] = frozenset()
     aliased: bool = False
     wide: bool = False
     marked: frozenset[int] = frozenset()
+    starts: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class CheckSite:
     defined: bool = False  # ask whether anybody wrote it
     readers: bool = False  # a read: remember it; a write: compare with the readers
     operation: str = ""  # of a SIMD-group operation
+    bias: int = 0  # what to add to an offset before its alignment is tested
 
     @property
     def races(self) -> bool:
@@ -260,10 +264,12 @@ def _site(
     options: Options,
 ) -> CheckSite:
     i, root = access.instruction, access.root
-    align = i.align if i.opcode in ("load", "store") and i.align <= access.size else access.size
-    if _multiple(function, layout, access.pointer) % align == 0:
+    bias = dict(options.starts).get(root.index, 0) if root.kind == "buffer" else 0
+    align = i.align
+    if align <= 1 or gcd(_multiple(function, layout, access.pointer), bias or 16) % align == 0:
         align = 0
-    site = CheckSite(location(module, i), root, access.size, align, access.write, access.atomic, access.reads)
+    place = location(module, i)
+    site = CheckSite(place, root, access.size, align, access.write, access.atomic, access.reads, bias=bias)
     if access.space == LOCAL:
         meets_read, meets_write = together[number]
         if access.write:

@@ -21,6 +21,7 @@ from metalloid.source import Constant
 from metalloid.types import Parameter, Signature
 
 if TYPE_CHECKING:
+    from metalloid.backends.cpu.checked import CheckedProgram
     from metalloid.backends.cpu.program import Program
     from metalloid.runtime.library import Library
     from metalloid.runtime.plan import Plan
@@ -59,6 +60,13 @@ class Kernel:
         from metalloid.compile import scalar
 
         return scalar(self.library.source, self.name, self.constants, checked=True)[0]
+
+    @cached_property
+    def checked_program(self) -> CheckedProgram:
+        """This kernel under observation, on the vector engine."""
+        from metalloid.compile import checked_program
+
+        return checked_program(self.checked_ir, self.signature)
 
     @cached_property
     def inputs(self) -> frozenset[int]:

@@ -17,10 +17,18 @@ from metalloid.backends import interpret
 from metalloid.backends.base import Launch, LogMessage, Triple
 from metalloid.backends.cpu import native
 from metalloid.backends.cpu.arena import ARENA, Piece
-from metalloid.backends.cpu.checked_run import CheckedRun, ChecksLike, Mode, bytes_of, checks_of, overlapping
+from metalloid.backends.cpu.checked_run import (
+    CheckedRun,
+    ChecksLike,
+    Mode,
+    NotWatched,
+    bytes_of,
+    checks_of,
+    overlapping,
+)
 from metalloid.backends.cpu.program import Program
 from metalloid.backends.interpret.scheduler import Schedule
-from metalloid.backends.observe import Observation
+from metalloid.backends.observe import Observation, start_of
 from metalloid.errors import DeviceError
 
 T = TypeVar("T")
@@ -60,6 +68,7 @@ class CheckedProgram:
             undefined=frozenset(launch.undefined & launch.buffers.keys()),
             aliased=overlapping(launch),
             marked=self._marked(launch),
+            starts=tuple((i, far) for i, m in sorted(launch.buffers.items()) if (far := start_of(m) % 16)),
         )
         launch = self._writable(launch, mode, backwards)
         end = time.monotonic() + timeout if timeout else None
@@ -112,7 +121,7 @@ class CheckedProgram:
             return replace(mode, wide=True)
         if status == REDO_CAREFUL or (status == native.FAULT and not run.at_barrier()):
             if mode.careful:
-                raise DeviceError(f"[check {run.launch.kernel}] stopped by an access that is not watched")
+                raise NotWatched(f"[check {run.launch.kernel}] stopped by an access that is not watched")
             return replace(mode, careful=True)
         return None
 
@@ -188,4 +197,4 @@ def _copied(view: np.ndarray[Any, Any]) -> Piece:
     return piece
 
 
-__all__ = ["CheckedProgram", "CheckedRun", "Mode"]
+__all__ = ["CheckedProgram", "CheckedRun", "Mode", "NotWatched"]

@@ -30,7 +30,7 @@ from metalloid.backends.cpu.shadow import (
     new_check,
     thread_at,
 )
-from metalloid.backends.observe import Access, Memory, Observation, Record, start_of
+from metalloid.backends.observe import Access, Memory, Observation, Record
 from metalloid.errors import DeviceError
 from metalloid.ir.debug import Location
 
@@ -39,6 +39,10 @@ _NOBODY = 0xFFFFFFFF
 _ROOT_KINDS = {"buffer": 0, "threadgroup": 1, "variable": 2, "constant": 3, "private": 4}
 _WHAT = {"write": 1, "atomic": 2, "writer": 4, "defined": 8, "readers": 16, "reads": 32, "races": 64}
 _MAIN = threading.main_thread()
+
+
+class NotWatched(DeviceError):
+    """A launch that the vector engine cannot watch; the oracle can."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,7 @@ class Mode:
     aliased: bool = False  # buffers share memory
     wide: bool = False  # words of 64 bits
     marked: frozenset[int] = frozenset()  # buffers of which every read is remembered
+    starts: tuple[tuple[int, int], ...] = ()  # buffers that start off a multiple of 16 bytes, and how far
 
 
 class CheckSiteLike(Protocol):
@@ -69,6 +74,8 @@ class CheckSiteLike(Protocol):
     def atomic(self) -> bool: ...
     @property
     def operation(self) -> str: ...
+    @property
+    def bias(self) -> int: ...
 
 
 class ChecksLike(Protocol):
@@ -209,6 +216,7 @@ class CheckedRun:
         site = self.checks.sites[number]
         what = sum(bit for name, bit in _WHAT.items() if getattr(site, name))
         root, made = site.root, SiteRecord(what, site.size, site.align)
+        made.bias = site.bias
         made.root, made.index, made.local = LOCAL if root.space == 3 else root.index, root.index, LOCALS
         made.root_kind = _ROOT_KINDS.get(root.kind, 6 if root.space == 3 else 4 if root.space == 5 else 5)
         made.length = self.compiled.check_lengths.get(number, 0)
@@ -235,7 +243,7 @@ class CheckedRun:
             readers = any(i in checks.followed for i in group)
             granule = min(checks.granules[i] for i in group)
             if any((places[i][0] - start) % granule for i in group):
-                raise DeviceError("[check] buffers overlap by less than an element")
+                raise NotWatched("[check] buffers overlap by less than an element")
             made = cover(start, end - start, granule, self.word, readers)
             self.covers.append(made)
             for i in group:
@@ -257,7 +265,7 @@ class CheckedRun:
         for n, (address, memory) in enumerate(self.launch.resources):
             number = LOCAL + 1 + n
             if number >= len(self.check.shadows):
-                raise DeviceError("[check] more resources than a checked run can follow")
+                raise NotWatched("[check] more resources than a checked run can follow")
             made = cover(address, range_of(memory)[1], granule, self.word, True)
             self.covers.append(made)
             made.fill(self.check.shadows[number], address, made.length, False)
@@ -369,11 +377,8 @@ class CheckedRun:
             memory, offset = self._found(offset)
         detail = {}
         if KINDS[raw.kind] == "misaligned":
-            detail = {"align": site.align, "base": self._base(site.root) % site.align}
+            detail = {"align": site.align, "base": site.bias % site.align}
         return Record(KINDS[raw.kind], access, other, memory, offset, int(raw.count), detail)
-
-    def _base(self, root: RootLike) -> int:
-        return start_of(self.launch.buffers.get(root.index)) if root.kind == "buffer" else 0
 
     def _inactive(self, site: CheckSiteLike, group: Triple, raw: FindingRecord) -> Record:
         """A lane that reads one which does not take part."""

@@ -45,7 +45,7 @@ class SiteRecord(ctypes.Structure):
     _fields_ = [
         *(
             (name, ctypes.c_uint32)
-            for name in ("what", "size", "align", "root_kind", "root", "index", "local", "pad")
+            for name in ("what", "size", "align", "root_kind", "root", "index", "local", "bias")
         ),
         ("start", ctypes.c_uint64),
         ("length", ctypes.c_uint64),

@@ -25,7 +25,8 @@ struct Shadow {
 
 struct CheckSite {
     u32 what, size, align, root_kind;
-    u32 root, index, local, pad;  // the shadow; of a buffer or argument; the number among threadgroup memories
+    u32 root, index, local, bias;  // the shadow; of a buffer or argument; the number among threadgroup memories;
+                                   // how far from a multiple of 16 the memory starts
     u64 start, length;            // of a threadgroup variable; of variables, tables, private arrays
 };
 
@@ -297,7 +298,7 @@ struct Slow {
                 continue;
             }
             if (s.what & READS && shadow) c.touched[shadow - c.shadows] = 1;
-            if (s.align && offset & (s.align - 1)) report(MISALIGNED, first + lane, offsets[lane], 0);
+            if (s.align && (offsets[lane] + s.bias) & (s.align - 1)) report(MISALIGNED, first + lane, offsets[lane], 0);
             if (!shadow || !shadow->writer || !(s.what & RACES)) continue;
             u32 memory = shadow == &c.shadows[LOCAL];
             u64 last = u64(offset + s.size - 1) >> shadow->shift;

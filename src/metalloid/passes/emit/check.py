@@ -329,8 +329,10 @@ class Event:
     def _aligned(self) -> str:
         e, val, rest = self.e, self.place.check, self.site.align - 1
         if e.width == 1 or val.uniform:
-            return e.put(f"icmp eq i64 {e.put(f'and i64 {val.base}, {rest}')}, 0")
-        low = e.put(f"and {e.vt('i64')} {e.expand(val)}, splat (i64 {rest})")
+            at = e.put(f"add i64 {val.base}, {self.site.bias}")
+            return e.put(f"icmp eq i64 {e.put(f'and i64 {at}, {rest}')}, 0")
+        places = e.put(f"add {e.vt('i64')} {e.expand(val)}, splat (i64 {self.site.bias})")
+        low = e.put(f"and {e.vt('i64')} {places}, splat (i64 {rest})")
         odd = e.put(f"icmp ne {e.vt('i64')} {low}, zeroinitializer")
         some = e.any(e.put(f"freeze {e.vt('i1')} {e.both(e.mask, odd)}"))
         return e.put(f"xor i1 {some}, true")
