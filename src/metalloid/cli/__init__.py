@@ -17,6 +17,7 @@ COMMANDS = {
     "tune": "the fastest threadgroup for a launch",
     "lint": "compile every kernel of a .metal or .py file and say what is wrong",
     "show": "any stage of a kernel's way: metal, rewritten, ll, signature, vec.ll, asm",
+    "chat": "talk to a Llama that runs on Metal kernels",
     "rule": "the page of a rule: what, why, example, fix",
     "devices": "what kernels can run on here",
 }

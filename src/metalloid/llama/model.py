@@ -233,7 +233,8 @@ class Session:
         count, width = x.shape
         run.add(
             kernel("norm", "rms_norm_float32"),
-            *(x, gain, out, width, width, self._eps),
+            *(x, gain, out),
+            {"n": width, "rows": count, "stride": width, "other": 0, "eps": self._eps},
             threadgroups=count,
             threadgroup=LANES,
         )

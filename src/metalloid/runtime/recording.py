@@ -58,7 +58,11 @@ class Recording:
             **named,
         )
         values = matched(kernel.signature, arguments, named)
-        live = {index for index, value in values.items() if not isinstance(value, int | float | dict | tuple)}
+        live = {
+            index
+            for index, value in values.items()
+            if not isinstance(value, int | float | dict | tuple | bytes)
+        }
         self._launches.append((kernel, launch, live))
         self._ready = None
 
