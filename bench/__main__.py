@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-SUITES = ("frontend", "math", "engine", "launch")
+SUITES = ("frontend", "math", "engine", "launch", "llama")
 
 
 def main(names: list[str]) -> None:

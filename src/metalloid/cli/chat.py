@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -54,6 +53,8 @@ def command(
     """
     chosen = int.from_bytes(os.urandom(4), "little") if seed is None else seed
     chat = Chat(load(model), Choice(temperature, top_k, top_p, chosen), system, style or "")
+    with Console(stderr=True).status("getting ready"):
+        chat.session.prepare()
     if prompt is None and not sys.stdin.isatty():
         prompt = sys.stdin.read().strip()
         if not prompt:
@@ -97,19 +98,11 @@ def _converse(chat: Chat, max_tokens: int) -> None:
 
 
 def _say(chat: Chat, prompt: str, max_tokens: int) -> None:
-    pieces = chat.ask(prompt, max_tokens)
-    click.echo(_first(pieces), nl=False)
-    for piece in pieces:
+    for piece in chat.ask(prompt, max_tokens):
         click.echo(piece, nl=False)
         sys.stdout.flush()
     click.echo()
     click.echo(_told(chat.cost, chat.session.context), err=True)
-
-
-def _first(pieces: Iterator[str]) -> str:
-    """The first piece takes long where kernels have to be compiled for it."""
-    with Console(stderr=True).status("reading"):
-        return next(pieces, "")
 
 
 def _told(cost: Cost, context: int) -> str:

@@ -3,26 +3,18 @@
 // recorded once and run again for every token.
 #include "weights.h"
 
-// A row of weights times the input, both scaled by the norm's gain; the norm itself is one number, and comes last:
+// The input of a product, scaled by a norm's gain. The norm itself is one number for the whole vector and comes last:
 // sum of w[k] * gain[k] * x[k] / sqrt(mean(x^2) + eps).
-template <typename F, uint ROWS>
-void normed(device const uchar* weights, device const float* x, device const float* gain, uint rows, uint columns,
-            uint first, uint lane, thread float* sum, thread float& squares) {
-    ulong bytes = F::row(columns);
-    for (uint chunk = 0; chunk < columns / 32; chunk++) {
-        float value = x[chunk * 32 + lane];
-        squares += value * value;
-        value *= gain[chunk * 32 + lane];
-        for (uint r = 0; r < ROWS; r++)
-            sum[r] += value * F::at(weights + min(first + r, rows - 1) * bytes, chunk, lane);
-    }
-    if (!F::blocks && lane < columns % 32) {
-        float value = x[columns / 32 * 32 + lane];
-        squares += value * value;
-        value *= gain[columns / 32 * 32 + lane];
-        for (uint r = 0; r < ROWS; r++)
-            sum[r] += value * F::at(weights + min(first + r, rows - 1) * bytes, columns / 32, lane);
-    }
+struct Gained {
+    device const float* x;
+    device const float* gain;
+    float operator()(uint k) const { return x[k] * gain[k]; }
+};
+
+inline float norm_of(device const float* x, uint n, float eps, uint lane) {
+    float squares = 0;
+    for (uint k = lane; k < n; k += 32) squares += x[k] * x[k];
+    return rsqrt(simd_sum(squares) / float(n) + eps);
 }
 
 // out = weights @ rms_norm(x)
@@ -30,14 +22,10 @@ template <typename F, uint ROWS>
 kernel void norm_matvec(device const uchar* weights, device const float* x, device const float* gain,
                         device float* out, constant uint& rows, constant uint& columns, constant float& eps,
                         uint group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
-    float sum[ROWS] = {}, squares = 0, mine = 0;
-    normed<F, ROWS>(weights, x, gain, rows, columns, group * ROWS, lane, sum, squares);
-    float scale = rsqrt(simd_sum(squares) / float(columns) + eps);
-    for (uint r = 0; r < ROWS; r++) {
-        float total = simd_sum(sum[r]);
-        mine = lane == r ? total : mine;
-    }
-    if (lane < ROWS && group * ROWS + lane < rows) out[group * ROWS + lane] = mine * scale;
+    float sum[ROWS] = {};
+    rows_times<F, ROWS>(weights, Gained{x, gain}, group * ROWS, rows, columns, lane, sum);
+    float mine = collected<ROWS>(sum, lane) * norm_of(x, columns, eps, lane);
+    if (lane < ROWS && group * ROWS + lane < rows) out[group * ROWS + lane] = mine;
 }
 
 // out = silu(gate @ rms_norm(x)) * (up @ rms_norm(x))
@@ -46,15 +34,11 @@ kernel void norm_gate_up(device const uchar* gate, device const uchar* up, devic
                          device const float* gain, device float* out, constant uint& rows, constant uint& columns,
                          constant float& eps, uint group [[threadgroup_position_in_grid]],
                          uint lane [[thread_index_in_simdgroup]]) {
-    float first[ROWS] = {}, second[ROWS] = {}, squares = 0, unused = 0, g = 0, u = 0;
-    normed<F, ROWS>(gate, x, gain, rows, columns, group * ROWS, lane, first, squares);
-    normed<F, ROWS>(up, x, gain, rows, columns, group * ROWS, lane, second, unused);
-    float scale = rsqrt(simd_sum(squares) / float(columns) + eps);
-    for (uint r = 0; r < ROWS; r++) {
-        float a = simd_sum(first[r]), b = simd_sum(second[r]);
-        g = lane == r ? a * scale : g;
-        u = lane == r ? b * scale : u;
-    }
+    float first[ROWS] = {}, second[ROWS] = {};
+    rows_times<F, ROWS>(gate, Gained{x, gain}, group * ROWS, rows, columns, lane, first);
+    rows_times<F, ROWS>(up, Gained{x, gain}, group * ROWS, rows, columns, lane, second);
+    float scale = norm_of(x, columns, eps, lane);
+    float g = collected<ROWS>(first, lane) * scale, u = collected<ROWS>(second, lane) * scale;
     if (lane < ROWS && group * ROWS + lane < rows) out[group * ROWS + lane] = g / (1 + exp(-g)) * u;
 }
 
@@ -134,7 +118,7 @@ kernel void attend(device const float* q, device const float* keys, device const
 
 #define FOR_FORMAT(name, F)                                                                                         \
     template [[host_name("norm_matvec_" name)]] kernel decltype(norm_matvec<F, 8>) norm_matvec<F, 8>;               \
-    template [[host_name("norm_gate_up_" name)]] kernel decltype(norm_gate_up<F, 4>) norm_gate_up<F, 4>;
+    template [[host_name("norm_gate_up_" name)]] kernel decltype(norm_gate_up<F, 8>) norm_gate_up<F, 8>;
 
 FOR_FORMAT("f32", Plain<float>)
 FOR_FORMAT("f16", Plain<half>)

@@ -10,31 +10,22 @@ kernel void dequantize(device const uchar* weights, device float* out, constant 
     out[ulong(i.y) * columns + i.x] = F::at(weights + i.y * F::row(columns), i.x / 32, i.x % 32);
 }
 
-// out[r] = sum of weights[r][k] * x[k]. A SIMD-group takes ROWS rows, so that each x it loads is used ROWS times; its
-// lanes go over the columns side by side, and their sums meet at the end. ADD: onto what `out` holds.
+template <typename T>
+struct Vector {
+    device const T* x;
+    float operator()(uint k) const { return float(x[k]); }
+};
+
+// out[r] = sum of weights[r][k] * x[k], ROWS rows for each SIMD-group. ADD: onto what `out` holds.
 template <typename F, typename T, uint ROWS, bool ADD>
 kernel void matvec(device const uchar* weights, device const T* x, device T* out, constant uint& rows,
                    constant uint& columns, uint group [[threadgroup_position_in_grid]],
                    uint lane [[thread_index_in_simdgroup]]) {
-    ulong bytes = F::row(columns);
-    uint first = group * ROWS;
     float sum[ROWS] = {};
-    for (uint chunk = 0; chunk < columns / 32; chunk++) {
-        float value = float(x[chunk * 32 + lane]);
-        for (uint r = 0; r < ROWS; r++)
-            sum[r] += value * F::at(weights + min(first + r, rows - 1) * bytes, chunk, lane);
-    }
-    if (!F::blocks && lane < columns % 32) {
-        float value = float(x[columns / 32 * 32 + lane]);
-        for (uint r = 0; r < ROWS; r++)
-            sum[r] += value * F::at(weights + min(first + r, rows - 1) * bytes, columns / 32, lane);
-    }
-    float mine = 0;  // lane r writes row r
-    for (uint r = 0; r < ROWS; r++) {
-        float total = simd_sum(sum[r]);
-        mine = lane == r ? total : mine;
-    }
-    if (lane < ROWS && first + lane < rows) out[first + lane] = T(ADD ? float(out[first + lane]) + mine : mine);
+    rows_times<F, ROWS>(weights, Vector<T>{x}, group * ROWS, rows, columns, lane, sum);
+    float mine = collected<ROWS>(sum, lane);
+    uint row = group * ROWS + lane;
+    if (lane < ROWS && row < rows) out[row] = T(ADD ? float(out[row]) + mine : mine);
 }
 
 // out[n][r] = sum of weights[r][k] * x[n][k]. A SIMD-group takes a tile of ROWS rows and INPUTS inputs: a weight is

@@ -1,11 +1,27 @@
-// How the weights of a matrix lie in memory. All kernels look at 32 neighbours of a row at a time, a chunk; lane l of
-// a SIMD-group takes weight l. A format says how many bytes a row has and what a lane's weight is.
+// How the weights of a matrix lie in memory, and rows of them times a vector.
+//
+// Kernels look at 32 neighbours of a row at a time, a chunk; lane l of a SIMD-group takes weight l. A format says how many
+// bytes a row has and what a lane's weight is.
 #pragma once
 #include <metal_stdlib>
 using namespace metal;
 
+// What a lane multiplies with a row: one chunk at a time, unless a format knows better.
+template <typename F>
+struct OneByOne {
+    static constexpr constant uint step = 32;
+    float value;
+
+    template <typename X>
+    OneByOne(X x, uint at, uint lane) : value(x(at + lane)) {}
+    float onto(float sum, device const uchar* row, uint at, uint lane) const {
+        return sum + value * F::at(row, at / 32, lane);
+    }
+};
+
 template <typename T>
 struct Plain {
+    using Input = OneByOne<Plain<T>>;
     static constexpr constant bool blocks = false;
     static ulong row(uint columns) { return ulong(columns) * sizeof(T); }
     static float at(device const uchar* row, uint chunk, uint lane) {
@@ -19,6 +35,7 @@ struct Q8_0 {
     char q[32];
 
     static constexpr constant bool blocks = true;
+    using Input = OneByOne<Q8_0>;
     static ulong row(uint columns) { return ulong(columns) / 32 * sizeof(Q8_0); }
     static float at(device const uchar* row, uint chunk, uint lane) {
         device const Q8_0& block = ((device const Q8_0*)row)[chunk];
@@ -38,6 +55,27 @@ struct Q4_0 {
         uint q = (block.q[lane % 16] >> (lane / 16 * 4)) & 15;
         return float(block.d) * float(int(q) - 8);
     }
+
+    // Two blocks at a time: a lane takes a byte, both halves of it, and the scale once. The high half is not shifted down;
+    // its input is divided by 16 instead, once for all rows, and so is 8 subtracted.
+    struct Input {
+        static constexpr constant uint step = 64;
+        float low, high, eight;
+
+        template <typename X>
+        Input(X x, uint at, uint lane) {
+            uint k = at + lane / 16 * 32 + lane % 16;
+            low = x(k);
+            high = x(k + 16);
+            eight = -8 * (low + high);
+            high /= 16;
+        }
+        float onto(float sum, device const uchar* row, uint at, uint lane) const {
+            device const Q4_0& block = ((device const Q4_0*)row)[at / 32 + lane / 16];
+            int q = block.q[lane % 16];
+            return sum + float(block.d) * (eight + low * float(q & 15) + high * float(q & 240));
+        }
+    };
 };
 
 // 256 weights in eight chunks, each with a scale and a minimum of 6 bits: weight = d * scale * q - dmin * minimum.
@@ -48,6 +86,7 @@ struct Q4_K {
     uchar q[128];
 
     static constexpr constant bool blocks = true;
+    using Input = OneByOne<Q4_K>;
     static ulong row(uint columns) { return ulong(columns) / 256 * sizeof(Q4_K); }
     static float at(device const uchar* row, uint chunk, uint lane) {
         device const Q4_K& block = ((device const Q4_K*)row)[chunk / 8];
@@ -73,6 +112,7 @@ struct Q6_K {
     half d;
 
     static constexpr constant bool blocks = true;
+    using Input = OneByOne<Q6_K>;
     static ulong row(uint columns) { return ulong(columns) / 256 * sizeof(Q6_K); }
     static float at(device const uchar* row, uint chunk, uint lane) {
         device const Q6_K& block = ((device const Q6_K*)row)[chunk / 8];
@@ -83,3 +123,39 @@ struct Q6_K {
         return scale * float(int(low | high << 4) - 32);
     }
 };
+
+// sum[r] += the part of a lane in weights[first + r] times x, which is called with a column. Lanes go over the columns
+// side by side; each x that is loaded serves ROWS rows.
+template <typename F, uint ROWS, typename X>
+inline void rows_times(device const uchar* weights, X x, uint first, uint rows, uint columns, uint lane,
+                       thread float* sum) {
+    using Input = typename F::Input;
+    ulong bytes = F::row(columns);
+    uint at = 0;
+    for (; at + Input::step <= columns; at += Input::step) {
+        Input input(x, at, lane);
+        for (uint r = 0; r < ROWS; r++)
+            sum[r] = input.onto(sum[r], weights + min(first + r, rows - 1) * bytes, at, lane);
+    }
+    if (Input::step > 32 && at + 32 <= columns) {
+        OneByOne<F> input(x, at, lane);
+        for (uint r = 0; r < ROWS; r++)
+            sum[r] = input.onto(sum[r], weights + min(first + r, rows - 1) * bytes, at, lane);
+    }
+    if (!F::blocks && lane < columns % 32) {
+        OneByOne<F> input(x, at, lane);
+        for (uint r = 0; r < ROWS; r++)
+            sum[r] = input.onto(sum[r], weights + min(first + r, rows - 1) * bytes, at, lane);
+    }
+}
+
+// The sums of all lanes: lane r gets sum[r].
+template <uint ROWS>
+inline float collected(thread const float* sum, uint lane) {
+    float mine = 0;
+    for (uint r = 0; r < ROWS; r++) {
+        float total = simd_sum(sum[r]);
+        mine = lane == r ? total : mine;
+    }
+    return mine;
+}

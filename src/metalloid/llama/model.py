@@ -23,7 +23,7 @@ from metalloid.llama.config import Config
 from metalloid.llama.formats import Array, Tensor
 from metalloid.runtime.recording import Recording
 
-LANES, ROWS = 32, 8  # threads of a threadgroup; rows of weights that one takes (norm_gate_up: half as many)
+LANES, ROWS = 32, 8  # threads of a threadgroup, and the rows of weights that one takes
 PIECES = (TOKENS, 8)
 
 
@@ -112,6 +112,11 @@ class Session:
     def reset(self) -> None:
         self.length = 0
 
+    def prepare(self) -> None:
+        """Compile the kernels now, not when the first token asks for them."""
+        for what in (*PIECES, "logits", "choice", "token"):
+            self._recording(what).prepare()
+
     def prefill(self, tokens: Sequence[int]) -> Array:
         """Append tokens; returns the logits after the last."""
         self._check(tokens)
@@ -147,7 +152,10 @@ class Session:
         return int(self._b.token[0])
 
     def _run(self, what: str | int) -> None:
-        """Run a recording: of one token, of a piece of a prompt, of the logits or of a choice."""
+        self._recording(what).run()
+
+    def _recording(self, what: str | int) -> Recording:
+        """The launches of one token, of a piece of a prompt, of the logits or of a choice."""
         found = self._recorded.get(what)
         if found is None:
             found = Recording()
@@ -160,7 +168,7 @@ class Session:
             else:
                 self._sample(found)
             self._recorded[what] = found
-        found.run()
+        return found
 
     @property
     def _eps(self) -> float:
@@ -197,7 +205,7 @@ class Session:
                     kernel("decode", f"norm_gate_up_{layer.gate.format}"),
                     *(layer.gate.data, layer.up.data, x, layer.feed_norm, gate),
                     *(layer.gate.rows, layer.gate.columns, eps),
-                    threadgroups=_groups(layer.gate.rows, ROWS // 2),
+                    threadgroups=_groups(layer.gate.rows, ROWS),
                     threadgroup=LANES,
                 )
             else:

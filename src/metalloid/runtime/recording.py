@@ -72,8 +72,7 @@ class Recording:
             for kernel, launch, _ in self._launches:
                 kernel.run(launch, self._guard)
             return
-        if self._ready is None:
-            self._prepare()
+        self.prepare()
         records = self._ready
         assert records is not None
         main = threading.current_thread() is _MAIN
@@ -81,7 +80,10 @@ class Recording:
         if stopped >= 0:
             self._raise(records[stopped], stopped)
 
-    def _prepare(self) -> None:
+    def prepare(self) -> None:
+        """Compile what has to be compiled; `run` does it where this was not called."""
+        if self._ready is not None:
+            return
         self._threads = config.threads()
         records = (native.LaunchRecord * len(self._launches))()
         self._prepared, self._keep = [], []

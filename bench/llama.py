@@ -1,0 +1,181 @@
+"""The shipped model token by token, beside the same model in numpy and in MLX: `python -m bench llama`.
+
+Each decodes the same text of 64 tokens after a prompt of 39, in turns; the best run of each counts. numpy and MLX get
+the weights as they like them best. Then a product with quantised weights beside float32 ones, 4096 x 4096.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+
+import numpy as np
+
+import metalloid.kernels as mk
+from metalloid.llama import load, shipped
+from metalloid.llama.config import Config
+from metalloid.llama.safetensors import read_directory
+from metalloid.runtime.buffer import aligned
+
+PROMPT = (
+    "<s><|user|>Tell me a story about a fox who lived in a town full of bridges, and about a girl with a kite in"
+    " her hands, please.<|assistant|>There was once a young fox."
+)
+STEPS = 64
+ROUNDS = 12
+Decode = Callable[[list[int]], tuple[list[int], float]]  # tokens so far -> greedy tokens, seconds
+
+
+def decode_metalloid(tokens: list[int]) -> tuple[list[int], float]:
+    session = SESSION
+    session.reset()
+    session.prefill(tokens)
+    found = [session.choose()]
+    start = time.perf_counter()
+    for _ in range(STEPS - 1):
+        found.append(session.step(found[-1]))
+    return found, time.perf_counter() - start
+
+
+class Numpy:
+    """Float32 with a cache, every product one call of BLAS."""
+
+    def __init__(self, config: Config, dtype: type = np.float32) -> None:
+        self.c = config
+        found = {name: tensor.array().astype(dtype) for name, tensor in read_directory(shipped()).items()}
+        self.embedding, self.norm = found["model.embed_tokens.weight"], found["model.norm.weight"]
+        self.layers = []
+        for n in range(config.layers):
+            part = {name.split(".")[-2]: array for name, array in found.items() if f"layers.{n}." in name}
+            qkv = np.concatenate([part["q_proj"], part["k_proj"], part["v_proj"]])
+            gate_up = np.concatenate([part["gate_proj"], part["up_proj"]])
+            self.layers.append((part, qkv, gate_up))
+        angle = np.outer(np.arange(config.context), config.frequencies)
+        self.cos, self.sin = np.cos(angle).astype(dtype), np.sin(angle).astype(dtype)
+        shape = (config.layers, config.kv_heads, config.context, config.head)
+        self.keys, self.values = np.zeros(shape, dtype), np.zeros(shape, dtype)
+
+    def scaled(self, x: np.ndarray, gain: np.ndarray) -> np.ndarray:
+        return x * (gain / np.sqrt(x @ x / len(x) + np.float32(self.c.eps)))
+
+    def turned(self, x: np.ndarray, at: int) -> np.ndarray:
+        first, second = x[:, : self.c.head // 2], x[:, self.c.head // 2 :]
+        cos, sin = self.cos[at], self.sin[at]
+        return np.concatenate([first * cos - second * sin, second * cos + first * sin], 1)
+
+    def step(self, token: int, at: int) -> int:
+        c = self.c
+        x = self.embedding[token]
+        groups, scale = c.heads // c.kv_heads, np.float32(c.head**-0.5)
+        for n, (part, qkv, gate_up) in enumerate(self.layers):
+            h = (qkv @ self.scaled(x, part["input_layernorm"])).reshape(-1, c.head)
+            qk = self.turned(h[: c.heads + c.kv_heads], at)
+            self.keys[n, :, at], self.values[n, :, at] = qk[c.heads :], h[c.heads + c.kv_heads :]
+            q = qk[: c.heads].reshape(c.kv_heads, groups, c.head) * scale
+            s = q @ self.keys[n, :, : at + 1].swapaxes(1, 2)
+            p = np.exp(s - s.max(-1, keepdims=True))
+            mixed = p @ self.values[n, :, : at + 1] / p.sum(-1, keepdims=True)
+            x = x + part["o_proj"] @ mixed.reshape(-1)
+            both = gate_up @ self.scaled(x, part["post_attention_layernorm"])
+            gate = both[: c.hidden]
+            x = x + part["down_proj"] @ (gate / (1 + np.exp(-gate)) * both[c.hidden :])
+        return int((self.embedding @ self.scaled(x, self.norm)).argmax())
+
+    def __call__(self, tokens: list[int]) -> tuple[list[int], float]:
+        for at, token in enumerate(tokens):
+            found = [self.step(token, at)]
+        start = time.perf_counter()
+        for at in range(len(tokens), len(tokens) + STEPS - 1):
+            found.append(self.step(found[-1], at))
+        return found, time.perf_counter() - start
+
+
+def mlx(dtype: str) -> Decode:
+    """mlx-lm's own Llama on the CPU."""
+    import json
+
+    import mlx.core as mx
+    from mlx_lm.models import llama
+    from mlx_lm.models.cache import make_prompt_cache
+
+    mx.set_default_device(mx.cpu)
+    settings = json.loads((shipped() / "config.json").read_text())
+    arguments = llama.ModelArgs.from_dict(settings)
+    model = llama.Model(arguments)
+    arrays = {name: tensor.array() for name, tensor in read_directory(shipped()).items()}
+    model.load_weights([(name, mx.array(array).astype(getattr(mx, dtype))) for name, array in arrays.items()])
+    mx.eval(model.parameters())
+
+    def decode(tokens: list[int]) -> tuple[list[int], float]:
+        cache = make_prompt_cache(model)
+        token = mx.argmax(model(mx.array([tokens]), cache=cache)[:, -1], -1)
+        found = [token.item()]
+        start = time.perf_counter()
+        for _ in range(STEPS - 1):
+            token = mx.argmax(model(token[None], cache=cache)[:, -1], -1)
+            found.append(token.item())
+        return found, time.perf_counter() - start
+
+    return decode
+
+
+MODEL = load()
+SESSION = MODEL.llama.session()
+
+
+def generation() -> None:
+    tokens = MODEL.tokenizer.encode(PROMPT)
+    SESSION.prepare()
+    ways: dict[str, Decode] = {"metalloid": decode_metalloid, "numpy, float32": Numpy(MODEL.llama.config)}
+    if find_spec("mlx_lm"):
+        ways |= {f"MLX on the CPU, {dtype}": mlx(dtype) for dtype in ("float16", "float32")}
+    best = dict.fromkeys(ways, float("inf"))
+    texts = {}
+    for _ in range(ROUNDS):
+        for name, decode in ways.items():
+            texts[name], seconds = decode(tokens)
+            best[name] = min(best[name], seconds)
+    for name, seconds in best.items():
+        same = sum(a == b for a, b in zip(texts[name], texts["metalloid"], strict=True))
+        print(
+            f"{name:26} {seconds / (STEPS - 1) * 1e3:7.3f} ms a token {(STEPS - 1) / seconds:7.0f} tokens/s"
+            f"   metalloid is {seconds / best['metalloid']:5.2f} times as fast   ({same}/{STEPS} tokens alike)"
+        )
+    if not find_spec("mlx_lm"):
+        print("MLX: mlx-lm is not installed")
+
+
+def products(n: int = 4096) -> None:
+    source = np.random.default_rng(0)
+    x = source.standard_normal(n).astype(np.float32)
+    full = aligned((n, n), np.float32)
+    full[...] = source.standard_normal((n, n), np.float32)
+    blocks = {"q8_0": 34, "q4_0": 18}
+    weights = {}
+    for format, size in blocks.items():
+        raw = source.integers(0, 256, (n, n // 32, size), np.uint8)
+        raw[..., :2] = source.uniform(0.01, 0.02, (n, n // 32, 1)).astype(np.float16).view(np.uint8)
+        weights[format] = raw.reshape(n, -1)
+    calls: dict[str, Callable[[], object]] = {"f32": lambda: mk.matvec(full, x)}
+    for format, weight in weights.items():
+        calls[format] = lambda weight=weight, format=format: mk.quantized_matmul(x, weight, format)
+    calls["numpy f32"] = lambda: full @ x
+    best = dict.fromkeys(calls, float("inf"))
+    for _ in range(30):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            call()
+            best[name] = min(best[name], time.perf_counter() - start)
+    for name, seconds in best.items():
+        ratio = best["f32"] / seconds
+        print(f"{name:10} matvec {n} x {n}: {seconds * 1e3:6.2f} ms, {ratio:5.2f} times as fast as f32")
+
+
+def main() -> None:
+    generation()
+    products()
+
+
+if __name__ == "__main__":
+    main()
