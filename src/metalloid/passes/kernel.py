@@ -28,6 +28,7 @@ from metalloid.passes.emit.places import memory_type
 from metalloid.passes.instrument import Checks, Options, instrument
 from metalloid.passes.lanes import Lanes
 from metalloid.passes.roots import Root, Roots
+from metalloid.passes.shape import Shape
 from metalloid.passes.uniformity import Uniformity
 
 MAX_INLINED = (
@@ -118,14 +119,12 @@ def vectorise(
     _place_privates(out, function, whole_roots, privates, scratch)
     parts: list[tuple[Module, Function, Roots, Uniformity]] = []
     if barriers and not lanes.one:
-        made = segments.split(function)
-        out.rounds = made.rounds
         known = Uniformity(Flow(function), whole_roots, lanes, layout)
+        made = segments.split(function, lambda value: _coefficients(known, value))
+        out.rounds = made.rounds
         slot_roots: dict[int, Root] = {}
         for slot in made.slots:
-            shape = known.shape(slot.value)
-            if shape is not None and (not shape.exact or any(c for c, _ in shape.terms)):
-                shape = None
+            shape = _keepable(known, slot.value)
             size = memory_type(slot.value.type)[1] if lowered(slot.value.type) != "i64" else 8
             at = scratch.take(
                 size * (1 if shape is not None else lanes.width), 8 if shape is not None else 64
@@ -137,7 +136,7 @@ def vectorise(
         for n in range(len(made.functions)):
             part = tidied.function[f"segment{n}"]
             roots = Roots(part, slot_roots)
-            shapes = {n: place.shape for n, place in out.slots.items()}
+            shapes = {number: _in_segment(place.shape, n) for number, place in out.slots.items()}
             parts.append((tidied, part, roots, Uniformity(Flow(part), roots, lanes, layout, shapes)))
     else:
         parts.append((module, function, whole_roots, Uniformity(Flow(function), whole_roots, lanes, layout)))
@@ -149,7 +148,9 @@ def vectorise(
         out.module = own
         texts.append(_segment_text(out, part, roots, uniformity, n))
     if sum(t.count("\n") for t in texts) > MAX_INLINED:
-        texts = [t.replace(") alwaysinline nounwind {", ") noinline nounwind {", 1) for t in texts]
+        texts = [
+            t.replace(") alwaysinline nounwind {", ") noinline alignstack(64) nounwind {", 1) for t in texts
+        ]
     many = len(parts) > 1
     driver = _driver(out, len(parts), scratch, reverse, many, cleared, barriers)
     text = _module_text(out, texts, driver)
@@ -167,6 +168,27 @@ def vectorise(
         out.check_lengths,
         {name: (at, out.local_sizes[name]) for name, at in out.local_offsets.items()},
     )
+
+
+def _keepable(known: Uniformity, value: Local) -> Shape | None:
+    """The shape that a kept value has behind a barrier. One that is good for addresses only will do for pointers."""
+    shape = known.shape(value)
+    if shape is None or shape.exact or not shape.terms or isinstance(value.type, PointerType):
+        return shape
+    return None
+
+
+def _coefficients(known: Uniformity, value: Local) -> frozenset[str]:
+    shape = _keepable(known, value)
+    return frozenset(c for c, _ in shape.terms if c) if shape is not None else frozenset()
+
+
+def _in_segment(shape: Shape | None, number: int) -> Shape | None:
+    """The same shape with the names that coefficients have in a segment."""
+    if shape is None:
+        return None
+    terms = ((segments.kept_name(number, c) if c else c, p) for c, p in shape.terms)
+    return replace(shape, terms=tuple(sorted(terms)))
 
 
 def _sites_of(out: Output, barriers: list[Instruction]) -> list[Site]:

@@ -4,12 +4,13 @@ A segment is the code from the start, or from a barrier, to the next barriers or
 threadgroup run one segment before any runs the next; each says where it stopped, and they must agree. That holds
 for barriers in loops and branches of any shape, and finds out where not all threads get to the same one.
 
-Values that live across a barrier are kept in slots; addresses and the like are computed again instead.
+Values that live across a barrier are kept in slots; addresses and the like are computed again instead. Where lanes
+differ by multiples of a uniform value (a row's length, say), that value is kept as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from metalloid.ir import Block, Function, Instruction, Module
@@ -55,13 +56,19 @@ class Split:
     rounds: bool = False  # whether barriers tell the iteration too
 
 
-def split(function: Function) -> Split:
-    """All segments of a function. State 0 is the end; state n, barrier n-1."""
+Coefficients = Callable[[Local], frozenset[str]]
+
+
+def split(function: Function, coefficients: Coefficients = lambda value: frozenset()) -> Split:
+    """All segments of a function. State 0 is the end; state n, barrier n-1.
+
+    `coefficients` names the uniform values that a value's differences between lanes are multiples of.
+    """
     cut, barriers = _cut_blocks(function)
     starts = [cut.entry.name, *(after for after, _ in barriers)]
     stops = {before: n + 1 for n, (after, _) in enumerate(barriers) for before in [_before(cut, after)]}
     cut, rounds = count_rounds(cut, stops)
-    work = _Splitter(cut, starts, stops, rounds)
+    work = _Splitter(cut, starts, stops, rounds, coefficients)
     functions = tuple(work.segment(n) for n in range(len(starts)))
     return Split(functions, tuple(i for _, i in barriers), tuple(work.slots.values()), bool(rounds))
 
@@ -94,18 +101,32 @@ def _before(function: Function, after: str) -> str:
     return next(b.name for b in function.blocks if b.terminator.labels == (after,))
 
 
+def kept_name(segment: int, name: str) -> str:
+    """What a kept coefficient is called in a segment."""
+    return f"mt.{segment}.{name}.kept"
+
+
 class _Splitter:
     def __init__(
-        self, function: Function, starts: list[str], stops: dict[str, int], rounds: dict[str, Value]
+        self,
+        function: Function,
+        starts: list[str],
+        stops: dict[str, int],
+        rounds: dict[str, Value],
+        coefficients: Coefficients,
     ) -> None:
         self.function, self.starts, self.stops, self.rounds = function, starts, stops, rounds
+        self.coefficients = coefficients
         self.slots: dict[str, Slot] = {}
+        self._whole: dict[str, bool] = {}
         self.regions = [self._region(start) for start in starts]
         self.live = [self._live_in(n) for n in range(len(starts))]
         needed: set[str] = set()
         for names in self.live:
             for name in sorted(names):
                 needed |= self._leaves(name)
+        for name in sorted(needed):
+            needed |= coefficients(function.definitions[name].value)
         for name in (i.name for i in function.instructions() if i.name in needed):
             self.slots[name] = Slot(len(self.slots), function.definitions[name].value)
 
@@ -154,17 +175,39 @@ class _Splitter:
 
     def _chain(self, name: str) -> list[str] | None:
         """The names to compute again, in order, where that is cheap; leaves are kept values."""
+        if self._kept_whole(name):
+            return None
         found: dict[str, None] = {}
 
         def visit(one: str) -> None:
-            i = self.function.definitions[one]
-            if self._pure(i):
-                for use in i.uses:
+            if not self._kept_whole(one):
+                for use in self.function.definitions[one].uses:
                     visit(use)
                 found[one] = None
 
         visit(name)
-        return list(found) if len(found) <= MAX_CHAIN else None
+        return list(found)
+
+    def _kept_whole(self, name: str) -> bool:
+        """Whether a value is kept: it cannot be computed again, or not cheaply. What is one step from another
+        value is computed from that one, so that addresses with a common base still have it."""
+        if name not in self._whole:
+            i = self.function.definitions[name]
+            step = len(i.uses) == 1
+            self._whole[name] = not self._pure(i) or (not step and self._length(name) > MAX_CHAIN)
+        return self._whole[name]
+
+    def _length(self, name: str) -> int:
+        """How many instructions it takes to compute a value from what cannot be computed."""
+        found: set[str] = set()
+        work = [name]
+        while work and len(found) <= MAX_CHAIN:
+            one = work.pop()
+            i = self.function.definitions[one]
+            if one not in found and self._pure(i):
+                found.add(one)
+                work += i.uses
+        return len(found)
 
     def _pure(self, i: Instruction) -> bool:
         if i.opcode == "call":
@@ -175,9 +218,6 @@ class _Splitter:
 
     def _leaves(self, name: str) -> set[str]:
         """What has to be kept so that `name` is known behind a barrier."""
-        i = self.function.definitions[name]
-        if not self._pure(i):
-            return {name}
         chain = self._chain(name)
         if chain is None:
             return {name}
@@ -191,6 +231,7 @@ class _Splitter:
         made_here = {i.name for n in region for i in self.function.block[n].instructions if i.name}
         code: list[Instruction] = []
         known: dict[str, Value] = {}
+        kept: set[str] = set()
         demoted: dict[str, Local] = {}
 
         def bring(name: str) -> Value:
@@ -198,10 +239,13 @@ class _Splitter:
             if name in known:
                 return known[name]
             i = self.function.definitions[name]
-            chain = self._chain(name) if self._pure(i) else None
+            chain = self._chain(name)
             if chain is None:
-                slot = self.slots[name]
-                code.append(_reload(slot, f"mt.{number}.{name}"))
+                for one in sorted(self.coefficients(i.value)):
+                    if one not in kept:
+                        kept.add(one)
+                        code.append(_reload(self.slots[one], kept_name(number, one)))
+                code.append(_reload(self.slots[name], f"mt.{number}.{name}"))
                 known[name] = Local(f"mt.{number}.{name}", i.type)
                 return known[name]
             for one in chain:
@@ -366,4 +410,4 @@ def _types(slots: Iterable[Slot]) -> set[Type]:
     return {s.value.type for s in slots}
 
 
-__all__ = ["BARRIER", "STATE", "Slot", "Split", "as_module", "split"]
+__all__ = ["BARRIER", "STATE", "Slot", "Split", "as_module", "kept_name", "split"]

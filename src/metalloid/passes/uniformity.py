@@ -296,6 +296,19 @@ def _divide(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
     return None
 
 
+_UNSIGNED = {"sdiv": "udiv", "srem": "urem", "ashr": "lshr"}
+
+
+def _divide_signed(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+    """The same, where no lane's value is negative and so the sign does not matter."""
+    a, by = o[0], i.operands[1]
+    if a is not None and isinstance(i.type, IntType) and isinstance(by, Int):
+        half = 1 << i.type.bits - 1
+        if a.umax < half and by.value < half:
+            return _divide(u, replace(i, opcode=_UNSIGNED[i.opcode]), o)
+    return _uniform(o)
+
+
 def _no_wrap(a: Shape, bits: int) -> bool:
     """Whether base + pattern stays inside the type for every lane."""
     pattern = a.pattern or (0,)
@@ -413,6 +426,9 @@ TRANSFER: dict[str, Callable[[Uniformity, Instruction, Operands], Shape | None]]
     "lshr": _divide,
     "udiv": _divide,
     "urem": _divide,
+    "ashr": _divide_signed,
+    "sdiv": _divide_signed,
+    "srem": _divide_signed,
     "zext": _widen,
     "sext": _widen,
     "trunc": _trunc,

@@ -30,6 +30,8 @@ from metalloid.passes.emit import (
     memory,
     pointers,
     positions,
+    products,
+    store_groups,
 )
 from metalloid.passes.emit.copies import Copies, known_range
 from metalloid.passes.emit.core import Emitter, Val, lowered
@@ -171,9 +173,20 @@ class Control(Copies):
         if name in self.flow.forest.loops and e.out.guard and name not in e.out.short_loops:
             self._poll()
         together = groups.find(self.flow.function, block, e.out.layout)
-        e.done = set()
-        for i in block.body[:-1]:
-            if i.name in e.done or (i.name in together and groups.load_group(e, together[i.name])):
+        stores = store_groups.find(self.flow.function, block, e.out.layout)
+        multiplied = products.find(block)
+        e.done, e.rows = set(), {}
+        for n, i in enumerate(block.body[:-1]):
+            if n in stores.others or i.name in e.done:
+                continue
+            if i.name in together and groups.load_group(e, together[i.name]):
+                continue
+            if i.name in multiplied and products.multiply(e, multiplied[i.name]):
+                continue
+            if n in stores.groups:
+                if not store_groups.store_group(e, stores.groups[n]):
+                    for _, store in sorted(stores.groups[n].stores, key=lambda s: s[0]):
+                        instruction(e, store)
                 continue
             instruction(e, i)
         self._leave(block)

@@ -150,6 +150,9 @@ class Emitter:
         self.prologue: list[str] = []
         self.values: dict[str, Val] = {}  # in the current block
         self.built: dict[str, str] = {}  # vectors made from bases, in the current block
+        self.rows: dict[
+            tuple[str, ...], list[list[str]]
+        ] = {}  # of grouped loads: each lane's elements together
         self.parts: dict[str, int] = {}
         self.mask: str | None = None  # of the current block; None: all lanes
         self.block = ""

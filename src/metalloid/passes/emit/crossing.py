@@ -39,7 +39,11 @@ def reload(e: Emitter, i: Instruction) -> None:
     if e.width == 1:
         e.set(i.name, Val(kind, e.put(f"load {kind}, ptr {at}")))
     elif place.shape is not None:
-        e.set(i.name, Val(kind, e.put(f"load {kind}, ptr {at}"), place.shape.terms))
+        shape = e.shape(i.value)  # its coefficients have other names here
+        assert shape is not None
+        made = Val(kind, e.put(f"load {kind}, ptr {at}"), shape.terms)
+        vec = e.expand(made) if shape.terms and i.name in e.needs else None
+        e.set(i.name, Val(kind, made.base, shape.terms, vec))
     else:
         e.set(i.name, Val(kind, vec=e.put(f"load {e.vt(kind)}, ptr {at}")))
 

@@ -16,10 +16,12 @@ from metalloid.ir.values import Int, Local, Value
 from metalloid.passes.bounds import is_proved
 from metalloid.passes.emit.core import Emitter, Val, lowered
 from metalloid.passes.emit.guard import bounds, inside, stop_unless
-from metalloid.passes.emit.patterns import Run, concat, run_start
+from metalloid.passes.emit.patterns import Part, Run, concat, merge, run_start
 from metalloid.passes.emit.places import Place, address, memory_type, shifted, where
 
+MAX_FREE = 64  # lanes; each has its own load
 MAX_BYTES = 16  # of a row; longer ones, turned round, do not fit the registers and were slower
+MAX_COPIED = 64  # of one that is only stored again, and not turned round
 
 
 @dataclass(frozen=True)
@@ -38,14 +40,14 @@ def find(function: Function, block: Block, layout: DataLayout) -> dict[str, Grou
 
     def close() -> None:
         for members in opened.values():
-            for group in _sequences(members, layout):
+            for group in _sequences(function, members, layout):
                 first = min(group.loads, key=lambda m: order[m[1].name])[1].name
                 found[first] = group
         opened.clear()
 
     for n, i in enumerate(block.body):
         if i.opcode == "load" and not i.ordering and isinstance(i.type, FloatType | IntType):
-            base, offset = _resolve(function, i.operands[0], layout)
+            base, offset = resolve(function, i.operands[0], layout)
             if isinstance(base, Local):
                 order[i.name] = n
                 opened.setdefault((base.name, str(i.type)), []).append((offset, i, base))
@@ -65,7 +67,7 @@ def _writes(i: Instruction) -> bool:
     )
 
 
-def _resolve(function: Function, pointer: Value, layout: DataLayout) -> tuple[Value, int]:
+def resolve(function: Function, pointer: Value, layout: DataLayout) -> tuple[Value, int]:
     """A pointer as another and a constant distance."""
     total = 0
     while isinstance(pointer, Local):
@@ -89,18 +91,30 @@ def _resolve(function: Function, pointer: Value, layout: DataLayout) -> tuple[Va
     return pointer, total
 
 
-def _sequences(members: list[tuple[int, Instruction, Value]], layout: DataLayout) -> list[Group]:
+def is_copied(function: Function, i: Instruction) -> bool:
+    """Whether a load's value is stored elsewhere, and that is all."""
+    users = function.users.get(i.name, ())
+    return (
+        i.opcode == "load"
+        and len(users) == 1
+        and users[0].opcode == "store"
+        and users[0].operands[0] == i.value
+    )
+
+
+def _sequences(
+    function: Function, members: list[tuple[int, Instruction, Value]], layout: DataLayout
+) -> list[Group]:
     """Runs of at least two loads, one element apart."""
     size = layout.store_size(members[0][1].type)
+    most = MAX_COPIED if all(is_copied(function, i) for _, i, _ in members) else MAX_BYTES
     by_offset: dict[int, tuple[int, Instruction, Value]] = {}
     for member in members:
         by_offset.setdefault(member[0], member)
     made: list[Group] = []
     current: list[tuple[int, Instruction, Value]] = []
     for offset in [*sorted(by_offset), None]:
-        if current and (
-            offset is None or offset != current[-1][0] + size or len(current) * size == MAX_BYTES
-        ):
+        if current and (offset is None or offset != current[-1][0] + size or len(current) * size == most):
             if len(current) > 1:
                 made.append(Group(current[0][2], tuple((o, i) for o, i, _ in current)))
             current = []
@@ -117,14 +131,18 @@ def load_group(e: Emitter, group: Group) -> bool:
     root = e.roots.root(group.base)
     if e.out.careful:
         return False
-    if e.mask is not None or e.width == 1 or kind != lowered(first.type) or shape is None or not shape.terms:
+    if e.mask is not None or e.width == 1 or kind != lowered(first.type):
         return False
     if root is None or root.kind in ("private", "unknown") or not isinstance(group.base.type, PointerType):
         return False
+    if shape is None:
+        return _free_rows(e, group, kind, size)
+    if not shape.terms:
+        return False
     count = min(e.width, max(1, e.out.vector_bytes // size))
     n = len(group.loads)
-    keys = _chunks(shape.terms, e.width, count)
-    if not all(_worth(key, n * size) for key in keys):
+    keys = chunks(shape.terms, e.width, count)
+    if not all(worth(key, n * size) for key in keys):
         return False
     e.proved = all(is_proved(i) for _, i in group.loads)
     place = where(e, group.base, size)
@@ -137,24 +155,79 @@ def load_group(e: Emitter, group: Group) -> bool:
         both = inside(e, begin, reach, place.limit)
         places = [shifted(e, place.check, offset, (0,) * e.width) for offset, _ in group.loads]
         stop_unless(e, both, first, place, size, False, places)
-    made: dict[tuple[object, ...], list[str]] = {}
+    made: dict[tuple[object, ...], tuple[list[str], list[str]]] = {}
     columns: list[list[str]] = [[] for _ in range(n)]
+    by_lane: list[list[str]] = []
     for key in keys:
         if key not in made:
-            made[key] = _rows(e, place, key, low, n, kind, size, align)
-        for column, ref in zip(columns, made[key], strict=True):
+            made[key] = _columns(e, place, key, low, n, kind, size, align)
+        rows, found = made[key]
+        by_lane.append(rows)
+        for column, ref in zip(columns, found, strict=True):
             column.append(ref)
+    if all(by_lane):
+        e.rows[tuple(i.name for _, i in group.loads)] = by_lane
+    _set(e, group, kind, columns, count)
+    return True
+
+
+def _free_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
+    """Lanes anywhere, each with a row of its own: as many loads as lanes, not as many gathers as elements."""
+    n = len(group.loads)
+    if n * size < 16 or e.width > MAX_FREE:
+        return False
+    first, low = group.loads[0][1], group.loads[0][0]
+    place = where(e, group.base, size)
+    free_bounds(e, place, first, [offset for offset, _ in group.loads], size, False)
+    align = min(max(1, (i.align and min(i.align, size)) or 1) for _, i in group.loads)
+    count = min(e.width, max(1, e.out.vector_bytes // size))
+    offsets = e.expand(place.offset)
+    by_lane: list[list[str]] = []
+    columns: list[list[str]] = [[] for _ in range(n)]
+    for start in range(0, e.width, count):
+        rows = []
+        for lane in range(start, start + count):
+            at = address(e, place.ptr, lane_offset(e, offsets, lane, low))
+            rows.append(e.put(f"load <{n} x {kind}>, ptr {at}, align {align}"))
+        by_lane.append(rows)
+        for column, ref in zip(columns, _turned(e, kind, rows, n), strict=True):
+            column.append(ref)
+    e.rows[tuple(i.name for _, i in group.loads)] = by_lane
+    _set(e, group, kind, columns, count)
+    return True
+
+
+def free_bounds(e: Emitter, place: Place, i: Instruction, offsets: list[int], size: int, write: bool) -> None:
+    """Stop unless the rows of all lanes are inside."""
+    if place.limit is None:
+        return
+    checks = e.expand(place.check)
+    begin = e.put(f"add {e.vt('i64')} {checks}, splat (i64 {offsets[0]})") if offsets[0] else checks
+    less = e.put(f"sub i64 {place.limit}, {offsets[-1] - offsets[0]}")
+    none = e.put(f"icmp slt i64 {less}, 0")
+    room = e.put(f"select i1 {none}, i64 0, i64 {less}")
+    outside = e.put(f"icmp uge {e.vt('i64')} {begin}, {e.splat('i64', room)}")
+    fine = e.put(f"xor i1 {e.any(outside)}, true")
+    places = [shifted(e, place.check, offset, (0,) * e.width) for offset in offsets]
+    stop_unless(e, fine, i, place, size, write, places)
+
+
+def lane_offset(e: Emitter, offsets: str, lane: int, low: int) -> str:
+    one = e.put(f"extractelement {e.vt('i64')} {offsets}, i64 {lane}")
+    return e.put(f"add i64 {one}, {low}") if low else one
+
+
+def _set(e: Emitter, group: Group, kind: str, columns: list[list[str]], count: int) -> None:
     results = [concat(e, kind, column, count) for column in columns]
     for (_, i), ref in zip(group.loads, results, strict=True):
         e.set(i.name, Val(kind, vec=ref))
         e.done.add(i.name)
-    return True
 
 
 Key = tuple[tuple[tuple[tuple[str, int], ...], int], ...]  # for each lane: symbolic part and constant
 
 
-def _chunks(terms: tuple[tuple[str, tuple[int, ...]], ...], width: int, count: int) -> list[Key]:
+def chunks(terms: tuple[tuple[str, tuple[int, ...]], ...], width: int, count: int) -> list[Key]:
     symbolic = [(c, p) for c, p in terms if c]
     plain = dict(terms).get("", (0,) * width)
     return [
@@ -163,7 +236,7 @@ def _chunks(terms: tuple[tuple[str, tuple[int, ...]], ...], width: int, count: i
     ]
 
 
-def _worth(key: Key, reach: int) -> bool:
+def worth(key: Key, reach: int) -> bool:
     """Whether the lanes' rows do not overlap, and there are enough of them."""
     distinct = sorted(set(key))
     if len(distinct) < 4 or len(distinct) & (len(distinct) - 1):
@@ -171,39 +244,89 @@ def _worth(key: Key, reach: int) -> bool:
     return all(a[0] != b[0] or b[1] - a[1] >= reach for a, b in itertools.pairwise(distinct))
 
 
-def _rows(
+def _columns(
     e: Emitter, place: Place, key: Key, low: int, n: int, kind: str, size: int, align: int
-) -> list[str]:
-    """The n elements of each lane, as n vectors over the lanes."""
+) -> tuple[list[str], list[str]]:
+    """The n elements of each lane: as a short vector per lane, where there are such; as n vectors over the lanes."""
     distinct = list(dict.fromkeys(key))
     count = len(distinct)
     plain = all(k == distinct[0][0] for k, _ in distinct)
     steps = [b[1] - a[1] for a, b in itertools.pairwise(distinct)]
+    by_lane: list[str] = []
     if plain and all(s == n * size for s in steps):
         at = run_start(e, place.offset, Run(distinct[0][0], (), ()), distinct[0][1] + low)
         whole = e.put(f"load <{count * n} x {kind}>, ptr {address(e, place.ptr, at)}, align {align}")
         columns = [_pick(e, kind, whole, count * n, [x * n + k for x in range(count)]) for k in range(n)]
+    elif len(strips := _strips(distinct, n, size)) * 4 <= count:
+        columns = _from_strips(e, place, strips, distinct, low, n, kind, size, align)
     else:
         rows = []
         for part, offset in distinct:
             at = run_start(e, place.offset, Run(part, (), ()), offset + low)
             rows.append(e.put(f"load <{n} x {kind}>, ptr {address(e, place.ptr, at)}, align {align}"))
-        length = n
-        while len(rows) > 1:
-            half = len(rows) // 2
-            picks = ", ".join(f"i32 {x}, i32 {x + length}" for x in range(length))
-            rows = [
-                e.put(
-                    f"shufflevector <{length} x {kind}> {a}, <{length} x {kind}> {b}, <{2 * length} x i32> <{picks}>"
-                )
-                for a, b in zip(rows[:half], rows[half:], strict=True)
-            ]
-            length *= 2
-        columns = [_pick(e, kind, rows[0], length, [k * count + x for x in range(count)]) for k in range(n)]
-    if count == len(key):
-        return columns
-    index = [distinct.index(x) for x in key]
-    return [_pick(e, kind, column, count, index) for column in columns]
+        by_lane = [rows[distinct.index(x)] for x in key]
+        columns = _turned(e, kind, rows, n)
+    if count < len(key):
+        index = [distinct.index(x) for x in key]
+        columns = [_pick(e, kind, column, count, index) for column in columns]
+    return by_lane, columns
+
+
+Strip = tuple[tuple[tuple[str, int], ...], int, int]  # symbolic part, first offset, number of elements
+
+
+def _strips(distinct: list[tuple[tuple[tuple[str, int], ...], int]], n: int, size: int) -> list[Strip]:
+    """Rows of lanes that lie end to end, as one."""
+    found: list[Strip] = []
+    for part, offset in sorted(distinct):
+        if found and found[-1][0] == part and found[-1][1] + found[-1][2] * size == offset:
+            found[-1] = (part, found[-1][1], found[-1][2] + n)
+        else:
+            found.append((part, offset, n))
+    return found
+
+
+def _from_strips(
+    e: Emitter,
+    place: Place,
+    strips: list[Strip],
+    distinct: list[tuple[tuple[tuple[str, int], ...], int]],
+    low: int,
+    n: int,
+    kind: str,
+    size: int,
+    align: int,
+) -> list[str]:
+    """A load for each strip; the columns picked from all of them side by side."""
+    parts: list[Part] = []
+    index: dict[tuple[tuple[tuple[str, int], ...], int], int] = {}
+    for part, offset, length in strips:
+        at = run_start(e, place.offset, Run(part, (), ()), offset + low)
+        ref = e.put(f"load <{length} x {kind}>, ptr {address(e, place.ptr, at)}, align {align}")
+        lanes = tuple(range(len(index), len(index) + length))
+        index |= {(part, offset + k * size): lanes[k] for k in range(length)}
+        parts.append((lanes, (ref, length, list(range(length)))))
+    whole = merge(e, kind, parts, len(index))
+    return [
+        _pick(e, kind, whole, len(index), [index[part, offset + k * size] for part, offset in distinct])
+        for k in range(n)
+    ]
+
+
+def _turned(e: Emitter, kind: str, rows: list[str], n: int) -> list[str]:
+    """Rows of n elements as n columns: halves are interleaved until all is one vector."""
+    count, length = len(rows), n
+    while len(rows) > 1:
+        half = len(rows) // 2
+        picks = ", ".join(f"i32 {x}, i32 {x + length}" for x in range(length))
+        rows = [
+            e.put(
+                f"shufflevector <{length} x {kind}> {a}, <{length} x {kind}> {b}, <{2 * length} x i32> <{picks}>"
+            )
+            for a, b in zip(rows[:half], rows[half:], strict=True)
+        ]
+        length *= 2
+    return [_pick(e, kind, rows[0], length, [k * count + x for x in range(count)]) for k in range(n)]
 
 
 def _pick(e: Emitter, kind: str, ref: str, count: int, index: list[int]) -> str:

@@ -6,6 +6,7 @@ shuffle and fused multiply-add.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from metalloid.errors import NotVectorised
@@ -43,22 +44,31 @@ def _multiply(e: Emitter, i: Instruction) -> None:
         a0, a1, b0, b1 = (e.put(f"freeze {vf} {x}") for x in (a0, a1, b0, b1))
     name = f"llvm.fma.v{w}f32"
     e.out.declare(name, f"declare {vf} @{name}({vf}, {vf}, {vf})")
-
-    def pick(x: str, y: str, cell) -> str:  # type: ignore[no-untyped-def]
-        picks = []
-        for lane in range(w):
-            holder, n = HOLDER[cell(ROWS[lane % 32], COLUMNS[lane % 32])]
-            picks.append(f"i32 {lane - lane % 32 + holder + n * w}")
-        return e.put(f"shufflevector {vf} {x}, {vf} {y}, <{w} x i32> <{', '.join(picks)}>")
-
     for k in range(8):
-        a = pick(a0, a1, lambda r, c, k=k: (r, k))
-        left = pick(b0, b1, lambda r, c, k=k: (k, c))
-        right = pick(b0, b1, lambda r, c, k=k: (k, c + 1))
+        a = picked(e, a0, a1, "row", k, range(w))
+        left, right = (picked(e, b0, b1, side, k, range(w)) for side in ("left", "right"))
         c0 = e.put(f"call {vf} @{name}({vf} {a}, {vf} {left}, {vf} {c0})")
         c1 = e.put(f"call {vf} @{name}({vf} {a}, {vf} {right}, {vf} {c1})")
     for n, ref in enumerate((c0, c1)):
         e.set(f"{i.name}#{n}", Val("i32", vec=e.put(f"bitcast {vf} {ref} to {e.vt('i32')}")))
+
+
+# What a lane needs in step k: its row of the left matrix; its two columns of the right one.
+_CELLS: dict[str, Callable[[int, int, int], tuple[int, int]]] = {
+    "row": lambda row, column, k: (row, k),
+    "left": lambda row, column, k: (k, column),
+    "right": lambda row, column, k: (k, column + 1),
+}
+
+
+def picked(e: Emitter, x: str, y: str, side: str, k: int, lanes: range) -> str:
+    """What these lanes need of a matrix whose elements are in `x` and `y`."""
+    picks = []
+    for lane in lanes:
+        holder, n = HOLDER[_CELLS[side](ROWS[lane % 32], COLUMNS[lane % 32], k)]
+        picks.append(f"i32 {lane - lane % 32 + holder + n * e.width}")
+    vf = e.vt("float")
+    return e.put(f"shufflevector {vf} {x}, {vf} {y}, <{len(lanes)} x i32> <{', '.join(picks)}>")
 
 
 def _offsets(e: Emitter, i: Instruction, place: Place, size: int, element: int) -> tuple[str, str]:

@@ -195,6 +195,9 @@ def _load_run(
     if span <= 2 * len(distinct) or span <= 16 or (span <= 4 * len(distinct) and size * span <= 512):
         vector = e.put(f"load <{span} x {kind}>, ptr {address(e, place.ptr, at)}, align {align}")
         return vector, span, where_to
+    pieces = _pieces(distinct)
+    if len(pieces) * 4 <= len(distinct):
+        return _load_pieces(e, place, at, pieces, kind, size, align, where_to)
     if len(distinct) <= 8:
         total = "poison"
         for n, element in enumerate(distinct):
@@ -215,6 +218,39 @@ def _load_run(
         f" <{w} x {kind}> zeroinitializer)"
     )
     return got, w, [distinct.index(x) for x in where_to]
+
+
+def _pieces(elements: list[int]) -> list[list[int]]:
+    """Neighbours together."""
+    found: list[list[int]] = []
+    for x in elements:
+        if found and x == found[-1][-1] + 1:
+            found[-1].append(x)
+        else:
+            found.append([x])
+    return found
+
+
+def _load_pieces(
+    e: Emitter,
+    place: Place,
+    start: str,
+    pieces: list[list[int]],
+    kind: str,
+    size: int,
+    align: int,
+    where_to: list[int],
+) -> tuple[str, int, list[int]]:
+    """One short load for each few neighbours, put side by side."""
+    parts: list[Part] = []
+    index: dict[int, int] = {}
+    for piece in pieces:
+        at = e.put(f"add i64 {start}, {piece[0] * size}") if piece[0] else start
+        ref = e.put(f"load <{len(piece)} x {kind}>, ptr {address(e, place.ptr, at)}, align {align}")
+        lanes = tuple(range(len(index), len(index) + len(piece)))
+        index |= dict(zip(piece, lanes, strict=True))
+        parts.append((lanes, (ref, len(piece), list(range(len(piece))))))
+    return merge(e, kind, parts, len(index)), len(index), [index[x] for x in where_to]
 
 
 Part = tuple[tuple[int, ...], tuple[str, int, list[int]]]
