@@ -1,7 +1,7 @@
 """Other people's matrix kernels (simdgroup_matrix) against OpenBLAS, one thread: `python -m bench matrices`.
 
-ggml's mul_mm with float16 weights and MLX's steel gemm in float32, 512 x 512 x 512, unmodified; fetched by package name as for
-`make conformance`.
+ggml's mul_mm with float16 weights and MLX's steel gemm in float32, 512 x 512 x 512, unmodified; fetched by package
+name as for `make conformance`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
-import metalloid as mt
-from bench.engine import best
 from conformance.mlx_headers import KERNELS, include_folder
 from conformance.results.ggml.matmul import MM_BATCHES, MM_INPUT, MM_LAST, MM_OUTPUT, MM_R2, MM_R3
 from conformance.results.ggml.shapes import fields, launch
 from conformance.results.launch import bind
+
+import metalloid as mt
+from bench.engine import best
 from metalloid.frontend import compile_kernel
 from metalloid.source import Source
 

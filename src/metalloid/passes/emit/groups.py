@@ -176,6 +176,7 @@ def _free_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
     n = len(group.loads)
     if n * size < 16 or e.width > MAX_FREE:
         return False
+    e.proved = all(is_proved(i) for _, i in group.loads)
     first, low = group.loads[0][1], group.loads[0][0]
     place = where(e, group.base, size)
     free_bounds(e, place, first, [offset for offset, _ in group.loads], size, False)

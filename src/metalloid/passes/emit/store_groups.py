@@ -12,6 +12,7 @@ from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import FloatType, IntType, PointerType
 from metalloid.ir.values import Local, Value
+from metalloid.passes.bounds import is_proved
 from metalloid.passes.emit.core import Emitter, lowered
 from metalloid.passes.emit.groups import (
     MAX_BYTES,
@@ -119,6 +120,7 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
             return False
     elif n * size < 8 or e.width > MAX_FREE:
         return False
+    e.proved = all(is_proved(i) for _, i in group.stores)
     place = where(e, group.base, size)
     if place.search:
         return False
