@@ -107,7 +107,7 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
     type = first.operands[0].type
     kind, size = memory_type(type)
     shape, root = e.shape(group.base), e.roots.root(group.base)
-    if e.mask is not None or e.width == 1 or kind != lowered(type):
+    if e.out.careful or e.mask is not None or e.width == 1 or kind != lowered(type):
         return False
     if root is None or root.kind in ("private", "unknown"):
         return False
