@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from metalloid.checker import Finding, Report, check, checked
     from metalloid.comparing import Case, Comparison, Input, cases, compare, edges
     from metalloid.errors import CompileError, DeviceError, KernelFault, LaunchError, MetalloidError
+    from metalloid.forms.script import metal_kernel
     from metalloid.runtime.accelerator import Accelerator, KernelDefinition
     from metalloid.runtime.buffer import Buffer
     from metalloid.runtime.commands import CommandBuffer
@@ -49,6 +50,7 @@ __all__ = [
     "devices",
     "edges",
     "leaks",
+    "metal_kernel",
 ]
 
 # Names are looked up when they are first used: importing numpy and LLVM takes longer than most programs want to wait.
@@ -67,6 +69,7 @@ _HOMES = {
     "Queue": "metalloid.runtime.queue",
     "SharedEvent": "metalloid.runtime.events",
     "leaks": "metalloid.runtime.resources",
+    "metal_kernel": "metalloid.forms.script",
     "Kernel": "metalloid.runtime.kernel",
 }
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -43,8 +47,48 @@ def test_the_examples_of_a_page_run(page, tmp_path):
         assert "3 passed" in done.stdout and "skipped" not in done.stdout
 
 
-def test_the_pages_name_each_other_and_the_workflow_installs_metalloid():
+def test_the_pages_name_each_other():
     linked = set(re.findall(r"\((\w+\.md)\)", (PAGES / "README.md").read_text()))
     assert linked == {p.name for p in PAGES.glob("*.md")} - {"README.md"}
-    ((_, workflow),) = blocks("ci.md", "yaml")
-    assert "pip install pytest" in workflow and "metalloid" in workflow and "\t" not in workflow
+
+
+def workflow() -> str:
+    ((_, text),) = blocks("ci.md", "yaml")
+    return text
+
+
+def test_the_workflow_installs_what_there_is_and_runs_the_tests(tmp_path):
+    install, *others = re.findall(r"^ *- run: (.*)$", workflow(), re.MULTILINE)
+    assert others == ["pytest"], "the examples of the page are run with it above"
+    command, verb, *wanted = shlex.split(install)
+    assert (command, verb) == ("pip", "install")
+    project = tomllib.loads((PAGES.parents[1] / "pyproject.toml").read_text())["project"]
+    assert project["name"] in wanted
+    assert set(wanted) == {"pytest", "mlx[cpu]", "metalloid"}
+    if find_spec("mlx"):
+        assert "cpu" in (metadata("mlx").get_all("Provides-Extra") or [])
+    assert "\t" not in workflow()
+
+
+def test_the_workflow_caches_where_kernels_are_kept():
+    (path,) = re.findall(r"^ *path: (.*)$", workflow(), re.MULTILINE)
+    if sys.platform.startswith("linux"):
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("METALLOID_", "XDG_"))}
+        asked = "from metalloid import config; print(config.cache_directory())"
+        got = subprocess.run(
+            [sys.executable, "-c", asked], env=clean, capture_output=True, text=True, check=True
+        )
+        assert Path(got.stdout.strip()) == Path(path).expanduser()
+
+
+def test_the_lint_of_the_page_finds_its_kernel(tmp_path):
+    page = (PAGES / "ci.md").read_text()
+    assert "`metalloid lint src/*.py`" in page
+    files = {name: text for name, text in blocks("ci.md") if name}
+    (tmp_path / "test_kernels.py").write_text(files["test_kernels.py"])
+    command = [
+        *(sys.executable, "-c", "from metalloid.cli import main; main()"),
+        *("lint", str(tmp_path / "test_kernels.py")),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -62,14 +62,24 @@ def out():
     ],
 )
 def test_sizes_that_cannot_be(library, out, sizes, says):
-    with pytest.raises(LaunchError, match=says):
+    with pytest.raises(LaunchError, match=says) as caught:
         library["fill"](out, **sizes)
+    assert "kernel void fill(" in str(caught.value), "a refusal shows the signature"
     assert (out == -1).all()
 
 
 def test_a_size_that_was_fine_before_is_still_looked_at(library, out):
     library["fill"](out, grid=64, threadgroup=64)
-    for sizes in ({"grid": 64.0, "threadgroup": 64}, {"grid": 64, "threadgroup": 64.0}):
+    library["fill"](out, grid=(64, 1, 1), threadgroup=(64, 1, 1))
+    library["fill"](out, threadgroups=1, threadgroup=64)
+    for sizes in (
+        {"grid": 64.0, "threadgroup": 64},
+        {"grid": 64, "threadgroup": 64.0},
+        {"grid": (64.0, 1, 1), "threadgroup": (64, 1, 1)},
+        {"grid": (64, True, 1), "threadgroup": (64, 1, 1)},
+        {"grid": (64, 1, 1), "threadgroup": (64, 1.0, 1)},
+        {"threadgroups": 1.0, "threadgroup": 64},
+    ):
         with pytest.raises(LaunchError, match="whole numbers"):
             library["fill"](out, **sizes)
 

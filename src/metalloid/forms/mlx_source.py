@@ -156,7 +156,7 @@ def generate(
     function = f"custom_kernel_{kernel.name}"
     host_name = "_".join([function, *(_spelling(value).replace("-", "m") for _, value in arguments)])
 
-    text = _Text(f"{kernel.name}.metal")
+    text = Text(f"{kernel.name}.metal")
     text.add("#include <mlx_utils.h>")
     text.quote(kernel.header, kernel.header_origin or Origin(f"{kernel.name} header", kernel.header))
     if arguments:
@@ -199,7 +199,7 @@ def _parameters(
     return parameters, tuple(bindings)
 
 
-class _Text:
+class Text:
     """Collects lines; `#line` keeps every place in the text of its author."""
 
     def __init__(self, name: str) -> None:

@@ -128,7 +128,8 @@ class Kernel:
             try:
                 local = tuple(threadgroup_memory.items()) if threadgroup_memory else None
                 # The types as well: 8.0 is not 8.
-                key = grid, threadgroup, threadgroups, local, guard, type(grid), type(threadgroup)
+                kinds = _kinds(grid), _kinds(threadgroup), _kinds(threadgroups)
+                key = grid, threadgroup, threadgroups, local, guard, kinds
                 plan = self._plans.get(key)
             except TypeError:  # a list, for example
                 key = plan = None
@@ -269,3 +270,7 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
+
+
+def _kinds(size: object) -> object:
+    return tuple(map(type, size)) if type(size) is tuple else type(size)

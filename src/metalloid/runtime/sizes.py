@@ -25,6 +25,15 @@ def sizes(
     signature: Signature, grid: object, threadgroup: object, threadgroups: object
 ) -> tuple[Triple, Triple]:
     """The grid and the threadgroup in threads, from whichever way they were given."""
+    try:
+        return _sizes(signature, grid, threadgroup, threadgroups)
+    except LaunchError as error:
+        raise LaunchError(f"{error}\n{signature}") from None
+
+
+def _sizes(
+    signature: Signature, grid: object, threadgroup: object, threadgroups: object
+) -> tuple[Triple, Triple]:
     where = f"[launch {signature.name}]"
     if (grid is None) == (threadgroups is None):
         raise LaunchError(
@@ -86,7 +95,7 @@ def local_memory(signature: Signature, given: Mapping[Any, int] | None) -> dict[
             )
         if isinstance(length, bool) or not hasattr(length, "__index__") or length < 1:
             raise LaunchError(
-                f"{where} threadgroup memory {key!r} is {length!r}; pass a number of bytes from 1 on."
+                f"{where} threadgroup memory {key!r} is {length!r}; pass a number of bytes from 1 on.\n{signature}"
             )
         lengths[index] = length.__index__()
     for index, parameter in wanted.items():
@@ -100,7 +109,7 @@ def local_memory(signature: Signature, given: Mapping[Any, int] | None) -> dict[
         raise LaunchError(
             f"{where} M303 threadgroup memory is {total} bytes ({signature.threadgroup_memory} declared in the"
             f" kernel, {total - signature.threadgroup_memory} passed); this device allows {LOCAL_LIMIT}.\n"
-            f"Pass {(LOCAL_LIMIT - signature.threadgroup_memory) // 16 * 16} bytes or less in all."
+            f"Pass {(LOCAL_LIMIT - signature.threadgroup_memory) // 16 * 16} bytes or less in all.\n{signature}"
         )
     return lengths
 
