@@ -7,7 +7,8 @@
 using namespace metal;
 
 constant uint D [[function_constant(0)]];  // size of a head, at most 256
-constant constexpr uint WIDTH = 32, MOST = 256 / WIDTH, ROWS = 4;
+constant uint ROWS [[function_constant(1)]];  // queries that a SIMD-group takes, at most 4
+constant constexpr uint WIDTH = 32, MOST = 256 / WIDTH;
 constant uint PARTS = (D + WIDTH - 1) / WIDTH;
 
 struct Attention {
@@ -46,9 +47,9 @@ inline void attend(device const TQ* q, Rows key_at, Rows value_at, device TQ* ou
                    uint3 group, uint lane) {
     uint shared = a.heads / a.kv_heads;
     uint first = group.x * ROWS, count = shared * a.queries;  // the queries of all heads that share this one
-    float query[ROWS][MOST], sum[ROWS][MOST] = {};
-    float highest[ROWS], weight[ROWS] = {};
-    uint limit[ROWS], last = 0;
+    float query[4][MOST], sum[4][MOST] = {};
+    float highest[4], weight[4] = {};
+    uint limit[4], last = 0;
     for (uint r = 0; r < ROWS; r++) {
         uint n = min(first + r, count - 1), head = group.y * shared + n / a.queries, at = n % a.queries;
         load(query[r], q + group.z * a.q_batch + ulong(head) * a.q_head + ulong(at) * a.q_row, lane, a.scale);
@@ -59,7 +60,7 @@ inline void attend(device const TQ* q, Rows key_at, Rows value_at, device TQ* ou
     }
     for (uint base = 0; base < last; base += WIDTH) {
         uint inside = min(WIDTH, last - base);
-        float score[ROWS];
+        float score[4];
         for (uint r = 0; r < ROWS; r++) score[r] = -INFINITY;
         for (uint j = 0; j < inside; j++) {
             float key[MOST];

@@ -15,7 +15,7 @@ from metalloid.forms.mlx_arrays import span
 from metalloid.kernels.arrays import Array, contiguous, empty, float_name, has_shape, refuse, taken
 from metalloid.kernels.families import kernel
 
-ROWS = 4  # queries that one SIMD-group takes
+ROWS = 4  # the most queries that one SIMD-group takes
 MOST = 256  # dimensions of a head
 
 
@@ -39,8 +39,10 @@ def _attention(q: Array, k: Array, v: Array, scale: float | None, causal: bool) 
         return out
     (a, *a_steps), (b, *b_steps), (c, *c_steps) = _steps(q), _steps(k), _steps(v)
     sizes = _sizes(q, k, k.shape[2], a_steps, b_steps, c_steps, causal, 0, 0, scale)
-    groups = (-(-heads // k.shape[1] * n // ROWS), k.shape[1], batch)
-    kernel("attention", f"attention_{types}", D=d)(
+    shared = heads // k.shape[1] * n
+    together = min(ROWS, shared)
+    groups = (-(-shared // together), k.shape[1], batch)
+    kernel("attention", f"attention_{types}", D=d, ROWS=together)(
         a, b, c, out, sizes, threadgroups=groups, threadgroup=(32, 1, 1)
     )
     return out
@@ -69,8 +71,10 @@ def paged_attention(
     _in_range(pages, counts, size, len(keys))
     (a, *a_steps), (b, *b_steps), (c, *c_steps) = _steps(queries), _steps(keys), _steps(values)
     sizes = _sizes(queries, keys, 0, a_steps, b_steps, c_steps, causal, size, pages.shape[1], scale)
-    groups = (-(-heads // keys.shape[1] * n // ROWS), keys.shape[1], batch)
-    kernel("attention", f"paged_attention_{types}", D=d)(
+    shared = heads // keys.shape[1] * n
+    together = min(ROWS, shared)
+    groups = (-(-shared // together), keys.shape[1], batch)
+    kernel("attention", f"paged_attention_{types}", D=d, ROWS=together)(
         a,
         b,
         c,

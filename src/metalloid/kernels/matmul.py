@@ -1,7 +1,7 @@
 """Matrix products: A @ B and A @ B^T, single, batched, and with vectors.
 
 Which kernel is best depends on how many rows A has. For a few, reading B is all the work, and it is read as it
-lies. For many, B is packed into panels of 64 columns first, and each thread keeps six sums of its column.
+lies. For many, B is packed into panels of 64 columns first, and each thread keeps seven sums of its column.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from metalloid.kernels.arrays import (
 from metalloid.kernels.families import kernel
 
 PANEL = 64  # columns of B that one threadgroup of the register kernel takes
-ROWS = 6  # rows of A that it takes
+ROWS = 7  # rows of A that it takes
 FEW_DOTS = 64  # rows of A up to which A @ B^T is best as dot products
 FEW_COLUMNS = 16  # rows of A up to which A @ B is best without packing B
 
