@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -52,8 +51,7 @@ class _Oracle(Watcher):
 
     def before(self, kernel, launch) -> bool:
         self.launches += 1
-        buffers = {index: memory.reshape(-1).view(np.uint8) for index, memory in launch.buffers.items()}
-        interpret.run(kernel.ir, replace(launch, buffers=buffers))  # bytes: memoryview knows no bfloat16
+        interpret.run(kernel.ir, launch)
         return True
 
 

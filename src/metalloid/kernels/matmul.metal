@@ -205,7 +205,6 @@ kernel void matmul_dots(device const TA* a, device const TB* b, device TA* out, 
 #define ONE(T, type)                                                    \
     KERNEL("pack_columns_" type, pack_columns<T>)                       \
     KERNEL("pack_rows_" type, pack_rows<T>)                             \
-    KERNEL("to_float_" type, to_float<T>)                               \
     KERNEL("matmul_registers_" type, matmul_registers<T>)
 
 SAME(float, "float32_float32")
@@ -219,3 +218,5 @@ PAIR(bfloat, bfloat, "bfloat16_bfloat16")
 ONE(float, "float32")
 ONE(half, "float16")
 ONE(bfloat, "bfloat16")
+KERNEL("to_float_float16", to_float<half>)
+KERNEL("to_float_bfloat16", to_float<bfloat>)

@@ -221,7 +221,7 @@ def _array(signature: Signature, parameter: Parameter, value: Memory) -> Memory:
             f"'{name}' is one {type} ({type.size} bytes); got an array of shape {value.shape}, {value.nbytes} bytes.\n"
             "Is an argument missing or misplaced?",
         )
-    return value
+    return value.view(np.uint16) if value.dtype.name == "bfloat16" else value  # memoryview knows no bfloat16
 
 
 def _layouts(type: Type, value: Memory) -> str:
