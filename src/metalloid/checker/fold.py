@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from metalloid.checker.join import joined
 from metalloid.findings import Finding
 from metalloid.ir.debug import Location
 
@@ -29,42 +30,15 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "M304": ("M106", "M305"),
     "M305": ("M106",),
 }
-_BARRIERS = ("M201", "M202", "M203", "M205", "M206")
 # Of the rest, worst first.
 _ORDER = "M30 M108 M204 M404 M102 M101 M103 M107 M201 M202 M203 M205 M206 M207 M208 M104 M105 M106".split()
 
 
 def fold(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings of one launch, without echoes, worst first."""
-    kept = list(_joined(merged(findings)))
+    kept = joined(merged(findings))
     echoes = {id(f) for cause in kept for f in kept if f is not cause and follows(f, cause)}
     return tuple(f for f in kept if id(f) not in echoes)
-
-
-def _joined(findings: Sequence[Finding]) -> list[Finding]:
-    """Races of one kind whose lines touch are one missing barrier; the first speaks for them."""
-    found: list[tuple[Finding, set[tuple[str, int]]]] = []
-    for finding in findings:
-        lines = _lines(finding)
-        at = next((n for n, (f, had) in enumerate(found) if _one_barrier(f, finding) and had & lines), -1)
-        if at < 0:
-            found.append((finding, lines))
-        else:
-            first, had = found[at]
-            found[at] = (_with(first, finding), had | lines)
-    return [finding for finding, _ in found]
-
-
-def _one_barrier(first: Finding, second: Finding) -> bool:
-    joins = first.rule == second.rule and first.rule in _BARRIERS and first.kernel == second.kernel
-    return joins and (first.buffer == second.buffer or first.rule in ("M201", "M205", "M206"))
-
-
-def _with(first: Finding, second: Finding) -> Finding:
-    others = tuple(first.detail.get("also", ()))
-    if second.buffer not in (first.buffer, *others):
-        others = (*others, second.buffer)
-    return replace(first, count=first.count + second.count, detail={**first.detail, "also": others})
 
 
 def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
