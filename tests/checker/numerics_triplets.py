@@ -241,15 +241,15 @@ TRIPLETS = (
     Triplet(
         "M402 mean in half",
         _replaced(ROW_SUMS, TYPE="half"),
-        lambda: [blank_halves(64), np.full(200, 0.7, np.float16), 200],
-        {"grid": 64},
+        lambda: [blank_halves(32), np.full(150, 0.7, np.float16), 150],
+        {"grid": 32},
         (("M402", 6),),
     ),
     Triplet(
         "M402 twin: mean in float",
         _replaced(ROW_SUMS, TYPE="float"),
-        lambda: [blank_halves(64), np.full(200, 0.7, np.float16), 200],
-        {"grid": 64},
+        lambda: [blank_halves(32), np.full(150, 0.7, np.float16), 150],
+        {"grid": 32},
     ),
     Triplet(
         "M402 one thread adds up all partial sums in half",

@@ -20,12 +20,15 @@ import numpy as np
 
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch, Triple
+from metalloid.backends.interpret import Wanted
 from metalloid.backends.interpret.notes import unflattened
 from metalloid.backends.observe import Observation, Record
-from metalloid.checker.orders import order_matters
+from metalloid.checker.finite import not_finite
+from metalloid.checker.orders import arrives, order_matters
 from metalloid.checker.proofs import never_wraps
 from metalloid.ir import Module, read
-from metalloid.ir.debug import Location
+from metalloid.ir.debug import Location, location
+from metalloid.ir.module import Instruction
 from metalloid.ir.types import FloatType
 from metalloid.ir.values import Float
 from metalloid.runtime.arguments import WRITES, element
@@ -33,7 +36,8 @@ from metalloid.runtime.arguments import WRITES, element
 if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel
 
-SECONDS = 0.5  # for one sample
+STEPS = 200_000  # instructions of one sample: about two seconds
+SMALL = 1 << 20  # bytes of a buffer that is kept in any case
 MOST_LOOKS = 3  # at the NaNs of one kernel
 _CALL = re.compile(r"[A-Za-z_]\w*\s*\(")
 
@@ -63,6 +67,12 @@ class Known:
         )
 
     @cached_property
+    def arrivals(self) -> list[Instruction]:
+        """Atomics whose effect depends on who comes first."""
+        function = self.module.function["__mt_entry"]
+        return [i for i in function.instructions() if arrives(function, i)]
+
+    @cached_property
     def infinite(self) -> bool:
         """Whether an infinity stands in its code."""
         operands = (o for i in self.module.function["__mt_entry"].instructions() for o in i.operands)
@@ -81,6 +91,20 @@ class Before:
     contents: dict[int, Any]
 
     @property
+    def written(self) -> list[int]:
+        """Indices of the buffers that it writes."""
+        return [
+            p.index
+            for p in self.kernel.signature.buffers
+            if p.access in WRITES and p.index in self.launch.buffers
+        ]
+
+    def again(self) -> Launch:
+        """The same launch over copies of what it changes, as it was; of what it only writes, as it is."""
+        copies = {i: np.array(self.contents.get(i, self.launch.buffers[i]), copy=True) for i in self.written}
+        return replace(self.launch, buffers={**self.launch.buffers, **copies})
+
+    @property
     def known(self) -> Known:
         found = _known.get(self.kernel)
         if found is None:
@@ -89,10 +113,14 @@ class Before:
 
 
 def before(kernel: Kernel, launch: Launch) -> Before:
-    """Keep what a launch is about to change."""
-    written = {p.index for p in kernel.signature.buffers if p.access in WRITES}
-    kept = {i: np.array(m, copy=True) for i, m in launch.buffers.items() if i in written}
-    return Before(kernel, launch, kept)
+    """Keep what a launch is about to change: what it reads as well, and what is small."""
+    seen = Before(kernel, launch, {})
+    read = {p.index for p in kernel.signature.buffers if p.access == "read_write"}
+    for index in seen.written:
+        memory = launch.buffers[index]
+        if index in read or memoryview(memory).nbytes <= SMALL:
+            seen.contents[index] = np.array(memory, copy=True)
+    return seen
 
 
 def forget(kernel: Kernel) -> None:
@@ -104,34 +132,32 @@ def forget(kernel: Kernel) -> None:
 
 def with_numbers(seen: Before, observation: Observation) -> Observation:
     """The observation, with what the numbers of a sample did."""
-    records = (*observation.records, *_examined(seen, observation))
-    if not any(r.rule[:2] == "M2" for r in records):
-        records = (*records, *order_matters(seen.kernel, seen.known.module, seen.launch, seen.contents))
+    key = seen.launch.grid, seen.launch.threadgroup
+    new = key not in seen.known.sampled
+    seen.known.sampled.add(key)
+    records = (*observation.records, *_examined(seen, observation, new))
+    if new and seen.known.arrivals and not any(r.rule[:2] == "M2" for r in records):
+        place = location(seen.known.module, seen.known.arrivals[0])
+        records = (*records, *order_matters(seen.kernel, seen.again, seen.written, place))
     return replace(observation, records=records)
 
 
-def _examined(seen: Before, observation: Observation) -> tuple[Record, ...]:
+def _examined(seen: Before, observation: Observation, new: bool) -> tuple[Record, ...]:
     kernel, launch, known = seen.kernel, seen.launch, seen.known
     fast = kernel.library.source.math == "fast"
-    groups = list(dict.fromkeys((*_outside(observation), *_not_finite(seen, observation))))
-    key = launch.grid, launch.threadgroup
-    if key not in known.sampled and (
-        known.narrow or (fast and known.infinite) or not never_wraps(kernel, launch)
-    ):
-        known.sampled.add(key)
+    outside, odd = list(_outside(observation)), list(_not_finite(seen, observation))
+    floats = new and (known.narrow or (fast and known.infinite))
+    indices = new and not never_wraps(kernel, launch)
+    groups = [*outside, *odd]
+    if floats or indices:
         x, y, z = launch.threadgroups
-        groups = list(dict.fromkeys((*groups, (0, 0, 0), (x - 1, y - 1, z - 1))))
+        groups += [(0, 0, 0), (x - 1, y - 1, z - 1)]
     if not groups:
         return ()
-    return interpret.examine(
-        kernel.checked_ir, _again(seen), groups, SECONDS, fast, lambda place: _calls(kernel, place)
+    wanted = Wanted(
+        STEPS, indices or bool(outside), floats or bool(odd), fast, lambda place: _calls(kernel, place)
     )
-
-
-def _again(seen: Before) -> Launch:
-    """The same launch over copies of what it changes."""
-    copies = {i: np.array(m, copy=True) for i, m in seen.contents.items()}
-    return replace(seen.launch, buffers={**seen.launch.buffers, **copies})
+    return interpret.examine(kernel.checked_ir, seen.again(), list(dict.fromkeys(groups)), wanted)
 
 
 def _outside(observation: Observation) -> Iterator[Triple]:
@@ -147,14 +173,13 @@ def _not_finite(seen: Before, observation: Observation) -> Iterator[Triple]:
     for parameter in seen.kernel.signature.buffers:
         memory, writers = launch.buffers.get(parameter.index), observation.writers.get(parameter.index)
         kind = element(parameter.type)
-        if parameter.index not in seen.contents or memory is None or writers is None or kind is None:
+        if parameter.index not in seen.written or memory is None or writers is None or kind is None:
             continue
         if kind.kind in "iub" or seen.known.looks >= MOST_LOOKS:
             continue
         data = np.frombuffer(memoryview(memory).cast("B"), np.uint8)
         values = data[: data.size // kind.itemsize * kind.itemsize].view(kind)
-        with np.errstate(all="ignore"):
-            bad = np.flatnonzero(~np.isfinite(values))
+        bad = not_finite(values)
         step = max(1, observation.granules.get(parameter.index, 1))
         wrote = writers[bad * kind.itemsize // step] if bad.size else bad
         if np.any(wrote):

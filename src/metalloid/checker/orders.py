@@ -8,8 +8,7 @@ which is what whoever hands out places with a counter asks for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,42 +16,37 @@ import numpy as np
 from metalloid.backends.base import Launch
 from metalloid.backends.observe import Access, Memory, Record
 from metalloid.errors import KernelFault
-from metalloid.ir.debug import location
-from metalloid.ir.module import Instruction, Module
+from metalloid.ir.debug import Location
+from metalloid.ir.module import Function, Instruction
 from metalloid.runtime.arguments import element
 
 if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel
 
 SECONDS = 5.0
-_ORDERED = ("xchg",)  # the last one wins
 CLOSE = 1e-3  # of the largest value: sums in another order
 
 
 def order_matters(
-    kernel: Kernel, module: Module, launch: Launch, contents: Mapping[int, Any]
+    kernel: Kernel, again: Callable[[], Launch], written: Sequence[int], place: Location | None
 ) -> list[Record]:
-    """A record for the first output that is not the same forward and backward."""
-    places = [i for i in module.function["__mt_entry"].instructions() if _arrives(module, i)]
-    if not places:
-        return []
+    """A record for the first output that is not the same forward and backward; `again` gives a fresh launch."""
     runs = []
     for backwards in (False, True):
-        copies = {i: np.array(m, copy=True) for i, m in contents.items()}
-        again = replace(launch, buffers={**launch.buffers, **copies})
+        launch = again()
         try:
-            kernel.program.run(again, threads=1, backwards=backwards, timeout=SECONDS)
+            kernel.program.run(launch, threads=1, backwards=backwards, timeout=SECONDS)
         except KernelFault:
             return []  # other rules have more to say
-        runs.append(copies)
+        runs.append(launch.buffers)
     for parameter in kernel.signature.buffers:
-        if parameter.index in contents:
+        if parameter.index in written:
             kind = element(parameter.type) or np.dtype(np.uint8)
             one, two = (_values(run[parameter.index], kind) for run in runs)
             at = _differs(one, two)
             if at is not None:
                 detail = {"forward": one[at].item(), "backward": two[at].item(), "index": at}
-                access = Access(location(module, places[0]), (0, 0, 0), (0, 0, 0), "atomic")
+                access = Access(place, (0, 0, 0), (0, 0, 0), "atomic")
                 memory = Memory("buffer", parameter.index, bytes=int(one.nbytes))
                 return [
                     Record("depends on the schedule", access, None, memory, at * kind.itemsize, 1, detail)
@@ -60,14 +54,13 @@ def order_matters(
     return []
 
 
-def _arrives(module: Module, i: Instruction) -> bool:
+def arrives(function: Function, i: Instruction) -> bool:
     """An atomic whose effect depends on who comes first."""
     if i.opcode == "cmpxchg" or (i.opcode == "store" and i.ordering):
         return True
     if i.opcode != "atomicrmw":
         return False
-    used = any(i.name in other.uses for other in module.function["__mt_entry"].instructions())
-    return i.predicate in _ORDERED or used
+    return i.predicate == "xchg" or any(i.name in other.uses for other in function.instructions())
 
 
 def _values(memory: Any, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:

@@ -8,7 +8,8 @@ would make it.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from metalloid.backends.base import Launch
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel
 
 ROOM = 4096  # bytes of a buffer that may hold sizes
+MOST_ANSWERS = 256
 _FOLLOWED = (
     "add",
     "sub",
@@ -46,19 +48,38 @@ _CORNERS: dict[str, Callable[[int, int], int]] = {
     "shl": lambda a, b: a << max(0, min(b, 64)),
 }
 
-_provers: weakref.WeakKeyDictionary[Kernel, Prover | None] = weakref.WeakKeyDictionary()
+
+@dataclass
+class Known:
+    """A kernel made ready, and the answers so far."""
+
+    prover: Prover | None
+    answers: dict[object, bool] = field(default_factory=dict)
+
+
+_known: weakref.WeakKeyDictionary[Kernel, Known] = weakref.WeakKeyDictionary()
 
 
 def never_wraps(kernel: Kernel, launch: Launch) -> bool:
     """Whether no index of this launch can wrap around; False where that is not known."""
-    if kernel not in _provers:
-        _provers[kernel] = _prover(kernel)
-    prover = _provers[kernel]
+    known = _known.get(kernel)
+    if known is None:
+        known = _known[kernel] = Known(_prover(kernel))
+    prover = known.prover
     if prover is None:
         return False
     sizes = {index: memoryview(memory).nbytes for index, memory in launch.buffers.items()}
     small = [index for index in prover.parameters if sizes.get(index, ROOM + 1) <= ROOM]
     contents = {index: bytes(memoryview(launch.buffers[index])) for index in small}
+    key = launch.grid, launch.threadgroup, tuple(sizes.items()), tuple(contents.items())
+    if key not in known.answers:
+        if len(known.answers) >= MOST_ANSWERS:
+            known.answers.clear()
+        known.answers[key] = _proved(prover, launch, sizes, contents)
+    return known.answers[key]
+
+
+def _proved(prover: Prover, launch: Launch, sizes: Mapping[int, int], contents: Mapping[int, bytes]) -> bool:
     local = launch.threadgroup_memory
     facts = Facts(launch.grid, launch.threadgroup, launch.threadgroups, sizes, local, contents)
     evaluator = Evaluator(prover.flow, prover.roots, prover.layout, facts)

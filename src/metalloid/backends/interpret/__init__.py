@@ -12,7 +12,7 @@ from contextlib import suppress
 import numpy as np
 
 from metalloid.backends.base import Fault, Launch, LogMessage, Triple
-from metalloid.backends.interpret.examiner import Examiner
+from metalloid.backends.interpret.examiner import Examiner, Wanted
 from metalloid.backends.interpret.globals import constant_objects, local_objects
 from metalloid.backends.interpret.intrinsics import waiting
 from metalloid.backends.interpret.memory import AddressSpace, Object, Pointer
@@ -24,16 +24,25 @@ from metalloid.backends.interpret.trace import Did, Tracer
 from metalloid.backends.observe import Memory, Observation, Record, start_of
 from metalloid.errors import DeviceError, KernelFault
 from metalloid.ir import Module, read
-from metalloid.ir.debug import Location
 from metalloid.ir.reducible import reducible
 
-__all__ = ["ENTRY", "FORWARD", "STEP_LIMIT", "Did", "Schedule", "examine", "observe", "run", "trace"]
+__all__ = [
+    "ENTRY",
+    "FORWARD",
+    "STEP_LIMIT",
+    "Did",
+    "Schedule",
+    "Wanted",
+    "examine",
+    "observe",
+    "run",
+    "trace",
+]
 
 ENTRY = "__mt_entry"
 FORWARD = Schedule()
 STEP_LIMIT = 50_000_000  # instructions of one thread; about a minute
 OBSERVED_STEPS = 5_000_000  # the same under observation
-EXAMINED_STEPS = 100_000  # the same with twins, about a second
 OBSERVED_SECONDS = 60.0  # for all threads together
 
 
@@ -87,21 +96,15 @@ def trace(module: Module, launch: Launch, thread: Triple, seconds: float = OBSER
 
 
 def examine(
-    module_text: str,
-    launch: Launch,
-    positions: Sequence[Triple],
-    seconds: float,
-    fast: bool = False,
-    calls: Callable[[Location], bool] = lambda place: False,
+    module_text: str, launch: Launch, positions: Sequence[Triple], wanted: Wanted
 ) -> tuple[Record, ...]:
     """Run some threadgroups with exact twins beside their numbers; the launch's buffers are changed in place.
 
-    Where no thread waits for another, the first and the last 32 threads of each stand for all. `fast`: arithmetic
-    on infinities is noted; `calls` tells places where the user calls a function of Metal's.
+    Where no thread waits for another, the first and the last 32 threads of each stand for all.
     """
     module = _read(module_text)
     function = module.function[ENTRY]
-    examiner = Examiner(module, launch, seconds, fast, calls)
+    examiner = Examiner(module, launch, wanted)
     code = examiner.watched(prepare(module, function), function)
     device, buffers = _bind(launch)
     constants = constant_objects(module, device)
@@ -112,7 +115,7 @@ def examine(
             group = _group(launch, position, device, constants)
             group.globals = {**constants, **local_objects(module, group.local)}
             count = group.count
-            threads = [Thread(code, group, n, buffers, EXAMINED_STEPS) for n in range(count)]
+            threads = [Thread(code, group, n, buffers, wanted.steps) for n in range(count)]
             examiner.begin(threads)
             ends = (
                 threads[n] for pair in zip(range(32), range(count - 1, -1, -1), strict=False) for n in pair
@@ -120,7 +123,7 @@ def examine(
             for part in [[t] for t in dict.fromkeys(ends)] if alone else [threads]:
                 scheduler.run(part)
     except KernelFault:
-        pass  # out of time, or stuck at a barrier: what was seen so far counts
+        pass  # enough was seen, or it is stuck at a barrier: what was seen so far counts
     return examiner.records()
 
 

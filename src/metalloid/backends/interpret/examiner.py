@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from metalloid.backends.base import Launch
@@ -17,7 +17,7 @@ from metalloid.backends.interpret import follow
 from metalloid.backends.interpret.instructions import Maker
 from metalloid.backends.interpret.memory import Object, Pointer
 from metalloid.backends.interpret.observer import Observer
-from metalloid.backends.interpret.program import Code, PreparedBlock, Step
+from metalloid.backends.interpret.program import Code, PreparedBlock, Step, Stopped
 from metalloid.backends.interpret.thread import Thread
 from metalloid.backends.interpret.twins import (
     Birth,
@@ -47,14 +47,25 @@ _CHOICES = ("llvm.smin", "llvm.smax", "llvm.umin", "llvm.umax")
 Get = Callable[[Any], Any]
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be looked at, and for how long."""
+
+    steps: int = 200_000  # instructions of all threads together; about two seconds
+    indices: bool = True
+    floats: bool = True
+    fast: bool = False  # arithmetic on infinities is noted
+    calls: Callable[[Location], bool] = lambda place: (
+        False
+    )  # places where the user calls a function of Metal's
+
+
 class Examiner(Observer):
     """Examines one launch; `records()` is what it found."""
 
-    def __init__(
-        self, module: Module, launch: Launch, seconds: float, fast: bool, calls: Callable[[Location], bool]
-    ) -> None:
-        super().__init__(module, launch, seconds)
-        self.module, self.fast, self._calls = module, fast, calls
+    def __init__(self, module: Module, launch: Launch, wanted: Wanted) -> None:
+        super().__init__(module, launch, float("inf"))
+        self.module, self.wanted, self.fast, self.left = module, wanted, wanted.fast, wanted.steps
         self.births: list[Birth] = []
         self.foreign = False  # something that is not finite came from memory
         self.memory: dict[tuple[int, int], Real] = {}
@@ -92,7 +103,7 @@ class Examiner(Observer):
         found = self._headers.get(id(i))
         if found is None:
             place = location(self.module, i)
-            found = self._headers[id(i)] = place is not None and self._calls(place)
+            found = self._headers[id(i)] = place is not None and self.wanted.calls(place)
         return found
 
     def infinity(self, t: Thread, i: Instruction, operands: tuple[float, ...], reals: Sequence[Real]) -> bool:
@@ -207,8 +218,14 @@ class _Watched:
         if step.wait:
             return step  # its result has no twin, which is noticed where it is used
         act = self._act(i)
+        if act is None:
+            return step
+        examiner = self.examiner
 
         def watched(t: Any) -> Any:
+            examiner.left -= 1
+            if examiner.left < 0:
+                raise Stopped("enough was seen")
             _enter(t)
             value = run(t)
             twin = act(t, value)
@@ -218,17 +235,20 @@ class _Watched:
 
         return replace(step, run=watched)
 
-    def _act(self, i: Instruction) -> Callable[[Any, Any], Any]:
-        """What happens to twins at an instruction: a function of thread and result."""
+    def _act(self, i: Instruction) -> Callable[[Any, Any], Any] | None:
+        """What happens to twins at an instruction: a function of thread and result; None for nothing."""
         operands = tuple(self.twin(o) for o in i.operands)
         if i.opcode in ("load", "store", "atomicrmw", "cmpxchg"):
             return self._memory(i, operands)
         rule = self._rule(i)
         if rule is None:
-            return lambda t, v: None
+            return None
         return lambda t, v: rule(t, v, tuple(get(t) for get in operands))
 
     def _rule(self, i: Instruction) -> follow.Follow | None:
+        wanted = self.examiner.wanted
+        if not (wanted.floats if isinstance(i.type, FloatType) else wanted.indices):
+            return None
         if i.opcode in ("select", "freeze") or i.called.startswith(_CHOICES):
             return follow.chosen(i)
         if i.opcode == "getelementptr":
@@ -247,13 +267,13 @@ class _Watched:
         value, given = (operands[0], i.operands[0]) if i.opcode == "store" else (operands[-1], i.operands[-1])
         type = i.type if i.opcode == "load" else given.type
         size = self.layout.store_size(type)
-        examiner = self.examiner
+        examiner, wanted = self.examiner, self.examiner.wanted
 
         def act(t: Any, result: Any) -> Any:
             where = at(t)
-            if isinstance(where, Place):
+            if wanted.indices and isinstance(where, Place):
                 examiner.accessed(t, i, where, size, writes)
-            if not isinstance(type, FloatType) or where is None:
+            if not wanted.floats or not isinstance(type, FloatType) or where is None:
                 return None
             key = id(where.actual.object), where.actual.offset
             if not writes:
