@@ -23,7 +23,7 @@ PROMPT = (
     " her hands, please.<|assistant|>There was once a young fox."
 )
 STEPS = 64
-ROUNDS = 12
+ROUNDS = 5
 Decode = Callable[[list[int]], tuple[list[int], float]]  # tokens so far -> greedy tokens, seconds
 
 
