@@ -20,6 +20,9 @@ from metalloid.runtime.sizes import Size
 from metalloid.runtime.watch import watchers
 
 _MAIN = threading.main_thread()
+# Bytes of a launch, on average, below which one thread is quicker than several that wait for each other: about 50
+# microseconds of work, where a thread that is called away costs a thousand.
+_WORTH_SHARING = 1 << 20
 
 
 class Recording:
@@ -84,7 +87,8 @@ class Recording:
         """Compile what has to be compiled; `run` does it where this was not called."""
         if self._ready is not None:
             return
-        self._threads = config.threads()
+        moved = sum(memory.nbytes for _, launch, _ in self._launches for memory in launch.buffers.values())
+        self._threads = config.threads() if moved >= _WORTH_SHARING * len(self._launches) else 1
         records = (native.LaunchRecord * len(self._launches))()
         self._prepared, self._keep = [], []
         for record, (kernel, launch, live) in zip(records, self._launches, strict=True):
