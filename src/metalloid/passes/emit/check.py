@@ -7,8 +7,6 @@ outside stops the launch, which is run again with care: then every access is car
 
 from __future__ import annotations
 
-import itertools
-
 from metalloid.ir import Instruction
 from metalloid.ir.values import Int
 from metalloid.passes import abi
@@ -17,22 +15,14 @@ from metalloid.passes.emit.guard import bounds, inside
 from metalloid.passes.emit.inactive import inactive
 from metalloid.passes.emit.patterns import contiguous
 from metalloid.passes.emit.places import Place, frame_size, memory_type, to_memory, where
-from metalloid.passes.emit.pointers import start_of
 from metalloid.passes.emit.shadow import (
-    FIRST,
-    OTHER,
-    WRITER,
-    Layout,
     Lot,
     check,
     constant_field,
-    layout,
-    moment,
     shadow_number,
-    shadow_offset,
-    words,
 )
-from metalloid.passes.instrument import Checks, CheckSite
+from metalloid.passes.emit.single import Single
+from metalloid.passes.emit.words import Words
 
 SLOW = "mt_check_lanes"
 
@@ -106,34 +96,8 @@ def fence(e: Emitter, i: Instruction) -> None:
         e.do("call void @mt_check_fence(ptr %launch)")
 
 
-class Event:
-    """One access of all lanes."""
-
-    def __init__(
-        self,
-        e: Emitter,
-        checks: Checks,
-        number: int,
-        site: CheckSite,
-        place: Place,
-        value: tuple[str, str] | None,
-    ) -> None:
-        self.e, self.checks, self.number, self.site, self.place, self.value = (
-            e,
-            checks,
-            number,
-            site,
-            place,
-            value,
-        )
-        self.local = place.root.space == 3
-        self.words: Layout = layout(checks, e.out.lanes.count)
-        self.slow, self.fine, self.done = (
-            e.fresh_label(x) for x in ("check.slow", "check.fine", "check.done")
-        )
-        granule = checks.local_granule if self.local else checks.granules.get(place.root.index, 4)
-        self.shift = granule.bit_length() - 1
-        self.parts = max(1, site.size // granule)
+class Event(Words, Single):
+    """Writes the code of one marker."""
 
     def write(self) -> None:
         e, site, place = self.e, self.site, self.place
@@ -211,28 +175,6 @@ class Event:
             self._vector()
         self._slow_block()
         e.label(self.done)
-
-    def _local_number(self) -> int | None:
-        root = self.place.root
-        found = self.checks.locals.index(root) if root in self.checks.locals else None
-        return found if found is not None and found < abi.LOCALS else None
-
-    def _missing(self) -> str:
-        number = self._local_number()
-        assert number is not None
-        return moment(self.e, abi.MISSING + 8 * number, "i64")
-
-    def _doubt(self, bad: str) -> None:
-        """On where nothing is wrong; else the exact way, unless the site is muted."""
-        e = self.e
-        doubt = e.fresh_label("check.doubt")
-        e.do(f"br i1 {bad}, label %{doubt}, label %{self.fine}, !prof !2")
-        e.label(doubt)
-        muted = constant_field(e, abi.MUTED, "ptr")
-        at = e.put(f"getelementptr i8, ptr {muted}, i64 {self.number}")
-        quiet = e.put(f"icmp ne i8 {e.put(f'load i8, ptr {at}')}, 0")
-        e.do(f"br i1 {quiet}, label %{self.fine}, label %{self.slow}")
-        e.label(self.fine)
 
     def _slow_block(self) -> None:
         """The exact way, for all lanes, written at its own label."""
@@ -336,293 +278,6 @@ class Event:
         odd = e.put(f"icmp ne {e.vt('i64')} {low}, zeroinitializer")
         some = e.any(e.put(f"freeze {e.vt('i1')} {e.both(e.mask, odd)}"))
         return e.put(f"xor i1 {some}, true")
-
-    # ---- words ------------------------------------------------------------------------------------------------
-
-    def _moments(self) -> tuple[str, str, str]:
-        """now, group, from."""
-        t = self.words.type
-        start = abi.FROM + (8 if self.local else 0)
-        return moment(self.e, abi.NOW, t), moment(self.e, abi.GROUP, t), moment(self.e, start, t)
-
-    def _start(self) -> str:
-        return constant_field(self.e, abi.START, self.words.type)
-
-    def _own(self, now: str) -> str:
-        """The word of lane 0, as a scalar."""
-        e, t = self.e, self.words.type
-        first = "%first" if t == "i32" else e.at_start("first.wide", "zext i32 %first to i64")
-        named = e.put(f"add {t} {now}, {self.number << self.words.thread_bits}")
-        return e.put(f"add {t} {named}, {first}")
-
-    def _array(self, which: int) -> str:
-        return words(self.e, self.place.root, which)
-
-    def _vector(self) -> None:
-        """One word per lane and granule."""
-        e, site, val = self.e, self.site, self.place.check
-        lanes = list(range(e.width))
-        mask = e.mask
-        near = val.base is not None and contiguous(val.terms, site.size)
-        now, group, since = self._moments()
-        own = self._own(now)
-        lots: list[tuple[Lot, str]] = []
-        if near:
-            if e.range is not None:
-                lanes, mask = list(range(*e.range)), None
-            pattern = dict(val.terms)[""]
-            start = shadow_offset(e, self.place.root, e.put(f"add i64 {val.base}, {pattern[lanes[0]]}"))
-            index = e.put(f"lshr i64 {start}, {self.shift}")
-            numbers = [lane for lane in lanes for _ in range(self.parts)]
-            if mask is not None and self.parts > 1:
-                picks = ", ".join(f"i32 {n}" for n in numbers)
-                mask = e.put(
-                    f"shufflevector {e.vt('i1')} {mask}, {e.vt('i1')} poison, <{len(numbers)} x i32> <{picks}>"
-                )
-            lot = Lot(e, self.words, len(numbers), index, None, mask)
-            lots.append((lot, self._mine(lot, own, numbers)))
-        else:
-            offsets = e.expand(val)
-            root = self.place.root
-            start = "0" if root.kind in ("buffer", "unknown") else start_of(e, root)
-            if start != "0":
-                offsets = e.put(f"add {e.vt('i64')} {offsets}, {e.splat('i64', start)}")
-            first = e.put(f"lshr {e.vt('i64')} {offsets}, splat (i64 {self.shift})")
-            for n in range(self.parts):
-                indices = e.put(f"add {e.vt('i64')} {first}, splat (i64 {n})") if n else first
-                lot = Lot(e, self.words, e.width, "", indices, mask)
-                lots.append((lot, self._mine(lot, own, lanes)))
-        distinct = near or self._distinct()
-        found = [self._look(lot, me, group, since) for lot, me in lots]
-        bad = self._any_of([f.bad for f in found], lots)
-        self._doubt(bad)
-        for (lot, me), seen in zip(lots, found, strict=True):
-            if site.write:
-                self._write_words(lot, me, seen, group, distinct)
-            elif site.readers:
-                self._read_words(lot, me, seen, group, since, distinct)
-        if site.write and not distinct:
-            self._twice(lots)
-            return
-        e.do(f"br label %{self.done}")
-
-    def _mine(self, lot: Lot, own: str, numbers: list[int]) -> str:
-        table = self.e.constants(self.words.type, numbers)
-        return self.e.put(f"add {lot.vt} {lot.splat(own)}, {table}")
-
-    def _distinct(self) -> bool:
-        """Whether no two lanes can go to the same granule: known distances."""
-        val = self.place.check
-        if val.base is None or len(val.terms) != 1 or val.terms[0][0]:
-            return False
-        order = sorted(val.terms[0][1])
-        return all(b - a >= self.site.size for a, b in itertools.pairwise(order))
-
-    def _any_of(self, flags: list[str], lots: list[tuple[Lot, str]]) -> str:
-        result = "false"
-        for flag, (lot, _) in zip(flags, lots, strict=True):
-            one = lot.any(lot.masked(flag))
-            result = one if result == "false" else self.e.put(f"or i1 {result}, {one}")
-        return result
-
-    def _unordered(self, lot: Lot, word: str, me: str, group: str, since: str) -> tuple[str, str]:
-        """Flags: nothing puts this word in order with now; and it is another thread's as well."""
-        e = self.e
-        differs = e.put(f"xor {lot.vt} {word}, {me}")
-        differs = e.put(f"and {lot.vt} {differs}, splat ({self.words.type} {self.words.thread_mask})")
-        other = lot.compare("ne", differs, "zeroinitializer")
-        recent = lot.compare("uge", word, lot.splat(since))
-        if self.local:
-            if self.checks.simd_barriers:
-                recent = lot.both(recent, self._not_in_order(lot, word, differs))
-            return recent, lot.both(recent, other)
-        old = lot.both(
-            lot.compare("ult", word, lot.splat(group)), lot.compare("uge", word, lot.splat(self._start()))
-        )
-        if self.checks.simd_barriers:
-            recent = lot.both(recent, self._not_in_order(lot, word, differs))
-        return lot.either(recent, old), lot.either(old, lot.both(recent, other))
-
-    def _not_in_order(self, lot: Lot, word: str, differs: str) -> str:
-        """Not of the own SIMD-group before its last barrier. Such kernels run a SIMD-group at a time."""
-        e, t = self.e, self.words.type
-        base = check(e)
-        simd = e.put(f"zext i32 {e.put('lshr i32 %first, 5')} to i64")
-        table = abi.SIMD_FROM + (256 if self.local else 0)
-        at = e.put(f"getelementptr i8, ptr {base}, i64 {table}")
-        at = e.put(f"getelementptr i64, ptr {at}, i64 {simd}")
-        since = e.put(f"load {t}, ptr {at}")
-        foreign = lot.compare("ugt", differs, lot.splat("31"))
-        return lot.either(foreign, lot.compare("uge", word, lot.splat(since)))
-
-    def _look(self, lot: Lot, me: str, group: str, since: str) -> _Seen:
-        site = self.site
-        word = lot.load(self._array(WRITER)) if site.writer or site.defined or site.write else ""
-        bad = "zeroinitializer"
-        if site.writer:
-            bad = self._unordered(lot, word, me, group, since)[1]
-        if site.defined:
-            undefined = (
-                lot.compare("ult", word, lot.splat(group))
-                if self.local
-                else lot.compare("ult", word, lot.splat(self._start()))
-            )
-            bad = undefined if bad == "zeroinitializer" else lot.either(bad, undefined)
-        first = other = fresh = ""
-        if site.readers:
-            first, other = lot.load(self._array(FIRST)), lot.load(self._array(OTHER))
-            fresh, clash = self._unordered(lot, first, me, group, since)
-            if site.write:
-                bad = lot.either(bad, clash)
-                bad = lot.either(bad, self._unordered(lot, other, me, group, since)[1])
-        return _Seen(word, first, other, fresh, bad)
-
-    def _write_words(self, lot: Lot, me: str, seen: _Seen, group: str, distinct: bool) -> None:
-        e = self.e
-        if self.local and distinct and self._local_number() is not None:
-            left = self._missing()
-            some, count, after = e.put(f"icmp ne i64 {left}, 0"), *(e.fresh_label(x) for x in ("new", "old"))
-            e.do(f"br i1 {some}, label %{count}, label %{after}")
-            e.label(count)
-            stale = lot.masked(lot.compare("ult", seen.word, lot.splat(group)))
-            less = e.put(f"sub i64 {left}, {lot.number(stale)}")
-            base = check(e)
-            number = self._local_number()
-            assert number is not None
-            at = e.at_start(
-                f"check.at:{abi.MISSING + 8 * number}",
-                f"getelementptr i8, ptr {base}, i64 {abi.MISSING + 8 * number}",
-            )
-            e.do(f"store i64 {less}, ptr {at}")
-            e.do(f"br label %{after}")
-            e.label(after)
-        lot.store(self._array(WRITER), me)
-        if self.site.readers:
-            lot.store(self._array(FIRST), "zeroinitializer")
-            lot.store(self._array(OTHER), "zeroinitializer")
-
-    def _read_words(self, lot: Lot, me: str, seen: _Seen, group: str, since: str, distinct: bool) -> None:
-        e = self.e
-        first = e.put(f"select {lot.vb} {seen.fresh}, {lot.vt} {seen.first}, {lot.vt} {me}")
-        lot.store(self._array(FIRST), first)
-        there = first if distinct else lot.load(self._array(FIRST))
-        differs = e.put(f"xor {lot.vt} {there}, {me}")
-        differs = e.put(f"and {lot.vt} {differs}, splat ({self.words.type} {self.words.thread_mask})")
-        other = lot.compare("ne", differs, "zeroinitializer")
-        if not self.local:
-            other = lot.either(other, lot.compare("ult", there, lot.splat(group)))
-        lot.store(self._array(OTHER), me, lot.masked(other))
-
-    def _twice(self, lots: list[tuple[Lot, str]]) -> None:
-        """Lanes whose word is not there any more met another lane at the same place."""
-        e = self.e
-        lost = "false"
-        for lot, me in lots:
-            differs = lot.compare("ne", lot.load(self._array(WRITER)), me)
-            one = lot.any(lot.masked(differs))
-            lost = one if lost == "false" else e.put(f"or i1 {lost}, {one}")
-        again, muted = e.fresh_label("check.twice"), constant_field(e, abi.MUTED, "ptr")
-        e.do(f"br i1 {lost}, label %{again}, label %{self.done}, !prof !2")
-        e.label(again)
-        at = e.put(f"getelementptr i8, ptr {muted}, i64 {self.number}")
-        quiet = e.put(f"icmp ne i8 {e.put(f'load i8, ptr {at}')}, 0")
-        e.do(f"br i1 {quiet}, label %{self.done}, label %{self.slow}")
-
-    # ---- one place for all lanes -----------------------------------------------------------------------------------
-
-    def _uniform(self) -> None:
-        e, site, val = self.e, self.site, self.place.check
-        t = self.words.type
-        assert val.base is not None
-        now, group, since = self._moments()
-        own = self._own(now)
-        ends = [own, own]
-        single = "true"
-        if e.width > 1:
-            lanes = [e.first(e.mask), e.last(e.mask)]
-            single = e.put(f"icmp eq i32 {lanes[0]}, {lanes[1]}")
-            if t == "i64":
-                lanes = [e.put(f"zext i32 {lane} to i64") for lane in lanes]
-            ends = [e.put(f"add {t} {own}, {lane}") for lane in lanes]
-        start = shadow_offset(e, self.place.root, val.base)
-        index = e.put(f"lshr i64 {start}, {self.shift}")
-        bad = "false" if not site.write else e.put(f"xor i1 {single}, true")
-        updates = []
-        for n in range(self.parts):
-            at = e.put(f"add i64 {index}, {n}") if n else index
-            place = {
-                which: e.put(f"getelementptr {t}, ptr {self._array(which)}, i64 {at}")
-                for which in ((WRITER, FIRST, OTHER) if site.readers else (WRITER,))
-            }
-            word = e.put(f"load {t}, ptr {place[WRITER]}") if site.writer or site.defined else ""
-            if site.writer:
-                bad = self._or(bad, self._alone(word, ends[1], group, since, single)[1])
-            if site.defined:
-                bad = self._or(bad, e.put(f"icmp ult {t} {word}, {group if self.local else self._start()}"))
-            first = fresh = ""
-            if site.readers:
-                first = e.put(f"load {t}, ptr {place[FIRST]}")
-                fresh, clash = self._alone(first, ends[1], group, since, single)
-                if site.write:
-                    other = e.put(f"load {t}, ptr {place[OTHER]}")
-                    bad = self._or(bad, clash)
-                    bad = self._or(bad, self._alone(other, ends[1], group, since, single)[1])
-            updates.append((place, word, first, fresh))
-        self._doubt(bad)
-        for place, word, first, fresh in updates:
-            if site.write:
-                self._stale_one(word, group)
-                e.do(f"store {t} {ends[1]}, ptr {place[WRITER]}")
-                if site.readers:
-                    e.do(f"store {t} 0, ptr {place[FIRST]}")
-                    e.do(f"store {t} 0, ptr {place[OTHER]}")
-            elif site.readers:
-                e.do(
-                    f"store {t} {e.put(f'select i1 {fresh}, {t} {first}, {t} {ends[0]}')}, ptr {place[FIRST]}"
-                )
-                several = e.put(f"xor i1 {single}, true")
-                tell = e.put(f"or i1 {fresh}, {several}")
-                old = e.put(f"load {t}, ptr {place[OTHER]}")
-                e.do(f"store {t} {e.put(f'select i1 {tell}, {t} {ends[1]}, {t} {old}')}, ptr {place[OTHER]}")
-        e.do(f"br label %{self.done}")
-
-    def _or(self, a: str, b: str) -> str:
-        return b if a == "false" else self.e.put(f"or i1 {a}, {b}")
-
-    def _alone(self, word: str, me: str, group: str, since: str, single: str) -> tuple[str, str]:
-        """Flags: nothing puts this word in order; and it is not that of the only lane here."""
-        e, t = self.e, self.words.type
-        recent = e.put(f"icmp uge {t} {word}, {since}")
-        differs = e.put(f"and {t} {e.put(f'xor {t} {word}, {me}')}, {self.words.thread_mask}")
-        same = e.put(f"and i1 {e.put(f'icmp eq {t} {differs}, 0')}, {single}")
-        clash = e.put(f"and i1 {recent}, {e.put(f'xor i1 {same}, true')}")
-        if self.local:
-            return recent, clash
-        here, since_start = f"icmp ult {t} {word}, {group}", f"icmp uge {t} {word}, {self._start()}"
-        old = e.put(f"and i1 {e.put(here)}, {e.put(since_start)}")
-        return e.put(f"or i1 {recent}, {old}"), e.put(f"or i1 {clash}, {old}")
-
-    def _stale_one(self, word: str, group: str) -> None:
-        if not self.local or self._local_number() is None:
-            return
-        e, number = self.e, self._local_number()
-        assert number is not None
-        stale = e.put(f"icmp ult {self.words.type} {word}, {group}")
-        left = self._missing()
-        base = check(e)
-        at = e.at_start(
-            f"check.at:{abi.MISSING + 8 * number}",
-            f"getelementptr i8, ptr {base}, i64 {abi.MISSING + 8 * number}",
-        )
-        one = e.put(f"zext i1 {stale} to i64")
-        e.do(f"store i64 {e.put(f'sub i64 {left}, {one}')}, ptr {at}")
-
-
-class _Seen:
-    """What the words of an event said."""
-
-    def __init__(self, word: str, first: str, other: str, fresh: str, bad: str) -> None:
-        self.word, self.first, self.other, self.fresh, self.bad = word, first, other, fresh, bad
 
 
 def _slow_helper(e: Emitter, kind: str) -> str:
