@@ -100,13 +100,18 @@ def checked_program(ir: str, signature: Signature, width: int = 0) -> CheckedPro
     module = canonical(ir)
     names = {g.name: variable_name(module, g) for g in module.globals}
 
+    @cache
+    def proofs() -> Proofs | None:
+        prover = Prover(module)
+        return Proofs(prover) if prover.worthwhile else None
+
     def make(mode: Mode) -> Program:
         options = Options(mode.careful, mode.undefined, mode.aliased, mode.wide, mode.marked, mode.starts)
 
         def compile(variant: Variant) -> Compiled:
             return compiled(vector_code(module, variant, width, target, options))
 
-        return Program(signature.name, compile, {}, target=target)
+        return Program(signature.name, compile, {}, target, proofs)
 
     return CheckedProgram(ir, make, names, read_once(module))
 
@@ -118,7 +123,7 @@ def vector_code(
     lanes = Lanes(width or choose(module, size, target.vector_bits), size, ragged, tables, proof == FAR)
     if not isinstance(proof, Proof):
         return vectorise(module, lanes, guard, backwards, target.vector_bits, check=check)
-    return vectorise(proof.mark(module), lanes, guard, backwards, target.vector_bits, proof.loops)
+    return vectorise(proof.mark(module), lanes, guard, backwards, target.vector_bits, proof.loops, check)
 
 
 def scalar(

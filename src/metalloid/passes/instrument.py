@@ -20,6 +20,7 @@ from metalloid.ir.layout import DataLayout, data_layout
 from metalloid.ir.loops import loops
 from metalloid.ir.types import I32, VOID, ArrayType, PointerType, StructType, Type
 from metalloid.ir.values import Expression, Global, Int, Local, Value
+from metalloid.passes.bounds import PROVED, is_proved
 from metalloid.passes.canonical import ENTRY
 from metalloid.passes.emit.places import memory_type
 from metalloid.passes.roots import Root, Roots
@@ -85,6 +86,8 @@ class Checks:
     locals: tuple[Root, ...]  # threadgroup variables and arguments
     simd_barriers: bool
     privates: tuple[str, ...]  # names of private arrays
+    proved: bool  # no access can be outside
+    steps: int  # serials that a threadgroup needs at most; 0 where nobody knows
 
     @property
     def site_bits(self) -> int:
@@ -143,11 +146,26 @@ def instrument(module: Module, options: Options) -> tuple[Module, Checks]:
         tuple(dict.fromkeys(a.root for a in found if a.space == LOCAL and a.root.kind != "unknown")),
         any(i.called == "__mt_simdgroup_barrier" for i in function.instructions()),
         tuple(i.name for i in function.instructions() if i.called == "__mt_private"),
+        all(is_proved(a.instruction) for a in found),
+        _steps_of(function),
     )
     whole = module.with_function(marked)
     for mark in marks.values():
         whole = whole.declare(mark.called, VOID, tuple(o.type for o in mark.operands))
     return whole, checks
+
+
+def _steps_of(function: Function) -> int:
+    """How often a threadgroup's serial grows."""
+    forest = loops(function)
+    total = 1
+    for block in function.blocks:
+        for i in block.instructions:
+            if i.called in (BARRIER, "__mt_simdgroup_barrier", "__mt_fence"):
+                if forest.nest(block.name):
+                    return 0
+                total += 1 if i.called == BARRIER else 32
+    return total
 
 
 def _marked(block: Block, marks: Mapping[tuple[str, int], Instruction]) -> Block:
@@ -225,7 +243,10 @@ def _marker(access: _Access, number: int) -> Instruction:
     name = "_".join([MARKER, *(suffix(o.type) for o in operands[1:])])
     if i.opcode == "call":
         name += "_matrix"
-    return Instruction("call", VOID, operands, callee=Global(name, PointerType()), metadata=i.debug_only)
+    said = i.debug_only
+    if is_proved(i):
+        said = (*said, (PROVED, "!{}"))
+    return Instruction("call", VOID, operands, callee=Global(name, PointerType()), metadata=said)
 
 
 # ---- what to look at ------------------------------------------------------------------------------------------------

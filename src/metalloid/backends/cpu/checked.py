@@ -73,14 +73,14 @@ class CheckedProgram:
         launch = self._writable(launch, mode, backwards)
         end = time.monotonic() + timeout if timeout else None
         run = self._prepared(launch, mode, backwards)
-        backup = _Backup(launch, run.checks)
+        backup = _Backup(launch, run)
         try:
             while True:
                 status = run.start(max(1e-3, end - time.monotonic()) if end else None)
                 better = self._better(run, status)
                 if better is None:
                     seen = self._end(run, status, timeout, on_log)
-                    return backup.told(seen, run, self.ir) if status == native.FAULT else seen
+                    return _told(seen, run, self.ir) if status == native.FAULT else seen
                 run.end()
                 backup.restore()
                 run = self._prepared(launch, better, backwards)
@@ -98,9 +98,10 @@ class CheckedProgram:
 
     def _writable(self, launch: Launch, mode: Mode, backwards: bool) -> Launch:
         """Kernels that write to arrays which cannot be written get copies of them."""
-        prepared = self.program(mode).prepared(launch, True, backwards, 1)
-        checks = checks_of(prepared)
         fixed = [i for i, m in launch.buffers.items() if not bytes_of(m).flags.writeable]
+        if not fixed:
+            return launch
+        checks = checks_of(self.program(mode).prepared(launch, True, backwards, 1))
         copied = [i for i in fixed if i in checks.written or checks.unknown]
         if not copied:
             return launch
@@ -108,8 +109,7 @@ class CheckedProgram:
         return replace(launch, buffers=buffers, inputs=launch.inputs | frozenset(copied))
 
     def _prepared(self, launch: Launch, mode: Mode, backwards: bool) -> CheckedRun:
-        prepared = self.program(mode).prepared(launch, True, backwards, 1)
-        return CheckedRun(launch, prepared, mode, self._names)
+        return CheckedRun(launch, self.program(mode), backwards, mode, self._names)
 
     def _better(self, run: CheckedRun, status: int) -> Mode | None:
         """How to run again; None where this was the last word."""
@@ -147,9 +147,14 @@ class CheckedProgram:
 
 
 class _Backup:
-    """The bytes of buffers that a kernel may change, as they were."""
+    """The bytes of buffers that a kernel may change, as they were; none where it will not run again."""
 
-    def __init__(self, launch: Launch, checks: ChecksLike) -> None:
+    def __init__(self, launch: Launch, run: CheckedRun) -> None:
+        self._kept: list[tuple[np.ndarray[Any, Any], Piece]] = []
+        if not run.sure:
+            self._keep(launch, run.checks)
+
+    def _keep(self, launch: Launch, checks: ChecksLike) -> None:
         indices = launch.buffers.keys() if checks.unknown else checks.written & launch.buffers.keys()
         memories = [launch.buffers[i] for i in indices]
         if checks.unknown:
@@ -163,23 +168,6 @@ class _Backup:
     def end(self) -> None:
         ARENA.give([copy for _, copy in self._kept], 0)
 
-    def told(self, seen: Observation, run: CheckedRun, ir: str) -> Observation:
-        """With what the oracle says of the threadgroup whose threads are not all at a barrier: it knows where each
-        of them went. It starts with that threadgroup, and that ends it."""
-        launch, fault = run.launch, run.record.fault
-        after = [view.copy() for view, _ in self._kept]
-        self.restore()
-        try:
-            one = interpret.observe(ir, launch, _First(group=(fault.x, fault.y, fault.z)), seconds=10.0)
-        finally:
-            for (view, _), copy in zip(self._kept, after, strict=True):
-                view[...] = copy
-        better = [r for r in one.records if r.rule == "M204"]
-        if not better:
-            return seen
-        kept = [r for r in seen.records if r.rule != "M204"]
-        return replace(seen, records=(*kept, *better), stopped=one.stopped)
-
 
 @dataclass(frozen=True)
 class _First(Schedule):
@@ -189,6 +177,20 @@ class _First(Schedule):
 
     def arranger(self) -> Callable[[list[T]], list[T]]:
         return lambda items: sorted(items, key=lambda item: item != self.group)
+
+
+def _told(seen: Observation, run: CheckedRun, ir: str) -> Observation:
+    """With what the oracle says of the threadgroup whose threads are not all at a barrier: it knows where each
+    of them went. It starts with that threadgroup, and that ends it."""
+    launch, fault = run.launch, run.record.fault
+    buffers: dict[int, Any] = {i: bytes_of(m).copy() for i, m in launch.buffers.items()}
+    schedule = _First(group=(fault.x, fault.y, fault.z))
+    one = interpret.observe(ir, replace(launch, buffers=buffers), schedule, seconds=10.0)
+    better = [r for r in one.records if r.rule == "M204"]
+    if not better:
+        return seen
+    kept = [r for r in seen.records if r.rule != "M204"]
+    return replace(seen, records=(*kept, *better), stopped=one.stopped)
 
 
 def _copied(view: np.ndarray[Any, Any]) -> Piece:

@@ -14,7 +14,7 @@ import numpy as np
 from metalloid.backends.base import SIMD_WIDTH, Launch, Triple
 from metalloid.backends.cpu import native
 from metalloid.backends.cpu.arena import ARENA, Piece
-from metalloid.backends.cpu.program import Compiled, Prepared, RootLike, bind, memory_of
+from metalloid.backends.cpu.program import Compiled, Prepared, Program, RootLike, bind
 from metalloid.backends.cpu.shadow import (
     GROUPS,
     KINDS,
@@ -99,6 +99,10 @@ class ChecksLike(Protocol):
     def site_bits(self) -> int: ...
     @property
     def privates(self) -> Sequence[str]: ...
+    @property
+    def proved(self) -> bool: ...
+    @property
+    def steps(self) -> int: ...
 
 
 def checks_of(prepared: Prepared) -> ChecksLike:
@@ -148,16 +152,21 @@ class _Buffer:
 class CheckedRun:
     """One attempt at a launch."""
 
-    def __init__(self, launch: Launch, prepared: Prepared, mode: Mode, names: Mapping[str, str]) -> None:
-        self.launch, self.prepared, self.mode, self.names = launch, prepared, mode, names
+    def __init__(
+        self, launch: Launch, program: Program, backwards: bool, mode: Mode, names: Mapping[str, str]
+    ) -> None:
+        self.launch, self.mode, self.names = launch, mode, names
+        self.keep: list[object] = []
+        self.prepared, addresses, lengths = program.placed(launch, backwards, self.keep)
+        self.places = {i: (addresses[i], lengths[i]) for i in launch.buffers}
+        prepared = self.prepared
         self.compiled: Compiled = next(v.compiled for v in prepared.variants if v is not None)
         self.checks = checks_of(prepared)
         x, y, z = launch.threadgroup
         self.word = Word(max(1, (x * y * z - 1).bit_length()), self.checks.site_bits, mode.wide)
         self.check: CheckRecord = new_check()
         self.record = native.LaunchRecord.from_buffer_copy(prepared.record)
-        self.keep: list[object] = []
-        bind(self.record, launch, *memory_of(launch, self.keep), prepared, self.keep)
+        bind(self.record, launch, addresses, lengths, prepared, self.keep)
         self.covers: list[Cover] = []  # of buffers; the last is that of threadgroup memory
         self.words: dict[int, np.ndarray[Any, Any]] = {}
         self.read_words: dict[int, np.ndarray[Any, Any]] = {}
@@ -194,6 +203,12 @@ class CheckedRun:
         self.began = serial
         self.check.serial, self.check.start = serial, serial + 1 << shift
 
+    @property
+    def sure(self) -> bool:
+        """Whether this attempt will be the last."""
+        needed = self.checks.steps * int(self.record.total)
+        return self.checks.proved and 0 < needed < self.word.serials - self.began - 2
+
     def pieces(self) -> list[Piece]:
         return [p for made in self.covers for p in made.pieces]
 
@@ -228,8 +243,8 @@ class CheckedRun:
 
     def _cover_buffers(self) -> None:
         """Shadows of the buffers; those that share memory share theirs."""
-        launch, checks, c = self.launch, self.checks, self.check
-        places = {i: range_of(m) for i, m in launch.buffers.items() if i < LOCAL}
+        checks, c = self.checks, self.check
+        places = {i: place for i, place in self.places.items() if i < LOCAL}
         watched = [
             i
             for i, (_, length) in places.items()
@@ -432,8 +447,7 @@ class CheckedRun:
 
     def _found(self, address: int) -> tuple[Memory, int]:
         """The buffer around an address."""
-        for index, memory in self.launch.buffers.items():
-            start, length = range_of(memory)
+        for index, (start, length) in self.places.items():
             if start <= address < start + length:
                 return Memory("buffer", index, bytes=length), address - start
         for start, memory in self.launch.resources:

@@ -161,6 +161,14 @@ class Program:
         choice = self.choice(launch, guard, backwards, threads)
         return self._picked(choice, *memory_of(launch, keep), keep)
 
+    def placed(
+        self, launch: Launch, backwards: bool, keep: list[object]
+    ) -> tuple[Prepared, list[int], list[int]]:
+        """A guarded launch for one thread, with the addresses and lengths of its buffers."""
+        addresses, lengths = memory_of(launch, keep)
+        prepared = self._picked(self.choice(launch, True, backwards, 1), addresses, lengths, keep)
+        return prepared, addresses, lengths
+
     def fill(
         self,
         record: native.LaunchRecord,
