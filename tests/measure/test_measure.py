@@ -16,6 +16,7 @@ from metalloid.cli import group
 from metalloid.measure import CHIPS, Machine, Measurement, Timing, this_machine, timed, tune
 from metalloid.measure.chips import chip
 from metalloid.measure.kernel import Work, count
+from metalloid.measure.library import operations
 from metalloid.measure.roofline import page
 from metalloid.measure.timing import shown
 from metalloid.measure.tune import shapes
@@ -177,3 +178,24 @@ def test_tune_recommends_a_size() -> None:
     result = CliRunner().invoke(group, ["tune", *ADD, "--seconds", "0.001"])
     assert result.exit_code == 0, result.output
     assert "best: --threadgroup" in result.stdout
+
+
+def test_the_library_computes_what_it_is_compared_with() -> None:
+    for operation in operations():
+        got, expected = operation.ours(*operation.inputs), operation.numpy(*operation.inputs)
+        error = np.abs(np.asarray(got, "float64") - expected).max() / np.abs(expected).max()
+        assert error < 1e-5, operation.name
+        assert np.asarray(got).nbytes == operation.written, operation.name
+
+
+def test_bench_of_the_library_stands_beside_numpy() -> None:
+    result = CliRunner().invoke(group, ["bench", "--only", "swiglu", "--seconds", "0.01", "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert [k["kernel"] for k in found["kernels"]] == ["swiglu 1024x4096"]
+    assert found["others"]["swiglu 1024x4096"]["numpy"] > 0
+
+
+def test_an_unknown_operation_names_the_known_ones() -> None:
+    with pytest.raises(mt.MetalloidError, match="rms_norm"):
+        CliRunner().invoke(group, ["bench", "--only", "nothing"], catch_exceptions=False)

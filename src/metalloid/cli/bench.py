@@ -1,9 +1,9 @@
-"""`metalloid bench FILE ...`: how fast a kernel is, and how near the limits of the machine."""
+"""`metalloid bench [FILE ...]`: how fast a kernel is, and how near the limits of the machine."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,9 @@ from metalloid.measure.timing import shown
 
 
 @click.command("bench")
-@launch_options()
+@launch_options(required=False)
 @click.option("--seconds", default=1.0, show_default=True, help="how long each kernel is timed")
+@click.option("--only", metavar="TEXT", help="without FILE: operations with TEXT in their name")
 @click.option("--chip", "chip_name", help=f"a Mac's chip, with --took: {', '.join(c.name for c in CHIPS)}")
 @click.option("--took", type=float, metavar="SECONDS", help="the time of this launch on that Mac")
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="a page with a roofline plot")
@@ -34,9 +35,11 @@ def command(
     took: float | None,
     html: Path | None,
     as_json: bool,
+    only: str | None,
+    file: Path | None,
     **options: Any,
 ) -> None:
-    """Time a kernel of FILE.
+    """Time a kernel of FILE; without one, the kernel library beside numpy, and MLX and PyTorch where installed.
 
     GB/s counts each buffer once per direction; GFLOP/s counts what the compiled kernel computes. Both stand
     beside what this machine was measured to do just before.
@@ -45,11 +48,15 @@ def command(
     metalloid bench add.metal --grid 1048576 --arg a=random:1048576:float32 --arg b=random:1048576:float32
                     --out out:1048576:float32 --html report.html
     metalloid bench add.metal ... --chip "M2 Max" --took 0.00012      a time brought from a Mac
+    metalloid bench --only rms_norm                                   of the library
     """
     console = Console()
+    if file is None:
+        _library(console, seconds, only or "", html, as_json)
+        return
     if (chip_name is None) != (took is None):
         raise MetalloidError("--chip and --took belong together: the chip, and the seconds it needed")
-    call = call_of(**options)
+    call = call_of(file=file, **options)
     if chip_name is not None and took is not None:
         machine = chip(chip_name).machine
         work = count(call.kernel, call.kernel.launch(**call.bound, **call.sizes))
@@ -71,12 +78,16 @@ def _finish(
         click.echo(json.dumps(report(machine, found)))
         return
     console.print(_table(machine, found))
+    _footer(console, machine)
+    if any(m.share(machine) > 1.1 and m.bound(machine) == "memory" for m in found):
+        console.print("above 100%: the data stayed in the caches between runs, which are faster than memory")
+
+
+def _footer(console: Console, machine: Machine) -> None:
     console.print(
         f"{machine.name}: copies {machine.bandwidth / 1e9:.1f} GB/s, computes {machine.peak / 1e9:,.0f} GFLOP/s"
         f" ({machine.origin})"
     )
-    if any(m.share(machine) > 1.1 and m.bound(machine) == "memory" for m in found):
-        console.print("above 100%: the data stayed in the caches between runs, which are faster than memory")
 
 
 def report(machine: Machine, found: Sequence[Measurement]) -> dict[str, object]:
@@ -105,20 +116,55 @@ def report(machine: Machine, found: Sequence[Measurement]) -> dict[str, object]:
     }
 
 
-def _table(machine: Machine, found: Sequence[Measurement]) -> Table:
+def _table(
+    machine: Machine, found: Sequence[Measurement], others: Mapping[str, Sequence[str]] | None = None
+) -> Table:
+    """One row per measurement; `others` are columns to add."""
+    more = others or {}
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("kernel")
-    for heading in ("median", "spread", "runs", "GB/s", "GFLOP/s", "limit", "of that limit"):
+    table.add_column("kernel", no_wrap=True)
+    for heading in ("median", "spread", "GB/s", "GFLOP/s", "limit", "of it", *more):
         table.add_column(heading, justify="right", no_wrap=True)
-    for m in found:
+    for n, m in enumerate(found):
         table.add_row(
             m.name,
             shown(m.timing.median),
             f"{m.timing.spread:.0%}",
-            str(m.timing.runs),
             f"{m.bandwidth / 1e9:.1f}",
             f"{m.rate / 1e9:.1f}",
             m.bound(machine),
             f"{m.share(machine):.0%}",
+            *(column[n] for column in more.values()),
         )
     return table
+
+
+def _library(console: Console, seconds: float, only: str, html: Path | None, as_json: bool) -> None:
+    """The library's operations; how many times as long others take stands beside each."""
+    from metalloid.measure.library import Comparison, compare, operations
+
+    chosen = [o for o in operations() if only in o.name]
+    if not chosen:
+        names = ", ".join(o.name for o in operations())
+        raise MetalloidError(f"no operation has {only!r} in its name; there are {names}")
+    found: list[Comparison] = []
+    with console.status("measuring the machine") as status:
+        machine = this_machine()
+        for operation in chosen:
+            status.update(operation.name)
+            found.append(compare(operation, seconds))
+    measured = [c.ours for c in found]
+    if html is not None:
+        html.write_text(page(machine, measured, "The kernel library"), encoding="utf-8")
+    if as_json:
+        result = report(machine, measured)
+        result["others"] = {c.ours.name: {n: t.median for n, t in c.others.items()} for c in found}
+        click.echo(json.dumps(result))
+        return
+    others = {
+        name: [f"{c.faster(name):.2f}x" if name in c.others else "" for c in found]
+        for name in dict.fromkeys(n for c in found for n in c.others)
+    }
+    console.print(_table(machine, measured, others))
+    console.print(f"{', '.join(others)}: how many times as long as the library they take here")
+    _footer(console, machine)
