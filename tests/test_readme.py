@@ -6,9 +6,16 @@ from pathlib import Path
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_example_runs():
-    (example,) = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-    exec(compile(example, "README.md", "exec"), {})
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def test_the_examples_run(capsys):
+    names = {}
+    for example in blocks("python"):
+        exec(compile(example, "README.md", "exec"), names)
+    first, source, *_ = next(text for text in blocks("") if text.startswith("scatter.metal")).split("\n")
+    assert capsys.readouterr().out.startswith(f"{first}\n{source}\n")
 
 
 def test_its_commands_exist():

@@ -123,7 +123,15 @@ class Report:
         """One page that needs nothing else: source with findings, who wrote what, timelines of races."""
         from metalloid.checker.page import html
 
-        return html(self)
+        return html(self, self._why())
+
+    def _why(self) -> str:
+        """The chain behind a result, where there is something to explain."""
+        if not self._launches:
+            return ""
+        why = self.explain()
+        odd = why.broken is not None and (not self.ok or why.subject.endswith("all zeros?"))
+        return why.text() if odd else ""
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)

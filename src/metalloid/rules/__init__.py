@@ -50,6 +50,14 @@ def all_rules() -> tuple[Page, ...]:
     return tuple(rule(number) for number in _numbers())
 
 
+def index() -> str:
+    """docs/rules.md: every rule with its title and a link to its page."""
+    lines = ["# Rules", "", "What each number means; `metalloid rule M201` prints a page.", ""]
+    lines += ["| rule | |", "|---|---|"]
+    lines += [f"| [{p.number}](../src/metalloid/rules/{p.number}.md) | {p.title} |" for p in all_rules()]
+    return "\n".join(lines)
+
+
 def _numbers() -> list[str]:
     names = (entry.name.removesuffix(".md") for entry in resources.files(__name__).iterdir())
     return sorted(name for name in names if _NUMBER.fullmatch(name))
