@@ -271,7 +271,9 @@ class Emitter:
         return needs
 
     def _as_base(self, i: Instruction, position: int, needs: set[str]) -> bool:
-        """Whether this use is content with base and pattern."""
+        """Whether this use is content with base and pattern. A careful run wants the index itself."""
+        if self.out.careful:
+            return False
         if i.opcode == "load" or (
             position == 1 and (i.opcode == "store" or i.called.startswith("__mt_check"))
         ):

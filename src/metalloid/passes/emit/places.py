@@ -29,6 +29,10 @@ def where(e: Emitter, pointer: Value, size: int) -> Place:
     root = e.roots.root(pointer)
     assert root is not None
     val = e.get(pointer)
+    shape = e.shape(pointer)
+    if shape is not None and not shape.exact and any(c for c, _ in shape.terms):
+        # Lanes of `lane * stride` may wrap round 2^32 more than once: the address is not the index that was proved.
+        e.proved = False
     guard = e.guarded
     match root.kind:
         case "buffer":
