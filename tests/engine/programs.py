@@ -257,7 +257,7 @@ PARTS = (
     (
         r"\bq\[",
         "float4 q[4]; for (uint n = 0; n < 4; n++) q[n] = float4(n, i, 0.5f, lane);",
-        "more[i] ^= bits(q[i & 3].x) ^ bits(q[2].z);",
+        "more[5 * N + i] ^= bits(q[i & 3].x) ^ bits(q[2].z);",
     ),
     (
         r"\bm\b",
@@ -265,7 +265,7 @@ PARTS = (
         "wout[N + i] ^= m.e; out[i * 8 + 5] += m.a + m.b * 3u + m.c + bits(float(m.d)) + bits(m.v.w);",
     ),
     (r"\bv\b", "uint4 v = uint4(i, t, 3, lane);", "vout[N + i] = v;"),
-    (r"\bh\b", "half h = hs[i];", "more[i] += bits(float(h));"),
+    (r"\bh\b", "half h = hs[i];", "more[5 * N + i] += bits(float(h));"),
     (r"\bw[01]\b", "ulong w0 = longs[i], w1 = ulong(i) << 30;", "wout[N + i] += w0 ^ (w1 * 5);"),
 )
 END = """

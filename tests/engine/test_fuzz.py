@@ -62,7 +62,7 @@ def arrays(n: int, seed: int) -> list[np.ndarray]:
     return [
         *(uints(n), floats(n), np.zeros(8 * n, np.uint32), random.integers(0, 10, 2, dtype=np.uint32)),
         *(uints(far), floats(far).astype(np.float16), floats(far).astype(ml_dtypes.bfloat16), floats(far)),
-        *(random.integers(0, 2**64 - 1, n, np.uint64), things, np.full(5 * n, 77, np.uint32)),
+        *(random.integers(0, 2**64 - 1, n, np.uint64), things, np.full(6 * n, 77, np.uint32)),
         *(np.full(n, 3, np.float16), np.full(n, 3, ml_dtypes.bfloat16), np.full(2 * n, 5, np.uint64)),
         *(np.full((2 * n, 4), 9, np.uint32), uints(2 * n), uints(96) | 1, np.zeros(4, np.float32)),
     ]
