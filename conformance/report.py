@@ -143,3 +143,13 @@ def computed() -> list[str]:
 
 def write_page(outcomes: Sequence[Outcome], unresolved: Sequence[str]) -> None:
     (ROOT / "docs" / "support.md").write_text(page(outcomes, unresolved), encoding="utf-8")
+
+
+def write_results() -> None:
+    """Bring the part of the page up to date that tells of the last run of results; the rest stays."""
+    path = ROOT / "docs" / "support.md"
+    begin, end = "## Kernels that were run\n", "## Not supported yet\n"
+    before, _, rest = path.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    if after:
+        path.write_text("\n".join([before.rstrip(), "", *computed(), end]) + after, encoding="utf-8")

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from conformance import report
 from conformance.results.case import Case, Size
 from conformance.results.judge import BACKENDS, Verdict, judge
 from conformance.results.page import KEPT
@@ -102,3 +103,4 @@ def store(verdicts: list[Verdict], backend: str) -> None:
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     kept[backend] = [{**asdict(v), "passed": v.passed} for v in verdicts]
     KEPT.write_text(json.dumps(kept, indent=1))
+    report.write_results()
