@@ -66,3 +66,11 @@ def trace() -> bool:
 def check() -> bool:
     """METALLOID_CHECK: check every launch, in any form, and print findings as launches have them."""
     return os.environ.get("METALLOID_CHECK", "").strip() not in ("", "0")
+
+
+def check_engine() -> str:
+    """METALLOID_CHECK_ENGINE: who runs checked launches, "vector" (where nothing is set) or "oracle"."""
+    name = os.environ.get("METALLOID_CHECK_ENGINE", "").strip() or "vector"
+    if name not in ("vector", "oracle"):
+        raise DeviceError(f"METALLOID_CHECK_ENGINE is {name!r}; expected vector or oracle.")
+    return name

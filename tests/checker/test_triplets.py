@@ -18,8 +18,12 @@ RULES = (
 )
 
 
+@pytest.mark.parametrize("engine", ["vector", "oracle"])
 @pytest.mark.parametrize("triplet", TRIPLETS, ids=lambda t: t.name)
-def test_the_checker_finds_what_is_wrong_and_nothing_else(triplet: Triplet):
+def test_the_checker_finds_what_is_wrong_and_nothing_else(
+    triplet: Triplet, engine: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("METALLOID_CHECK_ENGINE", engine)
     report = run(triplet)
     assert found(report) == sorted(triplet.find), report.text()
     for finding in report.findings:
