@@ -42,6 +42,8 @@ def refusal(kernel: Kernel | None, error: LaunchError, place: str = "") -> Findi
 
 def _declared(kernel: Kernel, message: str) -> Side | None:
     """The line of the parameter that a message names."""
+    if kernel.library.source.form == "mlx":  # its parameters are written by MLX
+        return None
     named = (p.line for p in kernel.signature.parameters if f"'{p.name}'" in message and p.line)
     line = next(named, 0)
     return _side(kernel, line) if line else None

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from metalloid.errors import MetalloidError
 from metalloid.findings import Finding
+from metalloid.findings.places import nearby
 from metalloid.ir.debug import Location
 from metalloid.rules import rule
 
@@ -91,5 +92,5 @@ def _location(place: Location, excerpt: str) -> dict[str, Any]:
 
 
 def _uri(file: str) -> str:
-    path = PurePath(file)
+    path = PurePath(nearby(file))  # code scanning looks for files in the repository
     return path.as_uri() if path.is_absolute() else quote(path.as_posix())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import linecache
 import re
 from dataclasses import replace
+from pathlib import Path
 
 from metalloid.ir.debug import Location
 
@@ -62,4 +63,12 @@ def python_line(place: str) -> tuple[Location | None, str]:
     file, _, line = place.rpartition(":")
     if not file or not line.isdigit():
         return None, ""
-    return Location(file, int(line)), linecache.getline(file, int(line)).rstrip("\n")
+    return Location(nearby(file), int(line)), linecache.getline(file, int(line)).rstrip("\n")
+
+
+def nearby(file: str) -> str:
+    """A file below the working folder by its path from there, as compilers print it."""
+    path = Path(file)
+    return (
+        str(path.relative_to(Path.cwd())) if path.is_absolute() and path.is_relative_to(Path.cwd()) else file
+    )
