@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-SUITES = ("frontend", "math", "engine", "opencl", "launch", "matrices", "llama")
+SUITES = ("frontend", "math", "engine", "opencl", "launch", "matrices", "kernels", "llama")
 
 
 def main(names: list[str]) -> None:

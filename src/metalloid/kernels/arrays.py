@@ -16,8 +16,8 @@ import numpy as np
 
 from metalloid.errors import LaunchError
 from metalloid.forms.mlx_arrays import MlxArrays, arrays_of, span
+from metalloid.kernels.families import target
 from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.device import device
 
 Array = np.ndarray[Any, Any]
 Give = Callable[[Array], Any]
@@ -98,7 +98,7 @@ def _to_torch(result: Array) -> Any:
 def empty(shape: Sequence[int], dtype: Any) -> Array:
     """Memory of the device's pool; it goes back there when the last array that looks into it is gone."""
     kind = np.dtype(dtype)
-    made: Array = device().pool.allocate(prod(shape) * kind.itemsize).view(kind).reshape(tuple(shape))
+    made: Array = target().pool.allocate(prod(shape) * kind.itemsize).view(kind).reshape(shape)
     return made
 
 

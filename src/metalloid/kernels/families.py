@@ -24,17 +24,22 @@ def _library(family: str, on: Device) -> Library:
     return on.library(HERE / f"{family}.metal", math="safe")
 
 
+@cache
+def target() -> Device:
+    """The device of this package's kernels and memory: METALLOID_DEVICE is read once."""
+    return device()
+
+
 def library(family: str) -> Library:
     """All kernels of a family. Safe math: infinities mask scores, and 1e-5 is less than fast::exp may be off."""
-    return _library(family, device())
+    return _library(family, target())
 
 
 def kernel(family: str, name: str, **constants: Constant) -> Kernel:
     """One kernel of a family, by its host name and the values of its function constants."""
-    on = device()
-    key = (family, name, on.name, *constants.items())
+    key = (family, name, *constants.items()) if constants else (family, name)
     found = _kernels.get(key)
     if found is None:
         values: dict[str | int, Constant] = dict(constants.items())
-        found = _kernels[key] = _library(family, on).kernel(name, values)
+        found = _kernels[key] = library(family).kernel(name, values)
     return found

@@ -7,51 +7,56 @@ struct Norm {
     float eps;
 };
 
+constant uint THREADS [[function_constant(0)]];  // of a threadgroup: 32, or more where rows are few and long
+
 struct Where {
-    uint lane, group, groups;
+    uint lane, group;
 };
 
 // The sum over all threads of a threadgroup, for each of them. `part` has room for one number per SIMD-group.
 inline float sum_of(float value, threadgroup float* part, Where w) {
     value = simd_sum(value);
-    if (w.groups == 1) return value;
+    if (THREADS == 32) return value;
     threadgroup_barrier(mem_flags::mem_threadgroup);  // the last result has been read by all
     if (w.lane == 0) part[w.group] = value;
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    return simd_sum(w.lane < w.groups ? part[w.lane] : 0.0f);
+    return simd_sum(w.lane < THREADS / 32 ? part[w.lane] : 0.0f);
 }
 
-#define THREADS                                                                                            \
+#define POSITION                                                                                           \
     uint row [[threadgroup_position_in_grid]], uint t [[thread_position_in_threadgroup]],                  \
-    uint threads [[threads_per_threadgroup]], uint lane [[thread_index_in_simdgroup]],                     \
-    uint group [[simdgroup_index_in_threadgroup]], uint groups [[simdgroups_per_threadgroup]]
+    uint lane [[thread_index_in_simdgroup]], uint group [[simdgroup_index_in_threadgroup]]
 
 // out = x / sqrt(mean(x^2) + eps) * weight
 template <typename T>
-kernel void rms_norm(device const T* x, device const T* weight, device T* out, constant Norm& s, THREADS) {
+kernel void rms_norm(device const T* x, device const T* weight, device T* out, constant Norm& s, POSITION) {
     threadgroup float part[32];
     x += ulong(row) * s.stride;
     out += ulong(row) * s.n;
-    float squares = 0;
-    for (uint i = t; i < s.n; i += threads) squares += float(x[i]) * float(x[i]);
-    float scale = rsqrt(sum_of(squares, part, Where{lane, group, groups}) / s.n + s.eps);
-    for (uint i = t; i < s.n; i += threads) out[i] = T(float(x[i]) * scale * float(weight[i]));
+    float squares[4] = {};  // four sums: an addition need not wait for the one before it
+    uint i = t;
+    for (; i + 3 * THREADS < s.n; i += 4 * THREADS)
+        for (uint j = 0; j < 4; j++) squares[j] += float(x[i + j * THREADS]) * float(x[i + j * THREADS]);
+    for (; i < s.n; i += THREADS) squares[0] += float(x[i]) * float(x[i]);
+    float total = squares[0] + squares[1] + squares[2] + squares[3];
+    float scale = rsqrt(sum_of(total, part, Where{lane, group}) / s.n + s.eps);
+    for (i = t; i < s.n; i += THREADS) out[i] = T(float(x[i]) * scale * float(weight[i]));
 }
 
 // out = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias
 template <typename T>
 kernel void layer_norm(device const T* x, device const T* weight, device const T* bias, device T* out,
-                       constant Norm& s, THREADS) {
+                       constant Norm& s, POSITION) {
     threadgroup float part[32];
-    Where w = {lane, group, groups};
+    Where w = {lane, group};
     x += ulong(row) * s.stride;
     out += ulong(row) * s.n;
     float total = 0, squares = 0;
-    for (uint i = t; i < s.n; i += threads) total += float(x[i]);
+    for (uint i = t; i < s.n; i += THREADS) total += float(x[i]);
     float mean = sum_of(total, part, w) / s.n;
-    for (uint i = t; i < s.n; i += threads) squares += (float(x[i]) - mean) * (float(x[i]) - mean);
+    for (uint i = t; i < s.n; i += THREADS) squares += (float(x[i]) - mean) * (float(x[i]) - mean);
     float scale = rsqrt(sum_of(squares, part, w) / s.n + s.eps);
-    for (uint i = t; i < s.n; i += threads)
+    for (uint i = t; i < s.n; i += THREADS)
         out[i] = T((float(x[i]) - mean) * scale * float(weight[i]) + float(bias[i]));
 }
 
@@ -64,19 +69,19 @@ kernel void layer_norm(device const T* x, device const T* weight, device const T
 
 template <typename T, bool LAYER, bool VJP>
 kernel void norm_slope(device const T* x, device const T* weight, device const T* change, device T* out,
-                       constant Norm& s, THREADS) {
+                       constant Norm& s, POSITION) {
     threadgroup float part[32];
-    Where w = {lane, group, groups};
+    Where w = {lane, group};
     x += ulong(row) * s.stride;
     change += ulong(row) * s.other;
     out += ulong(row) * s.n;
     float mean = 0, squares = 0, along = 0, total = 0;
     if (LAYER) {
-        for (uint i = t; i < s.n; i += threads) total += float(x[i]);
+        for (uint i = t; i < s.n; i += THREADS) total += float(x[i]);
         mean = sum_of(total, part, w) / s.n;
         total = 0;
     }
-    for (uint i = t; i < s.n; i += threads) {
+    for (uint i = t; i < s.n; i += THREADS) {
         float d = float(x[i]) - mean, u = float(change[i]) * (VJP ? float(weight[i]) : 1.0f);
         squares += d * d;
         along += d * u;
@@ -85,7 +90,7 @@ kernel void norm_slope(device const T* x, device const T* weight, device const T
     float scale = rsqrt(sum_of(squares, part, w) / s.n + s.eps);
     along = sum_of(along, part, w) / s.n * scale;
     float shift = LAYER ? sum_of(total, part, w) / s.n : 0.0f;
-    for (uint i = t; i < s.n; i += threads) {
+    for (uint i = t; i < s.n; i += THREADS) {
         float y = (float(x[i]) - mean) * scale, u = float(change[i]) * (VJP ? float(weight[i]) : 1.0f);
         out[i] = T(scale * (u - shift - y * along) * (VJP ? 1.0f : float(weight[i])));
     }
@@ -93,17 +98,17 @@ kernel void norm_slope(device const T* x, device const T* weight, device const T
 
 // Mean and scale of each row, for the kernel below.
 template <typename T, bool LAYER>
-kernel void norm_rows(device const T* x, device float2* found, constant Norm& s, THREADS) {
+kernel void norm_rows(device const T* x, device float2* found, constant Norm& s, POSITION) {
     threadgroup float part[32];
-    Where w = {lane, group, groups};
+    Where w = {lane, group};
     x += ulong(row) * s.stride;
     float mean = 0, squares = 0;
     if (LAYER) {
         float total = 0;
-        for (uint i = t; i < s.n; i += threads) total += float(x[i]);
+        for (uint i = t; i < s.n; i += THREADS) total += float(x[i]);
         mean = sum_of(total, part, w) / s.n;
     }
-    for (uint i = t; i < s.n; i += threads) squares += (float(x[i]) - mean) * (float(x[i]) - mean);
+    for (uint i = t; i < s.n; i += THREADS) squares += (float(x[i]) - mean) * (float(x[i]) - mean);
     float scale = rsqrt(sum_of(squares, part, w) / s.n + s.eps);
     if (t == 0) found[row] = float2(mean, scale);
 }

@@ -22,7 +22,7 @@ def rms_norm(x: Any, weight: Any, eps: float = 1e-5) -> Any:
     if out.size:
         memory, stride = rows(a)
         count = out.size // n
-        kernel("norm", f"rms_norm_{kind}")(
+        kernel("norm", f"rms_norm_{kind}", THREADS=THREADS)(
             memory,
             contiguous(w),
             out,
@@ -41,7 +41,7 @@ def layer_norm(x: Any, weight: Any, bias: Any, eps: float = 1e-5) -> Any:
     if out.size:
         memory, stride = rows(a)
         count = out.size // n
-        kernel("norm", f"layer_norm_{kind}")(
+        kernel("norm", f"layer_norm_{kind}", THREADS=THREADS)(
             memory,
             contiguous(w),
             contiguous(b),
@@ -64,7 +64,7 @@ def norm_slope(norm: str, direction: str, x: Any, weight: Any, change: Any, eps:
     if out.size:
         (memory, stride), (other, apart) = rows(a), rows(c)
         count = out.size // n
-        kernel("norm", f"{name}_{kind}")(
+        kernel("norm", f"{name}_{kind}", THREADS=THREADS)(
             memory,
             contiguous(w),
             other,
@@ -90,7 +90,9 @@ def norm_weight_vjp(norm: str, x: Any, change: Any, eps: float) -> tuple[Any, An
     count = a.size // n
     sizes = _sizes(n, count, stride, apart, eps)
     found = empty((count, 2), np.float32)
-    kernel("norm", f"{norm}_rows_{kind}")(memory, found, sizes, grid=count * THREADS, threadgroup=THREADS)
+    kernel("norm", f"{norm}_rows_{kind}", THREADS=THREADS)(
+        memory, found, sizes, grid=count * THREADS, threadgroup=THREADS
+    )
     kernel("norm", f"norm_columns_{kind}")(
         memory, other, found, to_weight, to_bias, sizes, threadgroups=-(-n // 64), threadgroup=64
     )

@@ -7,17 +7,6 @@ struct Row {
     uint n, stride;  // elements of a row, and between rows
 };
 
-struct Best {  // the largest value and the first place it is at; NaN counts as largest
-    float value;
-    uint at;
-};
-
-inline Best better(Best a, Best b) {
-    bool take = b.value > a.value || (b.value == a.value && b.at < a.at);
-    if (isnan(a.value) || isnan(b.value)) take = isnan(b.value) && (!isnan(a.value) || b.at < a.at);
-    return take ? b : a;
-}
-
 // ---- over all threads of a threadgroup; `part` has room for one number per SIMD-group ----
 
 struct Where {
@@ -57,31 +46,45 @@ kernel void sum(device const T* x, device T* out, constant Row& r, THREADS) {
     if (t == 0) out[row] = T(total);
 }
 
+// The largest of a row; NaN where there is one.
 template <typename T>
-inline Best best_of(device const T* x, constant Row& r, uint t, uint threads, threadgroup Best* part, Where w) {
-    Best best = {-INFINITY, 0xffffffff};
-    for (uint i = t; i < r.n; i += threads) best = better(best, Best{float(x[i]), i});
-    for (ushort step = 16; step > 0; step /= 2)
-        best = better(best, Best{simd_shuffle_xor(best.value, step), simd_shuffle_xor(best.at, step)});
-    if (w.groups == 1) return best;
-    if (w.lane == 0) part[w.group] = best;
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint i = 0; i < w.groups; i++) best = better(best, part[i]);
-    return best;
+inline float largest(device const T* x, constant Row& r, uint t, uint threads, threadgroup float* part, Where w) {
+    float top = -INFINITY, odd = 0;
+    for (uint i = t; i < r.n; i += threads) {
+        float value = float(x[i]);
+        top = value > top ? value : top;
+        odd = value == value ? odd : 1.0f;
+    }
+    top = max_of(top, part, w);
+    return max_of(odd, part, w) > 0 ? NAN : top;
 }
 
 template <typename T>
 kernel void maximum(device const T* x, device T* out, constant Row& r, THREADS) {
-    threadgroup Best part[32];
-    Best best = best_of(x + ulong(row) * r.stride, r, t, threads, part, Where{lane, group, groups});
-    if (t == 0) out[row] = T(best.value);
+    threadgroup float part[32];
+    float top = largest(x + ulong(row) * r.stride, r, t, threads, part, Where{lane, group, groups});
+    if (t == 0) out[row] = T(top);
 }
 
+// The first place of the largest: what it is, then where it is.
 template <typename T>
 kernel void argmax(device const T* x, device uint* out, constant Row& r, THREADS) {
-    threadgroup Best part[32];
-    Best best = best_of(x + ulong(row) * r.stride, r, t, threads, part, Where{lane, group, groups});
-    if (t == 0) out[row] = best.at;
+    threadgroup float part[32];
+    threadgroup uint places[32];
+    x += ulong(row) * r.stride;
+    float top = largest(x, r, t, threads, part, Where{lane, group, groups});
+    uint at = 0xffffffff;
+    if (top == top)
+        for (uint i = t; i < r.n; i += threads) at = float(x[i]) == top && i < at ? i : at;
+    else
+        for (uint i = t; i < r.n; i += threads) at = isnan(float(x[i])) && i < at ? i : at;
+    at = simd_min(at);
+    if (groups > 1) {
+        if (lane == 0) places[group] = at;
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        at = simd_min(lane < groups ? places[lane] : 0xffffffff);
+    }
+    if (t == 0) out[row] = at;
 }
 
 // out = exp(x - max(x)) / sum(exp(x - max(x)))

@@ -21,7 +21,7 @@ from metalloid.backends.cpu.choice import Area, Choice
 from metalloid.backends.cpu.program import Prepared
 from metalloid.runtime.arguments import WRITES, argument, element
 from metalloid.runtime.buffer import Buffer
-from metalloid.types import Parameter, Scalar, Vector
+from metalloid.types import Parameter, Scalar, Struct, Vector
 
 if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel
@@ -78,6 +78,8 @@ class Slot:
         self.size = parameter.type.size if parameter.reference else 0
         if isinstance(parameter.type, Vector) and parameter.type.length == 3:
             self.dtype = None  # rows of three are looked at closely
+        if isinstance(parameter.type, Struct) and parameter.reference:
+            self.dtype = np.dtype(np.uint8)  # its bytes, when they are as many as they should be
         scalar = parameter.reference and isinstance(parameter.type, Scalar) and not self.written
         self.number, self.cell, self.low, self.high = _PLAIN.get(self.dtype, _NOTHING) if scalar else _NOTHING
 
