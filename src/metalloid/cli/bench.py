@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -116,26 +116,30 @@ def report(machine: Machine, found: Sequence[Measurement]) -> dict[str, object]:
     }
 
 
+# Heading and cell of each column about one measurement; those of the second table leave room for others' figures.
+_Cell = Callable[[Measurement, Machine], str]
+_BRIEF: dict[str, _Cell] = {
+    "median": lambda m, machine: shown(m.timing.median),
+    "GB/s": lambda m, machine: f"{m.bandwidth / 1e9:.1f}",
+    "GFLOP/s": lambda m, machine: f"{m.rate / 1e9:.1f}",
+    "limit": lambda m, machine: m.bound(machine),
+    "of it": lambda m, machine: f"{m.share(machine):.0%}",
+}
+_FULL: dict[str, _Cell] = {**_BRIEF, "spread": lambda m, machine: f"{m.timing.spread:.0%}"}
+
+
 def _table(
     machine: Machine, found: Sequence[Measurement], others: Mapping[str, Sequence[str]] | None = None
 ) -> Table:
     """One row per measurement; `others` are columns to add."""
-    more = others or {}
+    columns, more = (_BRIEF, others) if others else (_FULL, {})
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("kernel", no_wrap=True)
-    for heading in ("median", "spread", "GB/s", "GFLOP/s", "limit", "of it", *more):
+    for heading in (*columns, *more):
         table.add_column(heading, justify="right", no_wrap=True)
     for n, m in enumerate(found):
-        table.add_row(
-            m.name,
-            shown(m.timing.median),
-            f"{m.timing.spread:.0%}",
-            f"{m.bandwidth / 1e9:.1f}",
-            f"{m.rate / 1e9:.1f}",
-            m.bound(machine),
-            f"{m.share(machine):.0%}",
-            *(column[n] for column in more.values()),
-        )
+        cells = [cell(m, machine) for cell in columns.values()]
+        table.add_row(m.name, *cells, *(column[n] for column in more.values()))
     return table
 
 
