@@ -120,12 +120,15 @@ def report(machine: Machine, found: Sequence[Measurement]) -> dict[str, object]:
 _Cell = Callable[[Measurement, Machine], str]
 _BRIEF: dict[str, _Cell] = {
     "median": lambda m, machine: shown(m.timing.median),
-    "GB/s": lambda m, machine: f"{m.bandwidth / 1e9:.1f}",
     "GFLOP/s": lambda m, machine: f"{m.rate / 1e9:.1f}",
     "limit": lambda m, machine: m.bound(machine),
     "of it": lambda m, machine: f"{m.share(machine):.0%}",
 }
-_FULL: dict[str, _Cell] = {**_BRIEF, "spread": lambda m, machine: f"{m.timing.spread:.0%}"}
+_FULL: dict[str, _Cell] = {
+    **_BRIEF,
+    "GB/s": lambda m, machine: f"{m.bandwidth / 1e9:.1f}",
+    "spread": lambda m, machine: f"{m.timing.spread:.0%}",
+}
 
 
 def _table(
