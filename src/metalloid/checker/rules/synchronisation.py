@@ -8,12 +8,14 @@ from dataclasses import replace
 from metalloid.backends.observe import Access, Record
 from metalloid.backends.races import DEVICE, THREADGROUP
 from metalloid.checker.case import Case
+from metalloid.checker.code import Barrier
 from metalloid.findings import Finding
 from metalloid.findings.bounds import BARRIER_HINT
 from metalloid.ir.debug import Location
 
 _LOCAL = "mem_flags::mem_threadgroup"
 _DEVICE = "mem_flags::mem_device"
+_FLAGS = {DEVICE: _DEVICE, THREADGROUP: _LOCAL, 4: "mem_flags::mem_texture"}
 
 
 def races(case: Case) -> Iterator[Finding]:
@@ -45,19 +47,22 @@ def flags(case: Case) -> Iterator[Finding]:
         name, flag = case.called(record.memory), _flag(record)
         barrier = _barrier(case, record)
         message = f"this barrier does not order {_pair(record)} of {name}: its flags lack {flag}"
-        hint = f"write threadgroup_barrier({flag})"
-        if barrier is None:
-            yield case.finding(record, message.replace("this", "the"), f"{hint} between the two lines")
+        if barrier is None or barrier.location is None:
+            hint = f"write threadgroup_barrier({flag}) between the two lines"
+            yield case.finding(record, message.replace("this", "the"), hint)
         else:
-            yield case.finding(record, message, hint, location=barrier, excerpt=case.line(barrier))
+            kept = [words for bit, words in _FLAGS.items() if barrier.flags & bit and words != flag]
+            hint = f"write threadgroup_barrier({' | '.join([*kept, flag])})"
+            place = barrier.location
+            yield case.finding(record, message, hint, location=place, excerpt=case.line(place))
 
 
-def _barrier(case: Case, record: Record) -> Location | None:
+def _barrier(case: Case, record: Record) -> Barrier | None:
     """The barrier without the flag that stands between the two lines; of several, the first."""
     bit = THREADGROUP if _flag(record) == _LOCAL else DEVICE
-    lacking = [b.location for b in case.code.barriers if not b.flags & bit and b.location]
+    lacking = [b for b in case.code.barriers if not b.flags & bit and b.location]
     lines = sorted(p.line for p in _places(record))
-    between = [b for b in lacking if lines and lines[0] <= b.line <= lines[-1]]
+    between = [b for b in lacking if lines and b.location and lines[0] <= b.location.line <= lines[-1]]
     return next(iter(between or lacking), None)
 
 
