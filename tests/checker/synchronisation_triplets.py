@@ -370,6 +370,12 @@ TRIPLETS = (
         {"grid": 32, "threadgroup": 32},
     ),
     Triplet(
+        "M207 twin: past the end a lane keeps its own",
+        SHUFFLE_TREE.replace("v += simd_shuffle_down(v, d);", "v += simd_shuffle_down(v, ushort(i & 7));"),
+        lambda: [blank(1), floats(32)],
+        {"grid": 32, "threadgroup": 32},
+    ),
+    Triplet(
         "M207 broadcast from a lane that went elsewhere",
         SHUFFLE_TREE.replace("v += simd_shuffle_down(v, d);", "if (i > 3) { v += simd_broadcast(v, 0); }"),
         lambda: [blank(1), floats(32)],

@@ -18,9 +18,11 @@ def inactive(e: Emitter, i: Instruction, operation: str) -> None:
     which, what = operation.removeprefix("__mt_").rsplit("_", 1)[0].split("_", 1)
     group = 32 if which == "simd" else 4
     stays = what in STAY
+    if stays and e.mask is None:
+        return
     if isinstance(amount, Int) and e.mask is None:
         known = [SOURCE[what](lane % group, amount.value, group) for lane in range(e.width)]
-        if stays or all(0 <= s < group for s in known):
+        if all(0 <= s < group for s in known):
             return
     vi, vb = e.vt("i32"), e.vt("i1")
     sources = sources_of(e, what, amount, group)
