@@ -107,7 +107,7 @@ class Examiner(Observer):
         return found
 
     def infinity(self, t: Thread, i: Instruction, operands: tuple[float, ...], reals: Sequence[Real]) -> bool:
-        """Arithmetic on what is not finite, under fast math; whether it was reported."""
+        """Arithmetic on an infinity, under fast math; whether it was reported."""
         if any(r.birth for r in reals):
             return False  # its birth is what matters
         detail = {"operands": operands}

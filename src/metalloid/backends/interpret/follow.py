@@ -33,6 +33,7 @@ Follow = Callable[[Any, Any, tuple[Any, ...]], Twin]  # of thread, result and th
 
 NARROW = ("half", "bfloat")
 _ADDS = ("fadd", "fsub", "fma", "fmuladd")
+_MOVES = ("fpext", "fptrunc", "fneg", "fabs")  # no arithmetic: infinities pass through them unharmed
 _RING: dict[str, Callable[[int, int], int]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
@@ -180,7 +181,7 @@ def floating(t: Any, i: Instruction, type: FloatType, value: int, o: tuple[Any, 
     if birth is None and operands and _is_born(result, operands):
         birth = born(t, i, type, operands, result)
     told = any(r.told for r in reals)
-    if t.examiner.fast and not told and not all(map(math.isfinite, operands)):
+    if t.examiner.fast and not told and name not in _MOVES and any(map(math.isinf, operands)):
         told = t.examiner.infinity(t, i, operands, reals)
     return Real(value, exact, adds, narrow, largest, lost, summed, birth, told)
 
