@@ -97,3 +97,15 @@ def test_a_launch_may_say_which_buffers_start_undefined():
     launch = Launch((4, 1, 1), (4, 1, 1), buffers, kernel="scale", undefined=frozenset([0]))
     assert [f.rule for f in check_launch(made, launch).findings] == ["M105"]
     assert not check_launch(made, Launch((4, 1, 1), (4, 1, 1), buffers, kernel="scale")).findings
+
+
+def test_a_report_of_many_launches_lets_go_of_their_memory():
+    scale, x = kernel(), np.ones(16, np.float32)
+    with mt.checked() as report:
+        for n in range(70):
+            scale(np.zeros(16 if n else 15, np.float32), x, grid=16)
+    assert len(report.launches) == 70 and [(f.rule, f.count) for f in report.findings] == [("M102", 1)]
+    assert report.launches[0].launch.buffers and report.launches[-1].launch.buffers
+    assert not report.launches[3].launch.buffers
+    assert "70 launches, 1120 threads checked" in report.text()
+    assert report.explain().subject.startswith("why is 'y'")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from metalloid.findings import NOTE, Finding
 
 if TYPE_CHECKING:
     from metalloid.checker.explain import Explanation
+
+KEPT = 64  # launches that a report keeps whole; older ones without findings only count
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,13 @@ class Checked:
     @property
     def observation(self) -> Observation:
         return self.case.observation
+
+    def light(self) -> Checked:
+        """The same without its memory: a program may make thousands of launches."""
+        seen = self.observation
+        counted = Observation(records=seen.records, threads=seen.threads, stopped=seen.stopped)
+        case = Case(self.case.kernel, replace(self.launch, buffers={}, resources=()), counted)
+        return Checked(case, self.findings, self.seconds)
 
 
 class Report:
@@ -74,6 +83,9 @@ class Report:
             self._more.append(item)
         else:
             self._launches.append(item)
+            old = len(self._launches) - 1 - KEPT
+            if old >= 0 and not self._launches[old].findings:
+                self._launches[old] = self._launches[old].light()
 
     def text(self) -> str:
         """What a person reads: each finding with its line, and a last line that counts."""
