@@ -240,7 +240,7 @@ class Session:
     def _norm(self, run: Recording, x: Array, gain: Array, out: Array) -> None:
         count, width = x.shape
         run.add(
-            kernel("norm", "rms_norm_float32"),
+            kernel("norm", "rms_norm_float32", THREADS=LANES),
             *(x, gain, out),
             {"n": width, "rows": count, "stride": width, "other": 0, "eps": self._eps},
             threadgroups=count,
