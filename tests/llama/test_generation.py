@@ -114,3 +114,14 @@ def test_weights_are_mapped_not_copied():
     model = Llama.load(SHIPPED)
     for matrix in (model.embedding, model.layers[0].q, model.layers[21].down):
         assert not matrix.data.flags.writeable and not matrix.data.flags.owndata
+
+
+def test_transformers_would_say_the_same(prompt):
+    """Hugging Face's own Llama, loaded from the same folder."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    theirs = transformers.LlamaForCausalLM.from_pretrained(SHIPPED, dtype=torch.float64)
+    with torch.no_grad():
+        wanted = theirs(torch.tensor([prompt])).logits[0, -1].numpy()
+    got = Llama.load(SHIPPED).session().prefill(prompt)
+    assert np.abs(got - wanted).max() < 1e-5 * np.abs(wanted).max()

@@ -1,5 +1,6 @@
 """Recorded launches: in order, over memory as it is at each run, stopped by faults, seen by watchers."""
 
+import signal
 import threading
 
 import numpy as np
@@ -106,3 +107,20 @@ def test_several_python_threads_with_recordings_of_their_own(library):
     for thread in running:
         thread.join()
     assert all((x == 1000).all() for x in arrays)
+
+
+def test_an_interrupt_stops_a_recording():
+    busy = mt.device("cpu").library("""#include <metal_stdlib>
+using namespace metal;
+kernel void busy(device float* x, uint i [[thread_position_in_grid]]) {
+    for (uint k = 0; k < 2000000000u; k++) x[i] = fma(x[i], 0.999f, 0.001f); }
+""")["busy"]
+    recording = Recording()
+    recording.add(busy, np.zeros(32, np.float32), grid=32, threadgroup=32)
+    recording.add(busy, np.zeros(32, np.float32), grid=32, threadgroup=32)
+    recording.prepare()
+    timer = threading.Timer(0.2, lambda: signal.raise_signal(signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        recording.run()
+    timer.join()
