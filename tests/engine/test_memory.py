@@ -7,7 +7,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.engine.both import same
+from metalloid.compile import vector_stage
+from tests.engine.both import same, scalar_ir
 
 WIDTHS = (1, 8, 32, 64)
 RNG = np.random.default_rng(1)
@@ -314,3 +315,13 @@ def test_narrow_elements_at_addresses_of_any_kind():
     same(text, arrays, 64, 32, widths=WIDTHS)
     offset = [np.concatenate([a[:1], a])[1:] for a in arrays]  # other alignments of the memory itself
     same(text, offset, 64, 32, widths=(32,))
+
+
+def test_a_product_that_is_zero_where_a_loop_does_not_run():
+    """LLVM makes a phi of it; the store behind the loop still goes to rows side by side."""
+    text = """kernel void k(device const float* a, device float* c, constant uint& n, uint2 g [[thread_position_in_grid]]) {
+      float s = 0; for (uint i = 0; i < n; i++) s += a[g.y * n + i]; c[g.y * n + g.x] = s; }"""
+    for n in (8, 0):
+        arrays = [np.arange(64, dtype=np.float32), np.full(64, -1, np.float32), np.array([n], np.uint32)]
+        same(text, arrays, (8, 8), (8, 8), widths=(0, 8, 64))
+    assert "masked.scatter" not in vector_stage(scalar_ir(text, "k")[0], (8, 8, 1))

@@ -18,6 +18,7 @@ from metalloid.ir.loops import loops
 from metalloid.ir.reducible import reducible
 from metalloid.ir.types import I8, I32, VOID, IntType, Type
 from metalloid.ir.values import Int, Local, Value
+from metalloid.passes.products import bring_out
 
 ENTRY = "__mt_entry"
 _IGNORED = (
@@ -52,7 +53,8 @@ def canonical(text: str) -> Module:
         plain = read(text)
         plain = plain.with_function(reducible(plain.function[ENTRY]))
         module = tidy(write(plain), first=True, simplify=False)
-    return module.with_function(_one_exit(_take_apart(_expand_memory(_drop_hints(module.function[ENTRY])))))
+    plain_code = _one_exit(_take_apart(_expand_memory(_drop_hints(module.function[ENTRY]))))
+    return module.with_function(bring_out(plain_code))
 
 
 def tidy(text: str, first: bool, simplify: bool = True) -> Module:
