@@ -19,7 +19,7 @@ from metalloid.passes.bounds.evaluate import Facts
 from metalloid.passes.bounds.prove import Proof, Prover, access
 from metalloid.passes.canonical import canonical
 from metalloid.runtime.buffer import aligned
-from tests.engine.both import HEADER, launch, program, scalar_ir, triple
+from tests.engine.both import HEADER, launch, program, same, scalar_ir, triple
 
 F = np.float32
 
@@ -433,3 +433,23 @@ def test_threadgroup_memory_that_is_not_filled_first_starts_as_zeros():
         i = np.arange(64 * 40)
         t = i % 64
         assert (o == np.where(63 - t > 9, 5, 0) + (i - t + 63 - t)).all()
+
+
+def test_an_index_that_is_proved_though_its_base_is_negative():
+    """Only lanes from 5 on get there: their base, lane 0, is before the start."""
+    for minus in ("t - 5", "t - n", "(t * 3 - n * 3) / 3"):
+        text = f"""kernel void k(device const float* a, device float* b, constant uint& n, uint t [[thread_index_in_threadgroup]]) {{
+          if (t >= 5) b[t] = a[{minus}] + a[t - n] * 2; }}"""
+        arrays = [np.arange(27, dtype=F), np.zeros(32, F), n_(5)]
+        same(text, arrays, 32, 32, widths=(0, 8, 32))
+
+
+def test_an_index_that_wraps_more_than_once_is_not_taken_for_whole():
+    text = """kernel void k(device const float* a, device float* b, constant uint& n, uint t [[thread_index_in_threadgroup]]) {
+      b[t] = a[t * n + 7]; }"""
+    p = prover(text)
+    for n, whole in ((3, 2), (1 << 30, 1), (4294967295, 1)):  # the index of b is always
+        found = p.prove(facts(p, [np.zeros(8 + 31 * 3, F), np.zeros(32, F), n_(n)], 32, 32))
+        assert len(found.whole) == whole
+    arrays = [np.arange(8 + 31 * 3, dtype=F), np.zeros(32, F), n_(3)]
+    same(text, arrays, 32, 32, widths=(0, 8, 32))

@@ -14,6 +14,7 @@ from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import ArrayType, FloatType, IntType, PointerType, StructType, Type
 from metalloid.ir.values import Expression, Int, Local, Named, Value
 from metalloid.passes import shape as S
+from metalloid.passes.bounds import is_whole
 from metalloid.passes.divergence import Divergence, Flow
 from metalloid.passes.lanes import Lanes
 from metalloid.passes.roots import Roots
@@ -330,6 +331,8 @@ def _widen(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
         return a
     if a.exact and a.pattern and min(a.pattern) >= 0 and max(a.pattern) < (a.align & -a.align):
         return a if i.opcode == "zext" else replace(a, umax=S.UNKNOWN, constant=None)
+    if is_whole(i) and a.exact and all(min(p) >= 0 for _, p in a.terms):
+        return replace(a, umax=min(a.umax, (1 << 31) - 1))
     if bits < 32 or u.lanes.far or any(max(p) - min(p) >= 1 << bits - 1 for c, p in a.terms if not c):
         return None  # a lane that wraps round may still be inside its buffer
     return replace(a, exact=False, umax=S.UNKNOWN, constant=None, align=a.align & -a.align)

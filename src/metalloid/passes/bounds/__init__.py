@@ -5,11 +5,16 @@ from __future__ import annotations
 from metalloid.ir import Instruction
 
 PROVED = "mt.proved"  # metadata of an access that needs no guard
+WHOLE = "mt.whole"  # of a widening whose number cannot have wrapped
 STREAMED = "mt.streamed"  # of a store to a large buffer that the kernel does not read; with its alignment
 
 
 def is_proved(i: Instruction) -> bool:
     return any(kind == PROVED for kind, _ in i.metadata)
+
+
+def is_whole(i: Instruction) -> bool:
+    return any(kind == WHOLE for kind, _ in i.metadata)
 
 
 def streamed(i: Instruction) -> int:

@@ -14,9 +14,10 @@ from metalloid.ir.layout import DataLayout, data_layout
 from metalloid.ir.loops import Loop
 from metalloid.ir.types import IntType, PointerType
 from metalloid.ir.values import Local, Value
-from metalloid.passes.bounds import PROVED, STREAMED
+from metalloid.passes.bounds import PROVED, STREAMED, WHOLE
 from metalloid.passes.bounds import span as S
 from metalloid.passes.bounds.evaluate import Evaluator, Facts, TooLong
+from metalloid.passes.bounds.whole import is_whole
 from metalloid.passes.canonical import ENTRY
 from metalloid.passes.divergence import Flow
 from metalloid.passes.emit.places import memory_type
@@ -33,6 +34,7 @@ class Proof:
 
     accesses: frozenset[tuple[str, int]] = frozenset()
     loops: frozenset[str] = frozenset()
+    whole: frozenset[tuple[str, int]] = frozenset()  # widenings of numbers that have not wrapped
     streams: frozenset[tuple[str, int, int]] = frozenset()  # with the alignment of the buffer
 
     def mark(self, module: Module) -> Module:
@@ -44,6 +46,8 @@ class Proof:
             code = []
             for n, i in enumerate(block.instructions):
                 said = [(PROVED, "!{}")] if (block.name, n) in self.accesses else []
+                if (block.name, n) in self.whole:
+                    said.append((WHOLE, "!{}"))
                 if (block.name, n) in aligned:
                     said.append((f"{STREAMED}{aligned[block.name, n]}", "!{}"))
                 code.append(replace(i, metadata=(*i.metadata, *said)) if said else i)
@@ -78,6 +82,7 @@ class Prover:
     def prove(self, launch: Facts) -> Proof:
         e = Evaluator(self.flow, self.roots, self.layout, launch)
         proved: set[tuple[str, int]] = set()
+        whole: set[tuple[str, int]] = set()
         loops: set[str] = set()
         try:
             for block in self.function.blocks:
@@ -86,12 +91,14 @@ class Prover:
                 for n, i in enumerate(block.instructions):
                     if self._inside(e, i, block.name):
                         proved.add((block.name, n))
+                    if is_whole(e, i, block.name):
+                        whole.add((block.name, n))
             for loop in self.flow.forest.loops.values():
                 if self._work(e, loop) <= MAX_WORK:
                     loops.add(loop.header)
         except (TooLong, RecursionError):
             pass
-        return Proof(frozenset(proved), frozenset(loops))
+        return Proof(frozenset(proved), frozenset(loops), frozenset(whole))
 
     def _inside(self, e: Evaluator, i: Instruction, block: str) -> bool:
         found = access(i)
