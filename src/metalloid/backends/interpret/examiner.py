@@ -121,7 +121,7 @@ class Examiner(Observer):
         detail = {"exact": at.low, "actual": at.actual.offset}
         other = self.notes.access(t, at.made, "computed by") if at.made is not None else None
         access = self.notes.access(t, i, "write" if write else "read", size)
-        if other is not None and other.location == access.location:
+        if other is not None and _line(other) == _line(access):
             other = None
         self.notes.add("index wraps", access, other, memory, at.actual.offset, detail)
 
@@ -168,9 +168,8 @@ class Examiner(Observer):
     ) -> None:
         """Each place once, with the first store that showed it."""
         first = self._stores.setdefault((kind, place.location), (store, memory))
-        line = place.location.line if place.location else 0
-        same = first[0].location is not None and first[0].location.line == line
-        self.notes.add(kind, place, None if same else first[0], first[1], offset, detail)
+        other = None if _line(first[0]) == _line(place) else first[0]
+        self.notes.add(kind, place, other, first[1], offset, detail)
 
     # Code that keeps twins.
 
@@ -342,6 +341,10 @@ def _shared(t: Any, i: Instruction, type: FloatType, value: int) -> Real:
     if t.examiner.foreign or not ("_sum" in i.called or "_product" in i.called):
         return made
     return replace(made, birth=follow.born(t, i, type, (), made.exact))
+
+
+def _line(access: Access) -> int:
+    return access.location.line if access.location else 0
 
 
 def _enter(t: Any) -> None:

@@ -19,7 +19,8 @@ def numbers(case: Case) -> Iterator[Finding]:
         say = _SAY.get(record.rule)
         if say is not None:
             message, hint = say(case, record)
-            yield case.finding(record, message, hint)
+            nobody = {"thread": None, "threadgroup": None} if record.rule == "M406" else {}
+            yield case.finding(record, message, hint, **nobody)
 
 
 def tested_under_fast_math(case: Case) -> Iterator[Finding]:
