@@ -10,9 +10,11 @@ import subprocess
 import zlib
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
-from tests.checker.reports import clean, faulty
+import metalloid as mt
+from tests.checker.reports import TEXT, clean, faulty
 
 VOID = {"meta", "br", "line", "circle"}
 
@@ -67,6 +69,17 @@ def test_the_page_needs_nothing_else():
         page = Page(text)
         assert all(link.startswith("#") and link[1:] in page.ids for link in page.links if "rule" not in link)
         assert len(page.ids) == len(set(page.ids))
+
+
+def test_launches_that_are_alike_are_shown_once():
+    fill = mt.device().library(TEXT, name="row sum.metal")["fill"]
+    with mt.checked() as report:
+        for size in (24, 24, 24, 32):
+            fill(np.zeros(size, np.float32), grid=size, threadgroup=8)
+    page = Page(report.html())
+    text = "".join(page.texts)
+    assert page.classes.count("launch") == page.classes.count("map") == 2
+    assert "3 launches alike" in text and "4 launches, 104 threads checked" in text
 
 
 def test_a_clean_page_says_so():

@@ -17,15 +17,20 @@ SIDE = 12
 
 
 def launches(report: Report) -> str:
-    """All launches, those with findings first; the first few with maps."""
-    ordered = sorted(report.launches, key=lambda c: not c.findings)
-    shown = "\n".join(_launch(c, at < MOST) for at, c in enumerate(ordered[: 4 * MOST]))
+    """All launches, those with findings first and those alike as one; the first few with maps."""
+    alike: dict[object, list[Checked]] = {}
+    for checked in sorted(report.launches, key=lambda c: not c.findings):
+        found = tuple((f.rule, f.location) for f in checked.findings)
+        key = checked.kernel, checked.launch.grid, checked.launch.threadgroup, found
+        alike.setdefault(key, []).append(checked)
+    ordered = [(group[0], len(group)) for group in alike.values()]
+    shown = "\n".join(_launch(c, count, at < MOST) for at, (c, count) in enumerate(ordered[: 4 * MOST]))
     more = len(ordered) - 4 * MOST
-    rest = f"<p>and {counted(more, 'launch', 'launches')} more</p>" if more > 0 else ""
+    rest = f"<p>and {counted(more, 'kind', 'kinds')} of launches more</p>" if more > 0 else ""
     return f'<section class="launches"><h2>Launches</h2>\n{shown}{rest}\n</section>' if ordered else ""
 
 
-def _launch(checked: Checked, mapped: bool) -> str:
+def _launch(checked: Checked, count: int, mapped: bool) -> str:
     launch = checked.launch
     groups = counted(prod(launch.threadgroups), "threadgroup")
     facts = (
@@ -33,7 +38,7 @@ def _launch(checked: Checked, mapped: bool) -> str:
         f" {triple(launch.threadgroup)}, {counted(prod(launch.threadgroup), 'thread')}"
     )
     maps = "".join(_map(checked, index) for index in sorted(checked.observation.writers)) if mapped else ""
-    found = counted(len(checked.findings), "finding")
+    found = counted(len(checked.findings), "finding") + (f", {count:,} launches alike" if count > 1 else "")
     title = f"<h3>{escape(checked.kernel)} <small>{found}</small></h3>"
     return f'<article class="launch">{title}<p>{facts}</p>{maps}</article>'
 
