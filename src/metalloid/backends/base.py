@@ -35,6 +35,9 @@ class Launch:
     # What checkers want to know.
     undefined: frozenset[int] = frozenset()  # buffers whose bytes nobody has set
     inputs: frozenset[int] = frozenset()  # buffers that the kernel declares const
+    filled: frozenset[int] = (
+        frozenset()
+    )  # outputs that got a value for this launch, to keep where none is written
     place: str = ""  # the caller's line, as file:line
 
     def __post_init__(self) -> None:

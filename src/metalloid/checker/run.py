@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from metalloid.backends.base import Launch
 from metalloid.checker.case import Case
@@ -58,10 +61,21 @@ def check(
 def check_launch(kernel: Kernel, launch: Launch) -> Checked:
     """Check a launch that has been validated. Its buffers are changed as by a run."""
     start = time.perf_counter()
+    launch = _exported(launch)
     kept = before(kernel, launch)
     case = Case(kernel, launch, with_numbers(kept, observe(kernel, launch)))
     small = {index: array for index, array in kept.contents.items() if array.nbytes <= _SMALL}
     return Checked(case, judged(case), time.perf_counter() - start, small)
+
+
+def _exported(launch: Launch) -> Launch:
+    """The launch with memory that Python's buffers can describe: bfloat16 arrays as 16-bit words."""
+    words = {
+        index: memory.view(np.uint16)
+        for index, memory in launch.buffers.items()
+        if isinstance(memory, np.ndarray) and memory.dtype.name == "bfloat16"
+    }
+    return replace(launch, buffers={**launch.buffers, **words}) if words else launch
 
 
 def judged(case: Case) -> tuple[Finding, ...]:

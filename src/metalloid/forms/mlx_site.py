@@ -95,13 +95,14 @@ class Site:
     def _slow(self, values: list[Any], outputs: list[Any], undefined: bool) -> None:
         """Any layout, empty arrays, watchers; and the first launch of a size."""
         kernel = self.kernel
-        made = frozenset(b.index for b in self._bindings if b.kind == "output") if undefined else frozenset()
+        made = frozenset(b.index for b in self._bindings if b.kind == "output")
         launch = Launch(
             self._grid,
             self._threadgroup,
             self.memory(values, outputs),
             kernel=kernel.name,
-            undefined=made,
+            undefined=made if undefined else frozenset(),
+            filled=frozenset() if undefined else made,
             inputs=kernel.inputs,
             place=place() if watchers else "",
         )

@@ -1,7 +1,8 @@
 """M106, M305: elements that no thread wrote, or read.
 
 An array that is read and written may keep most of what it holds, and so may one that a kernel scatters
-into: nothing is said about those. What is said needs evidence that all elements were meant:
+into, or that was filled for the launch (init_value in MLX): nothing is said about those. What is said needs
+evidence that all elements were meant:
 
 - memory that nobody had set before (M106, M305): what is not written stays garbage;
 - a write-only array as long as an input, or without any input, of which the threads wrote a first part, one
@@ -90,7 +91,8 @@ def extent(case: Case, parameter: Parameter, marks: Any) -> Extent | None:
 def _output(case: Case, written: Extent) -> Iterator[Finding]:
     threads, parameter = prod(case.launch.grid), written.parameter
     undefined = parameter.index in case.launch.undefined
-    if not undefined and (parameter.access != "write" or _told(case.launch, case, written.count)):
+    kept = parameter.access != "write" or parameter.index in case.launch.filled
+    if not undefined and (kept or _told(case.launch, case, written.count)):
         return
     share = written.count // threads if threads and written.count % threads == 0 else 0
     short = (
