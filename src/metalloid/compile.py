@@ -94,7 +94,7 @@ def compiled(code: VectorCode) -> Compiled:
     )
 
 
-def checked_program(ir: str, signature: Signature, width: int = 0) -> CheckedProgram:
+def checked_program(ir: str, signature: Signature, width: int = 0, level: int = 1) -> CheckedProgram:
     """A kernel under observation, from IR that keeps every access (`scalar(..., checked=True)`)."""
     target = machine.host()
     module = canonical(ir)
@@ -109,7 +109,7 @@ def checked_program(ir: str, signature: Signature, width: int = 0) -> CheckedPro
         options = Options(mode.careful, mode.undefined, mode.aliased, mode.wide, mode.marked, mode.starts)
 
         def compile(variant: Variant) -> Compiled:
-            return compiled(vector_code(module, variant, width, target, options))
+            return replace(compiled(vector_code(module, variant, width, target, options)), level=level)
 
         return Program(signature.name, compile, {}, target, proofs)
 
