@@ -60,7 +60,7 @@ def start_of(memory: Any) -> int:
     root = memory
     while isinstance(root.base, np.ndarray):
         root = root.base
-    return int(memory.ctypes.data - root.ctypes.data)
+    return int(memory.__array_interface__["data"][0] - root.__array_interface__["data"][0])
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from metalloid.backends.base import SIMD_WIDTH, Launch, Triple
 from metalloid.backends.cpu import native
-from metalloid.backends.cpu.arena import ARENA, Piece
+from metalloid.backends.cpu.arena import ARENA, Piece, address_of
 from metalloid.backends.cpu.program import Compiled, Prepared, Program, RootLike, bind
 from metalloid.backends.cpu.shadow import (
     GROUPS,
@@ -118,8 +118,8 @@ def bytes_of(memory: object) -> np.ndarray[Any, Any]:
 
 
 def range_of(memory: object) -> tuple[int, int]:
-    view = bytes_of(memory)
-    return int(view.__array_interface__["data"][0]), view.nbytes
+    view = memory if isinstance(memory, np.ndarray) else bytes_of(memory)
+    return address_of(view), view.nbytes
 
 
 def overlapping(launch: Launch) -> bool:
@@ -181,8 +181,8 @@ class CheckedRun:
         self.events = np.zeros(sites, np.uint32)
         self.groups = np.empty(self.record.total, GROUPS)
         self.sites = self.compiled.shared.get("sites") or self._sites()
-        c.muted, c.counts, c.events = (a.ctypes.data for a in (self.muted, self.counts, self.events))
-        c.groups, c.sites = self.groups.ctypes.data, ctypes.addressof(self.sites)
+        c.muted, c.counts, c.events = (address_of(a) for a in (self.muted, self.counts, self.events))
+        c.groups, c.sites = address_of(self.groups), ctypes.addressof(self.sites)
         c.thread_bits, c.site_bits = self.word.thread_bits, self.word.site_bits
         c.site_count, c.wide, c.careful = len(checks.sites), int(self.mode.wide), int(self.mode.careful)
         c.last_serial = self.word.serials - 1

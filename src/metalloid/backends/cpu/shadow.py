@@ -147,7 +147,7 @@ class Cover:
         """The part of this cover from an address on, as one buffer's shadow."""
         skip = (start - self.start) // self.granule * self.writer.itemsize
         for name, piece in zip(("writer", "first", "other"), self.pieces, strict=False):
-            setattr(record, name, piece.array.ctypes.data + skip)
+            setattr(record, name, piece.address + skip)
         record.start, record.length = start, length
         record.shift, record.undefined = self.granule.bit_length() - 1, int(undefined)
 

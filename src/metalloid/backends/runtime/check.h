@@ -74,7 +74,7 @@ struct Check {
 };
 
 constexpr i32 REDO_CAREFUL = 5, REDO_WIDE = 6;
-constexpr u32 PATIENCE = 48;  // events of one site that tell nothing new before it is muted
+constexpr u32 PATIENCE = 16;  // events of one site that tell nothing new before it is muted
 
 namespace {
 
