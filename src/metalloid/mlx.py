@@ -8,7 +8,7 @@ metalloid.mlx.install()     # or: under MLX's own names, for code you did not wr
 
 from __future__ import annotations
 
-from metalloid.forms.mlx_install import install, installed, is_installed, uninstall
+from metalloid.forms.mlx_install import install, installed, is_installed, uninstall, vmap
 from metalloid.forms.mlx_kernel import MetalKernel, metal_kernel
 
-__all__ = ["MetalKernel", "install", "installed", "is_installed", "metal_kernel", "uninstall"]
+__all__ = ["MetalKernel", "install", "installed", "is_installed", "metal_kernel", "uninstall", "vmap"]

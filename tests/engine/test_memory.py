@@ -325,3 +325,18 @@ def test_a_product_that_is_zero_where_a_loop_does_not_run():
         arrays = [np.arange(64, dtype=np.float32), np.full(64, -1, np.float32), np.array([n], np.uint32)]
         same(text, arrays, (8, 8), (8, 8), widths=(0, 8, 64))
     assert "masked.scatter" not in vector_stage(scalar_ir(text, "k")[0], (8, 8, 1))
+
+
+@pytest.mark.parametrize("n", (0, 3, 64))
+def test_neighbours_stored_in_a_branch_that_all_lanes_may_take(n):
+    """The address that both stores start from is made before the branch, and nobody else asks for it there."""
+    text = """kernel void k(device const uint* a, device const ulong* e, device uint4* v,
+                           uint3 p [[thread_position_in_grid]], uint3 G [[threads_per_grid]]) {
+        uint i = p.x + G.x * (p.y + G.y * p.z);
+        for (uint n = 0; n < 3; n++)
+            if ((a[i ^ 1] | 7) < uint(e[i])) v[i].yz = uint2(a[i * 4 + 2], 7u);
+    }"""
+    a = np.random.default_rng(n).integers(9, 100, 260, dtype=np.uint32)
+    e = np.full(64, 1000, np.uint64)
+    e[:n] = 5
+    same(text, [a, e, np.full((64, 4), 99, np.uint32)], (4, 4, 4), (4, 4, 2), widths=(1, 8, 32))

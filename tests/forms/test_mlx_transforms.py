@@ -138,6 +138,26 @@ def test_a_kernel_under_vmap_runs_for_each():
     assert mx.vmap(lambda a: a + square(constant))(x).tolist() == (x + 9).tolist()
 
 
+def test_vmap_without_installing():
+    metalloid.mlx.uninstall()
+    try:
+        kernel = metalloid.mlx.metal_kernel("square", ["x"], ["out"], SQUARE)
+
+        def own(x):
+            sizes = {"grid": (x.size, 1, 1), "threadgroup": (32, 1, 1)}
+            return kernel(inputs=[x], output_shapes=[x.shape], output_dtypes=[x.dtype], **sizes)[0]
+
+        x = mx.arange(12, dtype=mx.float32).reshape(3, 4)
+        assert metalloid.mlx.vmap(own)(x).tolist() == (x * x).tolist()
+        assert metalloid.mlx.vmap(own, in_axes=1, out_axes=1)(x).tolist() == (x * x).tolist()
+        with pytest.raises(LaunchError, match="it works with metalloid"):
+            mx.vmap(own)(x)
+        with pytest.raises(LaunchError, match="cannot run inside mx"):
+            mx.compile(own)(x)
+    finally:
+        metalloid.mlx.install()
+
+
 def test_a_kernel_alone_has_no_derivative_and_says_so():
     x = mx.arange(4, dtype=mx.float32)
     with pytest.raises(LaunchError, match=r"square\] has no vjp"):
@@ -183,7 +203,7 @@ def test_without_install_vmap_and_compile_are_refused_with_advice():
         x = mx.arange(4, dtype=mx.float32)
         assert call(x).tolist() == [0, 1, 4, 9]
         for transform in (mx.compile, mx.vmap):
-            with pytest.raises(LaunchError, match=r"mx.compile or mx.vmap(.|\n)*metalloid.mlx.install"):
+            with pytest.raises(LaunchError, match=r"mx.compile or mx.vmap(.|\n)*metalloid.mlx.vmap"):
                 transform(call)(x if transform is mx.compile else x[None])
         with pytest.raises(LaunchError, match=r"has no vjp"):
             mx.grad(lambda a: call(a).sum())(x)

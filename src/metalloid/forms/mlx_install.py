@@ -58,6 +58,14 @@ def is_installed() -> bool:
     return _depth > 0
 
 
+def vmap(fun: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """MLX's `vmap` for functions that call a kernel, where `install` is not wanted."""
+    import mlx.core as mx
+
+    transform = mx.vmap if is_installed() else _noting("vmap", mx.vmap)
+    return transform(fun, *arguments, **named)
+
+
 def _patch() -> None:
     try:
         import mlx.core as mx

@@ -50,7 +50,7 @@ def settle(mx: Any, values: Sequence[Any], kernel: str) -> bool:
         f"[metal_kernel {kernel}] cannot run inside {inside}: it needs the values of its inputs, and while a function"
         " is traced there are none.\nCall it outside the compiled function, or turn compilation off for the test with"
         " mx.disable_compile()."
-        + ("" if stack else "\nUnder mx.vmap it works after metalloid.mlx.install().")
+        + ("" if stack else "\nUnder vmap it works with metalloid.mlx.vmap, or after install().")
     )
 
 

@@ -249,10 +249,22 @@ class Emitter:
                     found |= {v.name for v, b in i.cases if isinstance(v, Local) and home[v.name] != b}
                 else:
                     found |= {n for n in i.uses if home[n] != block.name}
+                    if i.opcode in ("load", "store"):
+                        found |= {n for n in self._bases(i.operands[-1]) if home[n] != block.name}
         for shape in self.u.shapes.values():
             if shape is not None:
                 found |= {c for c, _ in shape.terms if c}
         return found
+
+    def _bases(self, pointer: Value) -> Iterator[str]:
+        """What a pointer lies at a constant distance from: groups of accesses start from there."""
+        while isinstance(pointer, Local):
+            i = self.function.definitions[pointer.name]
+            if i.opcode != "getelementptr" or not all(isinstance(x, Int) for x in i.operands[1:]):
+                return
+            pointer = i.operands[0]
+            if isinstance(pointer, Local):
+                yield pointer.name
 
     def _needs_vector(self) -> set[str]:
         """Names whose lanes must be right to the last bit, though their base and pattern may have wrapped."""
