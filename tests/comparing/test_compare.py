@@ -95,15 +95,15 @@ def test_strides_that_are_ignored():
 
 
 def test_a_half_sum_loses_digits_that_a_float_sum_keeps():
-    cases = mt.cases({"x": "rows N"}, dtypes="float16", values="ordinary", largest=1 << 12)
-    assert mt.compare(mistakes.row_sums, mistakes.row_sums_reference, cases, length="N").ok
+    cases = mt.cases({"x": "rows N"}, dtypes="float16", values="ordinary", largest=1 << 10)
+    assert mt.compare(mistakes.row_sums, mistakes.row_sums_reference, cases, length="N", schedules=0).ok
     result = mt.compare(mistakes.half_sums, mistakes.row_sums_reference, cases, length="N")
     assert not result.ok
     assert (
         "the errors are those of a sum that is accumulated in float16; accumulate in float32" in result.text()
     )
     forgiven = mt.compare(
-        mistakes.half_sums, mistakes.row_sums_reference, cases, length="N", accumulate="float16"
+        mistakes.half_sums, mistakes.row_sums_reference, cases, length="N", accumulate="float16", schedules=0
     )
     assert forgiven.ok
 
