@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import metalloid as mt
 import metalloid.kernels as mk
 from metalloid.errors import LaunchError
 from metalloid.kernels.quantized import BLOCKS
@@ -201,3 +202,25 @@ def test_affine_refuses_what_does_not_fit():
         mk.affine_matmul(x, weight, scales, scales, bits=5)
     with pytest.raises(LaunchError, match=r"128 columns.*\(64,\)"):
         mk.affine_matmul(x[0, :64], weight, scales, scales)
+
+
+@pytest.mark.parametrize("format", BLOCKS)
+def test_clean_under_the_checker(format):
+    weight = blocks(format, 9, 256)
+    with mt.checked() as report:
+        mk.quantized_matmul(normal(256), weight, format)
+        mk.quantized_matmul(normal((3, 256)), weight, format)
+        mk.dequantize(weight, format)
+        mk.embedding(np.array([8, 0]), weight, format)
+    assert report.ok, report.text()
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_affine_groups_are_clean_under_the_checker(bits):
+    weight = np.random.default_rng(0).integers(0, 1 << 32, (9, 4 * bits), np.uint32)
+    scales, biases = normal((9, 4)), normal((9, 4), seed=1)
+    with mt.checked() as report:
+        mk.affine_matmul(normal(128), weight, scales, biases, 32, bits)
+        mk.affine_matmul(normal((3, 128)), weight, scales, biases, 32, bits)
+        mk.affine_dequantize(weight, scales, biases, 32, bits)
+    assert report.ok, report.text()

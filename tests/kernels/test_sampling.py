@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import metalloid as mt
 import metalloid.kernels as mk
 from metalloid.errors import LaunchError
 
@@ -109,3 +110,12 @@ def test_wrong_choices_are_refused():
             mk.sample(logits, **wrong)
     with pytest.raises(LaunchError, match="float64"):
         mk.sample(logits.astype(np.float64))
+
+
+def test_clean_under_the_checker():
+    logits = normal((2, 45))
+    with mt.checked() as report:
+        mk.sample(logits, 0.8, 20, 0.9, 7)
+        mk.sample(logits, 0.0)
+        mk.top_k(logits, 4)
+    assert report.ok, report.text()
