@@ -60,8 +60,15 @@ class CheckedProgram:
         timeout: float | None = None,
         backwards: bool = False,
         on_log: Callable[[LogMessage], None] | None = None,
+        seed: int | None = None,
     ) -> Observation:
-        """Run to the end; the launch's buffers are changed in place, as by any run."""
+        """Run to the end; the launch's buffers are changed in place, as by any run.
+
+        `backwards` runs threadgroups and SIMD-groups from the last to the first; a `seed` shuffles the
+        threadgroups, and an odd one turns the SIMD-groups round.
+        """
+        if seed is not None:
+            backwards = bool(seed & 1)
         if 0 in launch.grid:
             return Observation()
         mode = Mode(
@@ -72,7 +79,7 @@ class CheckedProgram:
         )
         launch = self._writable(launch, mode, backwards)
         end = time.monotonic() + timeout if timeout else None
-        run = self._prepared(launch, mode, backwards)
+        run = self._prepared(launch, mode, backwards, seed)
         backup = _Backup(launch, run)
         try:
             while True:
@@ -83,7 +90,7 @@ class CheckedProgram:
                     return _told(seen, run, self.ir) if status == native.FAULT else seen
                 run.end()
                 backup.restore()
-                run = self._prepared(launch, better, backwards)
+                run = self._prepared(launch, better, backwards, seed)
         finally:
             backup.end()
 
@@ -108,8 +115,8 @@ class CheckedProgram:
         buffers = {**launch.buffers, **{i: bytes_of(launch.buffers[i]).copy() for i in copied}}
         return replace(launch, buffers=buffers, inputs=launch.inputs | frozenset(copied))
 
-    def _prepared(self, launch: Launch, mode: Mode, backwards: bool) -> CheckedRun:
-        return CheckedRun(launch, self.program(mode), backwards, mode, self._names)
+    def _prepared(self, launch: Launch, mode: Mode, backwards: bool, seed: int | None) -> CheckedRun:
+        return CheckedRun(launch, self.program(mode), backwards, mode, self._names, seed)
 
     def _better(self, run: CheckedRun, status: int) -> Mode | None:
         """How to run again; None where this was the last word."""

@@ -153,7 +153,13 @@ class CheckedRun:
     """One attempt at a launch."""
 
     def __init__(
-        self, launch: Launch, program: Program, backwards: bool, mode: Mode, names: Mapping[str, str]
+        self,
+        launch: Launch,
+        program: Program,
+        backwards: bool,
+        mode: Mode,
+        names: Mapping[str, str],
+        seed: int | None = None,
     ) -> None:
         self.launch, self.mode, self.names = launch, mode, names
         self.keep: list[object] = []
@@ -171,6 +177,10 @@ class CheckedRun:
         self.words: dict[int, np.ndarray[Any, Any]] = {}
         self.read_words: dict[int, np.ndarray[Any, Any]] = {}
         self._fill()
+        if seed is not None:
+            order = np.random.default_rng(seed).permutation(int(self.record.total)).astype(np.uint32)
+            self.keep.append(order)
+            self.record.order = address_of(order)
 
     # ---- before ---------------------------------------------------------------------------------------------
 

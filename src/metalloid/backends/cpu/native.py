@@ -82,6 +82,7 @@ class LaunchRecord(ctypes.Structure):
         ("logs", ctypes.POINTER(LogRecord)),
         ("log_count", ctypes.c_uint64),
         ("log_room", ctypes.c_uint64),
+        ("order", ctypes.c_uint64),
     ]
 
 

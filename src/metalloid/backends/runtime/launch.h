@@ -52,4 +52,5 @@ struct Launch {
     Fault fault;
     LogRecord *logs;
     u64 log_count, log_room;
+    const u32 *order;  // the number of each threadgroup in turn; null: as they come
 };

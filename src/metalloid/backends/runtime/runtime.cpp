@@ -120,7 +120,7 @@ void place_of(const Launch &l, u64 number, u32 *g) {
 // How many threadgroups, from number n, one call may run: whole ones in a row, and not so many that a launch
 // could not be stopped soon.
 u32 together(const Launch &l, u64 n, u64 last) {
-    if (l.groups[1] > 1 || l.groups[2] > 1 || l.backwards) return 1;
+    if (l.groups[1] > 1 || l.groups[2] > 1 || l.backwards || l.order) return 1;
     u64 whole = l.grid[0] / l.threadgroup[0], end = last < whole ? last : whole;
     return n + 1 < end ? least(end - n, TOGETHER) : 1;
 }
@@ -128,7 +128,7 @@ u32 together(const Launch &l, u64 n, u64 last) {
 void run_groups(Launch &l, Worker &w, u64 first, u64 last) {
     for (u64 n = first; n < last && !l.cancel;) {
         u32 g[3], s[3], count = together(l, n, last);
-        place_of(l, l.backwards ? l.total - 1 - n : n, g);
+        place_of(l, l.order ? l.order[n] : l.backwards ? l.total - 1 - n : n, g);
         int variant = variant_of(l, g, s);
         if (l.tables[variant]) fill_tables(w, s[0], s[1], s[2]);
         l.kernels[variant](&l, w.tables, w.local, w.scratch, g[0], g[1], g[2], s[0], s[1], s[2], count);

@@ -1,0 +1,95 @@
+"""Ways a checked run can go: other orders, more serials than fit, broken launches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from metalloid.backends.cpu import shadow
+from metalloid.backends.cpu.arena import ARENA
+from tests.checker_engine.both import keys, program, watch
+from tests.checker_engine.test_planted import TREE, floats, poison
+from tests.engine.both import launch
+
+RACY = TREE.replace("BETWEEN", "")
+CLEAN = TREE.replace("BETWEEN", "threadgroup_barrier(mem_flags::mem_threadgroup);")
+LAST = """kernel void k(device float* o, THREAD, uint g [[threadgroup_position_in_grid]]) {
+    o[0] = g;
+}"""
+
+
+@pytest.mark.parametrize("text", [RACY, CLEAN], ids=["racy", "clean"])
+def test_words_that_run_out_of_serials_grow(text: str, monkeypatch: pytest.MonkeyPatch):
+    wanted = keys(watch(text, [floats(1024), poison(4)], 1024, 256).records)
+    plain = shadow.Word.serials.fget
+    monkeypatch.setattr(shadow.Word, "serials", property(lambda w: plain(w) if w.wide else 6))
+    ARENA.clear()
+    out = poison(4)
+    seen = watch(text, [floats(1024), out], 1024, 256)
+    assert keys(seen.records) == wanted
+    assert not wanted or "race in threadgroup memory" in {r.kind for r in seen.records}
+    assert np.all(seen.writers[1] == np.arange(4) * 256 + 1)
+    if not wanted:
+        np.testing.assert_array_equal(out, floats(1024).reshape(4, 256).sum(1))
+
+
+def test_a_seed_gives_an_order_of_threadgroups_and_gives_it_again():
+    made = program(LAST)
+    ends = []
+    for seed in (None, 1, 1, 2, 3, 4, 5):
+        out = np.full(1, -1, np.float32)
+        seen = made.run(launch([out], 32 * 20, 32), seed=seed)
+        ends.append(float(out[0]))
+        assert keys(seen.records) == {("race across threadgroups", 2, 2)}
+        assert seen.writers[0][0] - 1 == ends[-1] * 32 + (seen.writers[0][0] - 1) % 32
+    assert ends[0] == 19 and ends[1] == ends[2] and len(set(ends)) > 2
+
+
+def test_backwards_the_first_threadgroup_comes_last():
+    out = np.full(1, -1, np.float32)
+    program(LAST).run(launch([out], 32 * 20, 32), backwards=True)
+    assert out[0] == 0
+
+
+def test_one_launch_after_the_other_starts_afresh():
+    text = """kernel void k(device float* o, THREAD) {
+        o[i] = 1;
+    }"""
+    for n in (64, 128, 64, 32):
+        seen = watch(text, [np.zeros(128, np.float32)], n, 32)
+        assert not seen.records and np.count_nonzero(seen.writers[0]) == n
+
+
+def test_what_was_seen_outlives_the_next_launch():
+    text = """kernel void k(device float* o, THREAD) {
+        o[i] = 1;
+    }"""
+    first = watch(text, [np.zeros(128, np.float32)], 64, 32)
+    watch(text, [np.zeros(128, np.float32)], 128, 32)
+    assert np.count_nonzero(first.writers[0]) == 64
+
+
+def test_an_array_that_cannot_be_written_is_not():
+    text = """kernel void k(device float* o, THREAD) {
+        o[i] = 1;
+    }"""
+    fixed = np.zeros(64, np.float32)
+    fixed.flags.writeable = False
+    seen = watch(text, [fixed], 64, 32)
+    assert [(r.kind, r.count) for r in seen.records] == [("write to an input", 64)]
+    assert not fixed.any()
+
+
+def test_buffers_that_are_missing_or_empty():
+    text = """kernel void k(device const float* a, device float* o, THREAD) {
+        o[i] = a[i];
+    }"""
+    out = np.zeros(64, np.float32)
+    made = replace(launch([np.zeros(0, np.float32), out], 64, 32), buffers={1: out})
+    seen = program(text).run(made)
+    assert keys(seen.records) == {("read outside", 2, 0)} and not out.any()
+    seen = watch(text, [np.zeros(0, np.float32), out], 64, 32)
+    assert keys(seen.records) == {("read outside", 2, 0)}
+    assert not watch(text, [out, out.copy()], 0, 32).records
