@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-SUITES = ("frontend", "math", "engine", "opencl", "launch", "checker", "matrices", "kernels", "llama")
+SUITES = ("frontend", "math", "engine", "opencl", "launch", "checker", "matrices", "kernels", "llama", "cold")
 
 
 def main(names: list[str]) -> None:
