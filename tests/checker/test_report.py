@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -109,3 +112,32 @@ def test_a_report_of_many_launches_lets_go_of_their_memory():
     assert not report.launches[3].launch.buffers
     assert "70 launches, 1120 threads checked" in report.text()
     assert report.explain().subject.startswith("why is 'y'")
+
+
+def test_an_environment_variable_checks_a_whole_program():
+    program = f"""
+import numpy as np
+import metalloid as mt
+scale = mt.device().library({SCALE!r}, name="scale.metal")["scale"]
+for _ in range(2):
+    scale(np.zeros(15, np.float32), np.ones(16, np.float32), grid=16)
+"""
+    environment = {**os.environ, "METALLOID_CHECK": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("metalloid: scale.metal:5:5: M102 out-of-bounds write, 4 bytes past 'y'") == 1
+
+
+def test_one_mistake_in_one_line_is_one_finding():
+    add = SCALE.replace("y[i] = 2", "y[i] += 2")
+    report = mt.check(kernel(add), np.zeros(15, np.float32), np.ones(16, np.float32), grid=16)
+    assert [f.rule for f in report.findings] == ["M102"]
+
+
+def test_memory_that_is_bound_twice_is_no_input():
+    x = np.ones(16, np.float32)
+    report = mt.check(kernel(), x, x, grid=16, overlap=True)
+    assert report.ok, report.text()
+    assert (x == 2).all()

@@ -24,7 +24,7 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "M201": ("M206", "M104", "M205"),
     "M203": ("M206", "M105"),
     "M206": ("M104", "M105"),
-    "M102": ("M106", "M305"),
+    "M102": ("M101", "M106", "M305"),
     "M208": ("M202", "M203", "M201", "M206"),
     "M301": ("M106", "M305"),
     "M304": ("M106", "M305"),
@@ -65,7 +65,7 @@ def follows(finding: Finding, cause: Finding) -> bool:
     """Whether one finding is but an echo of another."""
     if finding.kernel != cause.kernel or finding.rule not in CAUSES.get(cause.rule, ()):
         return False
-    if cause.rule in ("M102", "M301", "M304", "M305"):
+    if cause.rule in ("M102", "M301", "M304", "M305") and finding.rule != "M101":
         return finding.buffer == cause.buffer or not cause.buffer
     if cause.rule == "M204":
         return True

@@ -54,6 +54,13 @@ def untouched(signature: Signature, given: Sequence[object], named: Mapping[str,
     return frozenset(p.index for p in found)
 
 
+def unshared(inputs: frozenset[int], memory: Mapping[int, Memory]) -> frozenset[int]:
+    """Inputs less those whose memory is bound a second time, to be written."""
+    others = [m for index, m in memory.items() if index not in inputs]
+    shared = {i for i in inputs if i in memory and any(np.may_share_memory(memory[i], m) for m in others)}
+    return inputs - shared
+
+
 def matched(signature: Signature, given: Sequence[object], named: Mapping[str, object]) -> dict[int, object]:
     """Each value with the index of its parameter."""
     parameters = signature.buffers

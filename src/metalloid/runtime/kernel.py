@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from metalloid import config
 from metalloid.backends.base import Launch, LogMessage
 from metalloid.errors import LaunchError, NotVectorised
-from metalloid.runtime.arguments import bound, untouched
+from metalloid.runtime.arguments import bound, unshared, untouched
 from metalloid.runtime.faults import told
 from metalloid.runtime.guess import warn_about_grid
 from metalloid.runtime.places import place, warn_slow
@@ -175,7 +175,7 @@ class Kernel:
             resources=resources,
             kernel=self.name,
             undefined=undefined,
-            inputs=self.inputs,
+            inputs=unshared(self.inputs, memory) if overlap else self.inputs,
             place=place() if watchers else "",
         )
 
