@@ -126,7 +126,7 @@ SETTINGS = {
 
 @settings(max_examples=300, derandomize=True, **SETTINGS)
 @given(cases())
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_programs(case):
     check(case)
 
