@@ -99,21 +99,22 @@ kernel void pack_columns(device const TB* b, device float* panels, constant Shap
     panels[(panel * s.K + k) * PANEL + col % PANEL] = col < s.N ? float(b[col]) : 0.0f;
 }
 
-// The same of B^T, turned round in a tile: memory is read and written along its rows.
+// The same of B^T: each thread takes eight neighbours of a row, which become a column.
 template <typename TB>
 kernel void pack_rows(device const TB* b, device float* panels, constant Shape& s,
-                      uint3 group [[threadgroup_position_in_grid]], uint3 t [[thread_position_in_threadgroup]],
+                      uint3 group [[threadgroup_position_in_grid]], uint t [[thread_index_in_threadgroup]],
                       uint3 groups [[threadgroups_per_grid]]) {
-    constexpr uint TILE = 32;
-    threadgroup float tile[TILE][TILE + 1];
-    b += group.z * s.batch_b;
-    uint col = group.x * TILE, k = group.y * TILE;
-    for (uint i = t.y; i < TILE; i += 8)
-        tile[i][t.x] = col + i < s.N && k + t.x < s.K ? float(b[ulong(col + i) * s.ldb + k + t.x]) : 0.0f;
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    ulong panel = group.z * (groups.x * TILE / PANEL) + col / PANEL;
-    for (uint i = t.y; i < TILE; i += 8)
-        if (k + i < s.K) panels[(panel * s.K + k + i) * PANEL + col % PANEL + t.x] = tile[t.x][i];
+    constexpr uint EACH = 8;
+    uint col = group.x * PANEL + t, k = group.y * EACH;
+    b += group.z * s.batch_b + ulong(min(col, s.N - 1)) * s.ldb + k;  // past the end: any number will do
+    panels += ((ulong(group.z) * groups.x + group.x) * s.K + k) * PANEL + t;
+    if (k + EACH <= s.K) {
+        TB row[EACH];
+        for (uint i = 0; i < EACH; i++) row[i] = b[i];
+        for (uint i = 0; i < EACH; i++) panels[i * PANEL] = float(row[i]);
+    } else {
+        for (uint i = 0; k + i < s.K; i++) panels[i * PANEL] = float(b[i]);
+    }
 }
 
 template <typename T>

@@ -174,8 +174,8 @@ def _registers(a: Array, b: Array, out: Array, s: Sizes, batch: int, types: str,
             b,
             panels,
             _shape(s),
-            threadgroups=(width // 32, -(-k // 32), many),
-            threadgroup=(32, 8, 1),
+            threadgroups=(width // PANEL, -(-k // 8), many),
+            threadgroup=(PANEL, 1, 1),
         )
     else:
         kernel("matmul", f"pack_columns_{FLOATS[b.dtype]}")(
