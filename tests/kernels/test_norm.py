@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import metalloid.kernels as mk
+from metalloid.kernels import references
+from metalloid.kernels.norm import norm_slope, norm_weight_vjp
 from tests.kernels.helpers import DTYPES, ODD, close, exact, normal, same_on_oracle
 
 
@@ -63,3 +65,27 @@ def test_layer_norm_of_strides_and_on_the_oracle():
     for dtype in DTYPES:
         same_on_oracle(mk.layer_norm, normal((2, 45), dtype), normal(45, dtype, 1), normal(45, dtype, 2))
     assert mk.layer_norm(normal((0, 7)), normal(7), normal(7)).shape == (0, 7)
+
+
+@pytest.mark.parametrize("norm", ["rms_norm", "layer_norm"])
+def test_derivatives_of_odd_rows(norm):
+    for n in ODD:
+        x, w, g = normal((3, n)), normal(n, seed=1), normal((3, n), seed=2)
+        wide = [exact(a) for a in (x, w, g)]
+        for direction in ("jvp", "vjp"):
+            got = norm_slope(norm, direction, x, w, g, 1e-3)
+            close(got, references.norm_slope(norm, direction, *wide, 1e-3), np.abs(exact(got)).max() + 1)
+        for a, b in zip(
+            norm_weight_vjp(norm, x, g, 1e-3),
+            references.norm_weight_vjp(norm, wide[0], wide[2], 1e-3),
+            strict=True,
+        ):
+            close(a, b, np.abs(b).max() + 1)
+
+
+@pytest.mark.parametrize("norm", ["rms_norm", "layer_norm"])
+def test_derivatives_on_the_oracle(norm):
+    x, w, g = normal((2, 35)), normal(35, seed=1), normal((2, 35), seed=2)
+    for direction in ("jvp", "vjp"):
+        same_on_oracle(norm_slope, norm, direction, x, w, g, 1e-3)
+    same_on_oracle(norm_weight_vjp, norm, x, g, 1e-3)
