@@ -54,6 +54,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 def _failure(report: Report, ignored: frozenset[str]) -> str:
     """The text of what is left; empty where the test is in order."""
+    if (
+        report.stopped and not report.findings
+    ):  # whoever did not get to the end may have anything wrong with it
+        return report.text()
     left = [f for f in report.findings if f.rule not in ignored and f.severity != "note"]
     if not ignored or not left:
         return report.text() if left else ""

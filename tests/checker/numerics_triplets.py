@@ -157,6 +157,17 @@ kernel void tested(device float* out, device const float* x, uint i [[thread_pos
     out[i] = isnan(x[i]) ? 0.0f : x[i];
 }
 """
+BINS = """kernel void histogram(device atomic_uint* out, device const uint* x,
+                      uint i [[thread_position_in_grid]], uint t [[thread_position_in_threadgroup]]) {
+    threadgroup atomic_uint bins[4];
+    if (t < 4) atomic_store_explicit(&bins[t], 0, memory_order_relaxed);
+    {WAIT}
+    atomic_fetch_add_explicit(&bins[x[i] % 4], 1, memory_order_relaxed);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (t < 4) atomic_fetch_add_explicit(&out[t], atomic_load_explicit(&bins[t], memory_order_relaxed),
+                                         memory_order_relaxed);
+}
+"""
 LAST = """
 kernel void last(device atomic_uint* out, device const float* x, uint i [[thread_position_in_grid]]) {
     if (x[i] > 30) {
@@ -384,5 +395,18 @@ TRIPLETS = (
         _replaced(FIRST_COME, WHERE="at", WHAT="x[i]"),
         lambda: [np.zeros(1, np.uint32), blank(256), floats(256)],
         {"grid": 256, "threadgroup": 64},
+    ),
+    Triplet(
+        "M406 bins are cleared while others count",
+        _replaced(BINS, WAIT=""),
+        lambda: [np.zeros(4, np.uint32), np.arange(128, dtype=np.uint32)],
+        {"grid": 128, "threadgroup": 128},
+        (("M406", 4),),
+    ),
+    Triplet(
+        "M406 twin: a barrier behind clearing the bins",
+        _replaced(BINS, WAIT="threadgroup_barrier(mem_flags::mem_threadgroup);"),
+        lambda: [np.zeros(4, np.uint32), np.arange(128, dtype=np.uint32)],
+        {"grid": 128, "threadgroup": 128},
     ),
 )

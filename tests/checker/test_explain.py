@@ -71,6 +71,13 @@ def test_whole_numbers_were_divided():
     assert "1 / 1000 is 0 in whole numbers" in said
 
 
+def test_one_was_divided_by_a_whole_number():
+    said = broken(
+        check(simple("y[i] = 1 / x[i];", "int"), zeros(8, np.int32), np.full(8, 9, np.int32), grid=8)
+    )
+    assert "division in whole numbers" in said and "1 / x[i]" in said
+
+
 def test_the_loop_never_ran():
     said = broken(check(SUM, zeros(4), floats(64), 0, grid=4))
     assert "nothing was added" in said and "'n', which the caller passes, is 0" in said
@@ -107,6 +114,23 @@ def test_every_thread_wrote_one_value():
 def test_the_stores_went_outside():
     said = broken(check(simple("y[i + 1000] = x[i];"), zeros(64), floats(64), grid=64))
     assert "the stores went outside 'y': the first to element 1000 of 64" in said
+
+
+def test_some_stores_went_outside():
+    report = check(simple("y[i < 40 ? i : i + 1000] = x[i];"), zeros(64), floats(64), grid=64)
+    assert "24 stores went outside 'y': the first to element 1040 of 64" in broken(report)
+
+
+def test_stores_went_to_the_same_elements():
+    report = check(simple("y[i % 16] = x[i];"), zeros(64), floats(64), grid=64)
+    said = broken(report)
+    assert "only 16 of 64" in said and "64 stores went to 16 elements" in said
+
+
+def test_infinities_have_a_reason():
+    report = check(simple("y[i] = x[i] * 60000.0h;", "half"), zeros(8, np.float16),
+                   np.full(8, 2, np.float16), grid=8)  # fmt: skip
+    assert report.explain().subject.endswith("all inf?") and broken(report).startswith("M403")
 
 
 def test_threadgroup_argument_without_memory():

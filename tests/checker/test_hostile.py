@@ -9,6 +9,7 @@ import pytest
 
 import metalloid as mt
 from metalloid.backends import interpret
+from metalloid.checker import engines
 from tests.checker.triplet import HEADER, compiled
 
 WILD = """kernel void wild(device int* x, uint i [[thread_position_in_grid]]) {
@@ -21,6 +22,11 @@ WILD = """kernel void wild(device int* x, uint i [[thread_position_in_grid]]) {
 ENDLESS = """kernel void endless(device int* x, uint i [[thread_position_in_grid]]) {
     while (x[0] == 0) {
         x[1] += 1;
+    }
+}
+"""
+SPINS = """kernel void spins(device atomic_uint* x, uint i [[thread_position_in_grid]]) {
+    while (atomic_load_explicit(x, memory_order_relaxed) != 77u) {
     }
 }
 """
@@ -47,6 +53,21 @@ def test_a_loop_without_an_end_ends():
     assert "limit of instructions" in seen.stopped and time.monotonic() - start < 30
     seen = interpret.observe(kernel.checked_ir, launch, step_limit=20_000, seconds=0.0)
     assert "still running" in seen.stopped
+
+
+def test_a_launch_that_was_stopped_is_not_in_order(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(engines, "SECONDS", 0.5)
+    report = mt.check(compiled(HEADER + SPINS), np.zeros(4, np.uint32), grid=2)
+    assert not report.findings and not report.ok
+    assert report.text().startswith("no findings so far") and "still running" in report.text()
+    assert '"ok": false' in report.json()
+
+
+@pytest.mark.parametrize("engine", ["vector", "oracle"])
+def test_private_arrays_have_their_name_and_size(engine: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("METALLOID_CHECK_ENGINE", engine)
+    report = mt.check(compiled(HEADER + PRIVATE), np.array([0, 4, 1, 1], np.int32), grid=1)
+    assert [f.message for f in report.findings] == ["out-of-bounds write, 4 bytes past 'a' (16 bytes)"]
 
 
 @pytest.mark.parametrize("index", [4, -1, 1 << 20])

@@ -20,6 +20,14 @@ kernel void add(device const float* a, device float* out, uint i [[thread_positi
 }
 """, name="add.metal")["add"]
 
+SPIN = mt.device().library("""
+#include <metal_stdlib>
+using namespace metal;
+kernel void spin(device atomic_uint* x) {
+    while (atomic_load_explicit(x, memory_order_relaxed) == 0) {}
+}
+""")["spin"]
+
 def launch(threads, size=64):
     out = np.zeros(size, np.float32)
     try:
@@ -46,6 +54,11 @@ def test_fails_by_itself():
 
 def test_not_marked():
     launch(65)
+
+@pytest.mark.metalloid_check
+def test_never_ends(monkeypatch):
+    monkeypatch.setattr("metalloid.checker.engines.SECONDS", 0.2)
+    SPIN(np.zeros(1, np.uint32), grid=1)
 '''
 
 
@@ -69,7 +82,7 @@ def _entry_points():
 
 def test_findings_fail_marked_tests_with_the_text_of_the_report(run):
     result = run("--strict-markers")
-    result.assert_outcomes(passed=3, failed=2)
+    result.assert_outcomes(passed=3, failed=3)
     result.stdout.fnmatch_lines(
         [
             "*add.metal:3:5: M102 out-of-bounds write, 4 bytes past 'out' (256 bytes)",
@@ -77,6 +90,9 @@ def test_findings_fail_marked_tests_with_the_text_of_the_report(run):
             "*hint: *",
             "*1 finding (1 launch, 65 threads checked)",
         ]
+    )
+    result.stdout.fnmatch_lines(
+        ["no findings so far (1 launch, 1 thread checked; stopped early: still running *"]
     )
     # A test that fails on its own keeps its own error, with what was found beside it.
     result.stdout.fnmatch_lines(["E*assert*== 5*", "*metalloid check*", "add.metal:3:5: M102 *"])

@@ -71,7 +71,8 @@ class Case:
         if memory.kind == "threadgroup" and not memory.name:
             found = (p for p in self.kernel.parameters if p.kind == "threadgroup" and p.index == memory.index)
             return next((p.name for p in found), "")
-        return memory.name
+        # LLVM adds to the names of what it inlines: s.i, s.i.i
+        return memory.name.split(".")[0] if memory.kind == "private" else memory.name
 
     def element_size(self, memory: Memory | None) -> int:
         """Bytes of one element, 0 where it is not known."""

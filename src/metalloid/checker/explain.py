@@ -16,6 +16,7 @@ import numpy as np
 
 from metalloid.backends.base import Launch, Triple
 from metalloid.backends.interpret.notes import unflattened
+from metalloid.backends.observe import Record
 from metalloid.checker.case import Case, nbytes
 from metalloid.checker.code import GROUP, LANE, SIMDGROUP, THREAD
 from metalloid.checker.guards import Store, guards, stores_to
@@ -271,18 +272,24 @@ def _inside(output: Output, report: Report) -> Link | None:
     """Did the stores land in the buffer?"""
     case, index = output.case, output.parameter.index
     written = extent(case, output.parameter, case.observation.writers)
-    outside = next((r for r in case.records("M102") if r.memory and r.memory.index == index), None)
-    if outside is None or (written is not None and written.count > outside.count):
+    outside = next((r for r in case.records("M102") if _of_buffer(r, index)), None)
+    if outside is None or (written is not None and written.count == written.total):
         return None
+    some = written is not None and written.count > outside.count
+    stores = f"{outside.count} stores" if some else "the stores"
     element = (outside.offset or 0) // max(1, output.parameter.type.size)
     finding = next((f for f in output.checked.findings if f.rule in ("M102", "M404")), None)
     return Link(
         False,
-        f"the stores went outside '{output.name}': the first to element {element} of {output.data.size}, by thread"
+        f"{stores} went outside '{output.name}': the first to element {element} of {output.data.size}, by thread"
         f" {outside.access.thread}",
         finding.hint if finding else "look at how the index is computed",
         finding,
     )
+
+
+def _of_buffer(record: Record, index: int) -> bool:
+    return record.memory is not None and record.memory.kind == "buffer" and record.memory.index == index
 
 
 def _ended(output: Output, report: Report) -> Link | None:
@@ -323,7 +330,16 @@ def _missing(output: Output, written: Extent, report: Report) -> Link:
             f"launch grid={written.total}, or loop in each thread",
         )
     found = next((f for f in output.checked.findings if f.rule in ("M106", "M305")), None)
+    ran = sum(s.count for s in stores_to(output.case, output.parameter.index))
+    if found is None and ran > written.count:
+        said += f"\n{ran} stores went to {written.count} elements: several to the same one"
+        found = _overwritten(output)
     return Link(False, said, found.hint if found else "let a thread write each of them", found)
+
+
+def _overwritten(output: Output) -> Finding | None:
+    races = (f for f in output.checked.findings if f.rule in ("M202", "M203"))
+    return next((f for f in races if f.buffer == output.name), None)
 
 
 def _kept(output: Output, report: Report) -> Link | None:
@@ -389,6 +405,15 @@ def _value(output: Output, report: Report) -> Link | None:
     return Link(False, f"{said}: {origin.words}{where}{also}", "this is where the value becomes 0")
 
 
+def _found(output: Output, report: Report) -> Link | None:
+    """What else the rules have to say: a NaN, lost digits, a read outside."""
+    told = next((f for f in output.checked.findings if f.severity != NOTE), None)
+    if told is None:
+        return None
+    place = f" (line {told.location.line})" if told.location else ""
+    return Link(False, f"{told.rule} {told.message}{place}", told.hint, told)
+
+
 def _zero_scalars(case: Case) -> list[str]:
     return [
         p.name
@@ -435,5 +460,5 @@ def _copied(output: Output) -> Launch:
 
 _LINKS: tuple[Callable[[Output, Report], Link | None], ...] = (
     *(_committed, _ran, _bound, _local_memory, _stored, _inside, _ended),
-    *(_one_place, _covered, _kept, _value),
+    *(_one_place, _covered, _kept, _value, _found),
 )

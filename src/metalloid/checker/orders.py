@@ -2,18 +2,24 @@
 
 Without a race only atomics can make it so: an exchange or a store that the last one wins, a counter that
 hands out places, sums of floats in the order of arrival. Kernels that have one run twice more from the same
-buffers, forward and backward. Sums that differ by rounding are the same; so are outputs in another order,
-which is what whoever hands out places with a counter asks for.
+buffers, forward and backward; small launches also on the oracle, in seeded orders of threadgroups, SIMD-groups
+and lanes, since the engine may run many SIMD-groups as one. Sums that differ by rounding are the same; so are
+outputs in another order, which is what whoever hands out places with a counter asks for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metalloid.backends import interpret
 from metalloid.backends.base import Launch
+from metalloid.backends.interpret import Schedule
 from metalloid.backends.observe import Access, Memory, Record
 from metalloid.errors import KernelFault
 from metalloid.ir.debug import Location
@@ -23,7 +29,8 @@ from metalloid.runtime.arguments import element
 if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel
 
-SECONDS = 5.0
+SECONDS = 5.0  # for one run of the engine, or all of the oracle's
+ORACLE_THREADS = 1024  # of a launch that runs on the oracle too
 CLOSE = 1e-3  # of the largest value: sums in another order
 
 
@@ -31,27 +38,64 @@ def order_matters(
     kernel: Kernel, again: Callable[[], Launch], written: Sequence[int], place: Location | None
 ) -> list[Record]:
     """A record for the first output that is not the same forward and backward; `again` gives a fresh launch."""
-    runs = []
-    for backwards in (False, True):
-        launch = again()
-        try:
-            kernel.program.run(launch, threads=1, backwards=backwards, timeout=SECONDS)
-        except KernelFault:
-            return []  # other rules have more to say
-        runs.append(launch.buffers)
+    for orders in (_ENGINE, _ORACLE):  # each with its own roundings, so compared with itself
+        if orders is _ORACLE and prod(again().grid) > ORACLE_THREADS:
+            break
+        first: Mapping[int, Any] = {}
+        deadline = time.monotonic() + SECONDS
+        for words, run in orders:
+            launch = again()
+            try:
+                run(kernel, launch, deadline)
+            except KernelFault:
+                return []  # other rules have more to say
+            if not first:
+                first = launch.buffers
+            elif found := _difference(kernel, written, first, launch.buffers, words, place):
+                return [found]
+    return []
+
+
+def _on_engine(kernel: Kernel, launch: Launch, deadline: float, backwards: bool) -> None:
+    kernel.program.run(launch, threads=1, backwards=backwards, timeout=SECONDS)
+
+
+def _on_oracle(kernel: Kernel, launch: Launch, deadline: float, schedule: Schedule) -> None:
+    interpret.run(kernel.ir, launch, schedule, deadline=deadline)
+
+
+Order = tuple[str, Callable[["Kernel", Launch, float], None]]
+_ENGINE: tuple[Order, ...] = (
+    ("forward", partial(_on_engine, backwards=False)),
+    ("backward", partial(_on_engine, backwards=True)),
+)
+_ORACLE: tuple[Order, ...] = (
+    ("forward", partial(_on_oracle, schedule=Schedule())),
+    ("backward", partial(_on_oracle, schedule=Schedule("reverse"))),
+    *(("in another order", partial(_on_oracle, schedule=Schedule("shuffle", seed))) for seed in (1, 2)),
+)
+
+
+def _difference(
+    kernel: Kernel,
+    written: Sequence[int],
+    first: Mapping[int, Any],
+    second: Mapping[int, Any],
+    words: str,
+    place: Location | None,
+) -> Record | None:
+    """The first element of an output that two orders do not agree on."""
     for parameter in kernel.signature.buffers:
         if parameter.index in written:
             kind = element(parameter.type) or np.dtype(np.uint8)
-            one, two = (_values(run[parameter.index], kind) for run in runs)
+            one, two = (_values(run[parameter.index], kind) for run in (first, second))
             at = _differs(one, two)
             if at is not None:
-                detail = {"forward": one[at].item(), "backward": two[at].item(), "index": at}
+                detail = {"forward": one[at].item(), "other": two[at].item(), "order": words, "index": at}
                 access = Access(place, (0, 0, 0), (0, 0, 0), "atomic")
                 memory = Memory("buffer", parameter.index, bytes=int(one.nbytes))
-                return [
-                    Record("depends on the schedule", access, None, memory, at * kind.itemsize, 1, detail)
-                ]
-    return []
+                return Record("depends on the schedule", access, None, memory, at * kind.itemsize, 1, detail)
+    return None
 
 
 def arrives(function: Function, i: Instruction) -> bool:

@@ -107,7 +107,10 @@ class _Walk:
         if made.opcode == "load":
             return Origin(self._loaded(made, did), place)
         if made.opcode == "select":
-            return made.operands[1] if self._value(made.operands[0], at) else made.operands[2]
+            chosen = made.operands[1] if self._value(made.operands[0], at) else made.operands[2]
+            if not isinstance(chosen, Local):  # also what the compiler makes of 1 / n in whole numbers
+                return Origin("a condition, or a division in whole numbers, gives 0 here", place)
+            return chosen
         zero = [o for o in made.operands if _is_zero(o, self._value(o, at))]
         if made.called.startswith("__mt_"):
             name = made.called.removeprefix("__mt_").rsplit("_", 1)[0]
@@ -129,6 +132,8 @@ class _Walk:
         if sign and len(values) == 2:
             whole = " in whole numbers" if sign == "/" and isinstance(made.type, IntType) else ""
             return f"{values[0]} {sign} {values[1]} is 0{whole}"
+        if made.opcode in ("icmp", "fcmp"):  # also what the compiler makes of a division by a variable
+            return f"what is computed from {' and '.join(values)}, a condition or a division in whole numbers, is 0"
         name = made.called.removeprefix("llvm.").split(".")[0] or made.opcode
         return f"{name}({', '.join(values)}) is 0"
 

@@ -50,7 +50,7 @@ class Checked:
 
 
 class Report:
-    """Findings, worst first; `ok` where none of them is more than a note about cost."""
+    """Findings, worst first; `ok` where all launches ran to their end and nothing but notes about cost was found."""
 
     def __init__(self, launches: Iterable[Checked] = (), more: Iterable[Finding] = ()) -> None:
         self._launches: list[Checked] = list(launches)
@@ -71,7 +71,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        return all(f.severity == NOTE for f in self.findings)
+        return not self.stopped and all(f.severity == NOTE for f in self.findings)
 
     @property
     def stopped(self) -> str:
@@ -96,7 +96,8 @@ class Report:
         threads = sum(c.observation.threads for c in self._launches)
         ran = f"{_count(runs, 'launch', 'launches')}, {_count(threads, 'thread')} checked"
         early = f"; stopped early: {self.stopped}" if self.stopped else ""
-        return f"{_count(found, 'finding') if found else 'no findings'} ({ran}{early})"
+        none = "no findings so far" if self.stopped else "no findings"
+        return f"{_count(found, 'finding') if found else none} ({ran}{early})"
 
     def explain(self, output: str = "", expected: Any = None) -> Explanation:
         """Why an output is zeros, one value, partly untouched or wrong: the first broken link of the chain."""

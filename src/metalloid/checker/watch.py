@@ -111,10 +111,15 @@ def print_findings() -> None:
     told: set[object] = set()
 
     def tell(item: Checked | Finding) -> None:
-        for finding in (item,) if isinstance(item, Finding) else item.findings:
+        findings = (item,) if isinstance(item, Finding) else item.findings
+        for finding in findings:
             key = finding.rule, finding.kernel, finding.location, finding.buffer
             if key not in told:
                 told.add(key)
                 print(f"metalloid: {finding.text()}", file=sys.stderr)
+        stopped = item.observation.stopped if isinstance(item, Checked) else ""
+        if stopped and not findings and (stopped, item.kernel) not in told:
+            told.add((stopped, item.kernel))
+            print(f"metalloid: [{item.kernel}] stopped early: {stopped}", file=sys.stderr)
 
     _checking.listen(tell)

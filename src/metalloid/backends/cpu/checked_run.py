@@ -398,6 +398,8 @@ class CheckedRun:
         if site.operation:
             return self._inactive(site, group, raw)
         memory, offset = self._memory(site.root), int(raw.offset)
+        if memory.kind == "private":
+            memory = replace(memory, bytes=self.compiled.check_lengths.get(raw.site, 0))
         if site.root.kind == "unknown" and site.root.space != 3:
             memory, offset = self._found(offset)
         detail = {}

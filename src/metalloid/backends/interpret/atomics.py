@@ -98,10 +98,12 @@ def _fence(maker: Maker, i: Instruction) -> Run:
 def _alloca(maker: Maker, i: Instruction) -> Run:
     assert i.element is not None
     size, count = maker.layout.size(i.element), maker.operand(i.operands[0])
-    label, what = f"private variable '{i.name}'", Memory("private", name=i.name)
+    label = f"private variable '{i.name}'"
 
     def run(t: Any) -> Pointer:
-        made = Object(label, memoryview(bytearray(size * count(t))), memory=what)
+        room = size * count(t)
+        what = Memory("private", name=i.name, bytes=room)
+        made = Object(label, memoryview(bytearray(room)), memory=what)
         return Pointer(t.private.add(made))
 
     return run

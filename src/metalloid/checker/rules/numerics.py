@@ -59,7 +59,7 @@ def _how(case: Case, record: Record) -> str:
     called, operation = _call(case, record), record.detail.get("operation", "")
     values = [_shown(v) for v in record.detail.get("operands", ())]
     if called:
-        return f"{called}()"
+        return f"{called}({', '.join(values)})" if operation == called else f"{called}()"
     if operation in "+-*/" and len(values) == 2:
         return f"{values[0]} {operation} {values[1]}"
     if operation in ("fma", "fmuladd") and len(values) == 3:
@@ -148,10 +148,13 @@ def _infinite(case: Case, record: Record) -> tuple[str, str]:
 
 def _order(case: Case, record: Record) -> tuple[str, str]:
     d = record.detail
+    hint = "let the position decide instead of who comes first: atomic min or max, or one writer per element"
+    if _call(case, record).startswith("atomic_store"):
+        hint = f"where this sets a start value, put a threadgroup_barrier behind it; else {hint}"
     return (
         f"the result depends on the order of threads: {case.called(record.memory)}[{d['index']}] is"
-        f" {d['forward']} when they run forward and {d['backward']} backward",
-        "let the position decide instead of who comes first: atomic min or max, or one writer per element",
+        f" {d['forward']} when they run forward and {d['other']} {d['order']}",
+        hint,
     )
 
 
