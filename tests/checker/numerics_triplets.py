@@ -356,6 +356,8 @@ TRIPLETS = (
         (),
         "safe",
     ),
+    _simple("M405 a mask of the caller", ONE, (("M405", 4),), masked, math="fast", RESULT="exp(v - 37)"),
+    _simple("M405 twin: a mask of the caller in safe math", ONE, (), masked, RESULT="exp(v - 37)"),
     Triplet(
         "M405 twin: a finite mask",
         _replaced(MASKED, MASK="-1e30f"),

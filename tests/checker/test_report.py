@@ -11,8 +11,12 @@ import numpy as np
 import pytest
 
 import metalloid as mt
+import metalloid.mlx
 from metalloid.backends.base import Launch
+from metalloid.findings import Finding
+from metalloid.ir.debug import Location
 from metalloid.runtime.kernel import Kernel
+from tests.checker.triplet import HEADER, compiled
 
 SCALE = """#include <metal_stdlib>
 using namespace metal;
@@ -141,3 +145,48 @@ def test_memory_that_is_bound_twice_is_no_input():
     report = mt.check(kernel(), x, x, grid=16, overlap=True)
     assert report.ok, report.text()
     assert (x == 2).all()
+
+
+def test_one_missing_bounds_check_is_one_finding():
+    text = (
+        HEADER
+        + """kernel void scale(device float* y, device const float* x, uint i [[thread_position_in_grid]]) {
+    float v = x[i];
+    y[i] = 2 * v;
+}
+"""
+    )
+    report = mt.check(compiled(text), np.zeros(60, np.float32), np.zeros(60, np.float32), grid=64)
+    assert [(f.rule, f.count) for f in report.findings] == [("M102", 4)]
+    assert "the same with 'x'" in report.text()
+
+
+def test_in_mlx_the_caller_gets_hints_for_mlx():
+    def launch(source: str, grid: int) -> mt.Report:
+        kernel = metalloid.mlx.metal_kernel(name="it", input_names=["x"], output_names=["out"], source=source)
+        with mt.checked() as report:
+            kernel(
+                inputs=[np.arange(256, dtype=np.float32)],
+                output_shapes=[(8,)],
+                output_dtypes=[np.float32],
+                grid=(grid, 1, 1),
+                threadgroup=(32, 1, 1),
+            )
+        return report
+
+    counts = launch("out[uint(x[thread_position_in_grid.x]) % 8] += 1;", 256)
+    assert any("atomic_outputs=True" in f.hint for f in counts.findings)
+    rows = """uint lane = thread_position_in_threadgroup.x, row = threadgroup_position_in_grid.x;
+float sum = simd_sum(x[row * 32 + lane]);
+if (lane == 0) out[row] = sum;
+"""
+    few = launch(rows, 8)
+    broken = few.explain().broken
+    assert [f.rule for f in few.findings] == ["M304"] and broken is not None
+    assert "multiply the grid by the threadgroup" in broken.hint
+
+
+def test_a_caret_may_stand_behind_the_line():
+    where = Location("a.metal", 1, 10)
+    finding = Finding("M601", "missing ';'", location=where, excerpt="uint i= 1")
+    assert finding.text().split("\n")[2] == "    " + " " * 9 + "^"

@@ -146,7 +146,7 @@ def _examined(seen: Before, observation: Observation, new: bool) -> tuple[Record
     kernel, launch, known = seen.kernel, seen.launch, seen.known
     fast = kernel.library.source.math == "fast"
     outside, odd = list(_outside(observation)), list(_not_finite(seen, observation))
-    floats = new and (known.narrow or (fast and known.infinite))
+    floats = new and (known.narrow or (fast and (known.infinite or _given_infinities(seen))))
     indices = new and not never_wraps(kernel, launch)
     groups = [*outside, *odd]
     if floats or indices:
@@ -158,6 +158,21 @@ def _examined(seen: Before, observation: Observation, new: bool) -> tuple[Record
         STEPS, indices or bool(outside), floats or bool(odd), fast, lambda place: _calls(kernel, place)
     )
     return interpret.examine(kernel.checked_ir, seen.again(), list(dict.fromkeys(groups)), wanted)
+
+
+def _given_infinities(seen: Before) -> bool:
+    """Whether a small input holds infinities, as masks do."""
+    for parameter in seen.kernel.signature.buffers:
+        memory, kind = seen.launch.buffers.get(parameter.index), element(parameter.type)
+        if memory is None or kind is None or kind.kind in "iub" or parameter.index in seen.written:
+            continue
+        data = np.frombuffer(memoryview(memory).cast("B"), np.uint8)
+        if (
+            data.size <= SMALL
+            and not_finite(data[: data.size // kind.itemsize * kind.itemsize].view(kind)).size
+        ):
+            return True
+    return False
 
 
 def _outside(observation: Observation) -> Iterator[Triple]:

@@ -316,12 +316,13 @@ def _missing(output: Output, written: Extent, report: Report) -> Link:
     said = f"only {written.count} of {written.total} elements of '{output.name}' were written; not {written.missing()}"
     each = prod(launch.threadgroup)
     looks = next((f for f in report.findings if f.rule == "M304"), None)
-    if looks is not None or (each > 1 and threads == -(-written.total // each)):
+    if looks is not None:  # it knows what the caller passed; the launch may have been cut to fit
+        return Link(False, f"{said}\n{looks.message}", looks.hint, looks)
+    if each > 1 and threads == -(-written.total // each):
         return Link(
             False,
             f"{said}\nthe grid is {threads} threads, which looks like a count of threadgroups of {each}",
             f"grid counts threads: pass grid={threads * each}, or threadgroups={threads}",
-            looks,
         )
     if threads < written.total and written.prefix:
         return Link(

@@ -1,8 +1,9 @@
-"""One missing barrier, one finding.
+"""One missing barrier, one finding; one missing bounds check, one finding.
 
 A barrier that is not there shows as many collisions: of several arrays, and of several lines. Two of them are
 one mistake where one barrier would mend both: where the lines between their accesses overlap. The hint then
-names the lines that are left between all of them.
+names the lines that are left between all of them. Threads past the end leave every array that they touch: where
+the same thread does, as often, and the same test mends it, that is one mistake too.
 """
 
 from __future__ import annotations
@@ -20,12 +21,23 @@ def joined(findings: Iterable[Finding]) -> list[Finding]:
     """Findings with those that one barrier mends as one; the first speaks for them."""
     found: list[Finding] = []
     for finding in findings:
-        at = next((n for n, had in enumerate(found) if _one_barrier(had, finding)), -1)
+        at = next(
+            (n for n, had in enumerate(found) if _one_barrier(had, finding) or _one_guard(had, finding)), -1
+        )
         if at < 0:
             found.append(finding)
         else:
             found[at] = _with(found[at], finding)
     return found
+
+
+def _one_guard(first: Finding, second: Finding) -> bool:
+    """Whether one early return keeps both inside."""
+    if not {first.rule, second.rule} <= {"M101", "M102"} or first.kernel != second.kernel:
+        return False
+    guards = {f.hint.partition("; ")[2] for f in (first, second)}
+    same = (first.thread, first.count) == (second.thread, second.count)
+    return same and len(guards) == 1 and guards.pop().startswith("return early")
 
 
 def _one_barrier(first: Finding, second: Finding) -> bool:
@@ -64,4 +76,5 @@ def _with(first: Finding, second: Finding) -> Finding:
     if one is not None and two is not None and max(one[0], two[0]) < min(one[1], two[1]):
         low, high = detail["between"] = max(one[0], two[0]), min(one[1], two[1])
         hint = hint.replace(f"between line {one[0]} and line {one[1]}", f"between line {low} and line {high}")
-    return replace(first, count=first.count + second.count, hint=hint, detail=detail)
+    count = first.count if first.rule in ("M101", "M102") else first.count + second.count
+    return replace(first, count=count, hint=hint, detail=detail)

@@ -138,7 +138,7 @@ def _shown(excerpt: str, location: Location | None, who: str) -> list[str]:
     if not column and not who and len(text) <= WIDEST:  # the whole line is meant
         return [f"    {text}"]
     at = column - 1 - (len(excerpt) - len(excerpt.lstrip()))
-    if not 0 <= at < len(text):  # a macro, or code that the compiler moved
+    if not 0 <= at <= len(text):  # a macro, or code that the compiler moved
         at = 0
     if len(text) > WIDEST:
         first = max(0, min(at - WIDEST // 2, len(text) - WIDEST))

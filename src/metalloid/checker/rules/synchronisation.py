@@ -144,6 +144,11 @@ def _device_hint(case: Case, record: Record) -> str:
     name = case.name(record.memory)
     line = case.line(record.access.location)
     if "+=" in line or "-=" in line:
+        if case.kernel.library.source.form == "mlx":
+            return (
+                f"pass atomic_outputs=True and init_value=0, and use atomic_fetch_add_explicit(&{name}[...],"
+                " value, memory_order_relaxed)"
+            )
         return (
             f"declare '{name}' as device atomic_float* (or atomic_int*, atomic_uint*) and use"
             f" atomic_fetch_add_explicit(&{name}[...], value, memory_order_relaxed)"
