@@ -190,3 +190,21 @@ def test_a_caret_may_stand_behind_the_line():
     where = Location("a.metal", 1, 10)
     finding = Finding("M601", "missing ';'", location=where, excerpt="uint i= 1")
     assert finding.text().split("\n")[2] == "    " + " " * 9 + "^"
+
+
+def test_one_line_of_a_template_is_one_mistake():
+    text = (
+        HEADER
+        + """template <typename T>
+kernel void scale(device T* y, uint i [[thread_position_in_grid]]) {
+    y[i] = 2;
+}
+template [[host_name("scale_float")]] kernel void scale<float>(device float*, uint);
+template [[host_name("scale_int")]] kernel void scale<int>(device int*, uint);
+"""
+    )
+    library = mt.device().library(text, name="scale.metal")
+    with mt.checked() as report:
+        library["scale_float"](np.zeros(60, np.float32), grid=64)
+        library["scale_int"](np.zeros(60, np.int32), grid=64)
+    assert [(f.rule, f.count) for f in report.findings] == [("M102", 8)]

@@ -53,7 +53,12 @@ def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def _key(finding: Finding) -> object:
     lines = frozenset(_lines(finding))
-    return finding.rule, finding.kernel, finding.buffer, lines or finding.message
+    if not lines:
+        return finding.rule, finding.kernel, finding.buffer, finding.message
+    if finding.rule == "M205" and finding.location:  # the barrier is the mistake, whoever it fails
+        lines = frozenset([(finding.location.file, finding.location.line)])
+    # Templates make many kernels of one line; the text tells apart files of one name.
+    return finding.rule, finding.buffer, lines, finding.excerpt
 
 
 def _lines(finding: Finding) -> set[tuple[str, int]]:
