@@ -1,6 +1,7 @@
 """`python -m conformance [SUITE ...] [--only TEXT] [--json] [--failures N]`.
 
-`python -m conformance results` runs kernels instead and compares what they compute.
+`python -m conformance results` runs kernels instead and compares what they compute; `python -m conformance wild` runs
+them under the checker.
 """
 
 from __future__ import annotations
@@ -77,4 +78,8 @@ if __name__ == "__main__":
         from conformance.results.command import main as results
 
         results(sys.argv[2:])
+    if sys.argv[1:2] == ["wild"]:
+        from conformance.results.wild import main as wild
+
+        wild(sys.argv[2:])
     main()
