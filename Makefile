@@ -9,7 +9,7 @@ demo: $(VENV)/ready
 	$(BIN)/metalloid demo
 
 test: $(VENV)/ready
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # The tests of the call forms, with the packages they are for; `make test` skips what is not installed.
 forms: $(VENV)/ready
