@@ -90,12 +90,13 @@ def test_an_index_of_32_bits_wraps_between_lanes(library, memory, guard):
 
 
 def test_a_fault_past_4_gib_names_its_offset(library, memory):
-    with pytest.raises(
-        KernelFault, match=rf"offset {5 * GIB + 4096} of buffer 0 'a' \({5 * GIB + 4096} bytes\)"
-    ):
-        library["bytes"](memory, 5 * GIB + 4096 - 64, 1, grid=65, threadgroup=65)
-    with pytest.raises(KernelFault, match=f"offset {2**40}"):
+    end = 5 * GIB + 4096
+    with pytest.raises(KernelFault, match=rf"past 'a' \({end} bytes\)") as caught:
+        library["bytes"](memory, end - 64, 1, grid=65, threadgroup=65)
+    assert caught.value.finding.detail["offset"] == end and caught.value.finding.thread == (64, 0, 0)
+    with pytest.raises(KernelFault, match="M101") as caught:
         library["bytes"](memory, 2**40, 1, grid=1, threadgroup=1)
+    assert caught.value.finding.detail["offset"] == 2**40
 
 
 @pytest.mark.parametrize(
