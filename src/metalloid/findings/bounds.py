@@ -22,7 +22,8 @@ class Outside:
     def message(self) -> str:
         before = self.offset < 0
         distance = -self.offset if before else self.offset + self.size - self.bytes
-        far = f"{distance} byte{'s' if distance != 1 else ''} {'before' if before else 'past'} '{self.name}' ({self.bytes} bytes)"
+        unit, side = "byte" if distance == 1 else "bytes", "before" if before else "past"
+        far = f"{distance} {unit} {side} '{self.name}' ({self.bytes} bytes)"
         return f"out-of-bounds {'write' if self.write else 'read'}, {far}"
 
     @property
