@@ -16,7 +16,7 @@ from functools import cache
 
 import numpy as np
 
-from bench.engine import KERNELS, array, program
+from bench.engine import KERNELS, array, best, program
 from bench.oclgrind import seconds_under_oclgrind
 from metalloid.backends.base import Launch
 from metalloid.backends.cpu.checked import CheckedProgram, CheckedRun, Mode
@@ -72,18 +72,9 @@ CASES = (
 )
 
 
-def best(*actions: Callable[[], object], seconds: float = 2.0) -> list[float]:
-    """The least processor time of each, in turns: others on the machine do not count."""
-    times: list[list[float]] = [[] for _ in actions]
-    for action in actions:
-        action()
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times[0]) < 3:
-        for action, found in zip(actions, times, strict=True):
-            start = time.thread_time()
-            action()
-            found.append(time.thread_time() - start)
-    return [min(found) for found in times]
+def least(*actions: Callable[[], object], seconds: float = 2.0) -> list[float]:
+    """The least processor time of each: others on the machine do not count."""
+    return best(*actions, seconds=seconds, clock=time.thread_time)
 
 
 @cache
@@ -119,7 +110,7 @@ def main() -> None:
         watched = checked(case)
         seen = watched.run(launch)
         assert bool(seen.records) == case.racy, f"{case.name}: {seen.records}"
-        fast, slow = best(
+        fast, slow = least(
             lambda made=plain, one=launch: made.run(one, guard=False),
             lambda made=watched, one=launch: made.run(one),
         )
@@ -128,7 +119,7 @@ def main() -> None:
         other = ""
         if oclgrind and case.small and "large" not in case.name:
             one = launched(case, case.small)
-            (mine,) = best(lambda made=watched, one=one: made.run(one), seconds=0.5)
+            (mine,) = least(lambda made=watched, one=one: made.run(one), seconds=0.5)
             theirs = seconds_under_oclgrind(case.kernel, one)
             other = f"{theirs / mine:17.0f}"
         limit = RACY if case.racy else WORST
