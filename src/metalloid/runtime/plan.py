@@ -31,6 +31,7 @@ _exported = ctypes.c_char.from_buffer  # refuses what is not writable or not con
 _move = ctypes.memmove
 _SIZE = ctypes.sizeof(native.LaunchRecord)
 _LENGTHS = native.LaunchRecord.lengths.offset
+_MOST_KNOWN = 64  # of memory, and of numbers for each
 _MAIN = threading.main_thread().ident
 _ident = threading.get_ident
 
@@ -84,8 +85,25 @@ class Slot:
         self.number, self.cell, self.low, self.high = _PLAIN.get(self.dtype, _NOTHING) if scalar else _NOTHING
 
 
+class Spare:
+    """A record that no launch uses just now, and room for the numbers of the next."""
+
+    __slots__ = ("address", "area", "cells", "holds", "record")
+
+    def __init__(self, slots: Sequence[Slot]) -> None:
+        self.record, self.area = native.LaunchRecord(), Area()
+        self.address = _address(self.record)
+        self.holds: Prepared | None = None  # what the record was last filled with
+        made: list[Any] = [slot.cell() if slot.cell is not None else None for slot in slots]
+        self.cells = tuple((cell, _address(cell) if cell is not None else 0) for cell in made)
+
+
 class Plan:
-    """One kernel, one size of launch."""
+    """One kernel, one size of launch.
+
+    `_known` has memory that was looked at before (it does not overlap) and which code the numbers in parameters led
+    to. Numbers are known when they are given as such: what an array holds may change, and is looked at every time.
+    """
 
     __slots__ = (
         "_choice",
@@ -93,6 +111,7 @@ class Plan:
         "_free",
         "_gaps",
         "_kernel",
+        "_known",
         "_pack",
         "_parameters",
         "_slots",
@@ -108,10 +127,11 @@ class Plan:
             launch.grid, launch.threadgroup, {}, launch.threadgroup_memory, kernel=kernel.name
         )
         self._slots = tuple(Slot(p) for p in kernel.signature.buffers)
-        self._free: list[tuple[native.LaunchRecord, int, Area]] = []
+        self._free: list[Spare] = []
+        self._known: dict[tuple[int, ...], dict[tuple[int, ...], Prepared]] = {}
         self._count = 1 + max((slot.index for slot in self._slots), default=-1)
         self._gaps = self._count != len(self._slots)
-        self._pack = struct.Struct(f"{self._count}Q").pack_into
+        self._pack = struct.Struct(f"{self._count}Q{_LENGTHS - 8 * self._count}x{self._count}Q").pack_into
         self.run = native.runtime().run
 
     def go(self, arguments: tuple[Any, ...], kernel: Kernel) -> bool:
@@ -119,31 +139,36 @@ class Plan:
         slots = self._slots
         if len(arguments) != len(slots):
             return False
+        spare = self._spare()
         addresses: list[int] = []
         lengths: list[int] = []
-        spans: list[tuple[int, int, bool]] = []
-        cells: list[object] = []  # numbers and copies, alive until the kernel has read them
-        for slot, value in zip(slots, arguments):  # noqa: B905  # counted above; strict costs
+        numbers: list[int] = []  # what parameters hold
+        kept: list[object] = []  # copies, alive until the kernel has read them
+        live = self._parameters
+        for slot, value, (cell, at) in zip(slots, arguments, spare.cells):  # noqa: B905  # counted above; strict costs
             kind = type(value)
             if kind is slot.number and slot.low <= value <= slot.high:
-                cell = slot.cell(value)
-                cells.append(cell)
-                at, size = _address(cell), slot.size
+                cell.value = value
+                size = slot.size
+                if slot.index in live and kind is int:
+                    numbers.append(value)
             else:
                 if kind is Buffer and value.device is kernel.library.device:
                     if slot.written:
                         value.fresh = False
                     value = value.memory()
                     kind = np.ndarray
+                size = value.nbytes if kind is np.ndarray else 0
                 if (
                     kind is not np.ndarray
                     or value.dtype is not slot.dtype
-                    or slot.size not in (0, value.nbytes)
+                    or (slot.size and size != slot.size)
                 ):
                     if value is None:
                         return False
                     value = argument(kernel.signature, slot.parameter, value, [], kernel.library.device)
-                    cells.append(value)
+                    size = value.nbytes
+                    kept.append(value)
                 try:
                     at = _address(_exported(value))
                 except (TypeError, ValueError, BufferError):
@@ -151,16 +176,45 @@ class Plan:
                         at = address(value, slot.written)
                     except (TypeError, ValueError, BufferError):
                         return False
-                size = value.nbytes
-                spans.append((at, at + size, slot.written))
             addresses.append(at)
             lengths.append(size)
-        if len(spans) > 1 and _overlap(spans):
-            return False
+        memory = (*addresses, *lengths)
+        known = self._known.get(memory)
+        if known is None:
+            if _overlap(slots, addresses, lengths):
+                return False
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            known = self._known[memory] = {}
         if self._gaps:
             addresses, lengths = self._spread(addresses), self._spread(lengths)
-        self.fire(addresses, lengths, arguments)
+        if len(numbers) != len(live):
+            prepared = self._find(spare, addresses, lengths)
+        else:
+            said = tuple(numbers)
+            found = known.get(said)
+            prepared = found or self._find(spare, addresses, lengths, known, said)
+        self._start(spare, prepared, addresses, lengths, arguments)
         return True
+
+    def _find(
+        self,
+        spare: Spare,
+        addresses: list[int],
+        lengths: Sequence[int],
+        known: dict[tuple[int, ...], Prepared] | None = None,
+        said: tuple[int, ...] = (),
+    ) -> Prepared:
+        """The code for this memory, noted in `known` once settled. Leads the launch to copies of its parameters."""
+        choice = self._choice
+        contents = spare.area.take(self._parameters, addresses, lengths) if self._parameters else b""
+        key = choice.key(tuple(lengths), contents, addresses)
+        prepared = choice.code(key)
+        if known is not None and choice.settled(key):
+            if len(known) >= _MOST_KNOWN:
+                known.clear()
+            known[said] = prepared
+        return prepared
 
     def _spread(self, values: list[int]) -> list[int]:
         """Values of the parameters there are, with zeros for the indices between."""
@@ -171,19 +225,31 @@ class Plan:
 
     def fire(self, addresses: list[int], lengths: Sequence[int], arguments: Iterable[Any]) -> None:
         """Run over this memory; `arguments` keep it alive and are what messages speak of."""
+        spare = self._spare()
+        self._start(spare, self._find(spare, addresses, lengths), addresses, lengths, arguments)
+
+    def _spare(self) -> Spare:
         try:
-            spare = self._free.pop()
+            return self._free.pop()
         except IndexError:
-            made = native.LaunchRecord()
-            spare = (made, _address(made), Area())
-        record, there, area = spare
-        contents = area.take(self._parameters, addresses, lengths) if self._parameters else b""
-        prepared = self._choice.pick(tuple(lengths), contents, addresses)
-        _move(there, prepared.address, _SIZE)
-        self._pack(record, 0, *addresses)
-        self._pack(record, _LENGTHS, *lengths)
+            return Spare(self._slots)
+
+    def _start(
+        self,
+        spare: Spare,
+        prepared: Prepared,
+        addresses: list[int],
+        lengths: Sequence[int],
+        arguments: Iterable[Any],
+    ) -> None:
+        record, there = spare.record, spare.address
+        if spare.holds is not prepared:
+            _move(there, prepared.address, _SIZE)
+            spare.holds = prepared
+        self._pack(record, 0, *addresses, *lengths)
         status = self.run(there, self.threads, 0, _ident() == _MAIN)
         if status or record.log_count:
+            spare.holds = None
             self._report(arguments, record, status, prepared)
         self._free.append(spare)
 
@@ -202,8 +268,13 @@ class Plan:
         kernel.program.finish(prepared, record, launch, status, None, kernel.on_log)
 
 
-def _overlap(spans: list[tuple[int, int, bool]]) -> bool:
+def _overlap(slots: Sequence[Slot], addresses: list[int], lengths: list[int]) -> bool:
     """Whether memory that is written is bound a second time."""
+    spans = [
+        (at, at + size, slot.written)
+        for slot, at, size in zip(slots, addresses, lengths, strict=True)
+        if size
+    ]
     spans.sort()
     end = end_written = 0
     for start, stop, writes in spans:

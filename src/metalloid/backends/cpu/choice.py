@@ -106,6 +106,18 @@ class Choice(Generic[Made]):
 
     def pick(self, lengths: tuple[int, ...], contents: bytes | None, addresses: Sequence[int]) -> Made:
         """The code for buffers of these lengths and parameters with these contents (None: not known)."""
+        return self.code(self.key(lengths, contents, addresses))
+
+    def code(self, key: Key) -> Made:
+        found = self._found.get(key)
+        return found if found is not None else self._decide(key)
+
+    def settled(self, key: Key) -> bool:
+        """Whether launches with this key get the same code from now on."""
+        return key in self._found or self._prover is None or not (self._guard or key[2])
+
+    def key(self, lengths: tuple[int, ...], contents: bytes | None, addresses: Sequence[int]) -> Key:
+        """What of a launch's memory the choice depends on."""
         streams: tuple[Stream, ...] = ()
         if self._outputs and max(lengths, default=0) >= STREAM:
             streams = tuple(
@@ -113,9 +125,7 @@ class Choice(Generic[Made]):
                 for i in self._outputs
                 if i < len(lengths) and lengths[i] >= STREAM and addresses[i] % PIECE == 0
             )
-        key = lengths, contents, streams
-        found = self._found.get(key)
-        return found if found is not None else self._decide(key)
+        return lengths, contents, streams
 
     def _decide(self, key: Key) -> Made:
         if max(key[0], default=0) >= FAR:

@@ -275,9 +275,10 @@ extern "C" {
 // Called once when the runtime is loaded, before several threads may launch at the same time.
 void mt_start() { prepare(1); }
 
-// Runs a launch to its end. 0: done; else what `cancel` says.
+// Runs a launch to its end. 0: done; else what `cancel` says. After a 0 the same record can run again.
 i32 mt_run(Launch *l, u32 threads, i64 timeout, u32 catch_interrupt) {
     if (owner != getpid()) prepare(1);
+    l->next = l->finished = 0;
     u64 chunks = (l->total + l->chunk - 1) / l->chunk;
     bool shared = threads > 1 && chunks > 1;
     Worker *spare = !shared && timeout <= 0 ? borrow() : nullptr;
