@@ -22,8 +22,9 @@ from metalloid.passes import abi
 from metalloid.passes.bounds.evaluate import Facts
 from metalloid.passes.bounds.prove import Proof, Prover
 from metalloid.passes.canonical import canonical
+from metalloid.passes.driver import ENTRY_NAME
 from metalloid.passes.instrument import Options, read_once
-from metalloid.passes.kernel import ENTRY_NAME, VectorCode, vectorise
+from metalloid.passes.kernel import VectorCode, vectorise
 from metalloid.passes.lanes import Lanes
 from metalloid.passes.width import choose
 from metalloid.source import Constant, Source

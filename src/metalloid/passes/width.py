@@ -14,8 +14,9 @@ from metalloid.ir.layout import data_layout
 from metalloid.ir.types import FloatType, IntType
 from metalloid.passes.canonical import ENTRY
 from metalloid.passes.divergence import Flow
-from metalloid.passes.kernel import name_privates, uses_lanes
+from metalloid.passes.kernel import uses_lanes
 from metalloid.passes.lanes import Lanes, Triple
+from metalloid.passes.private import name_privates
 from metalloid.passes.roots import Roots
 from metalloid.passes.segments import BARRIER
 from metalloid.passes.uniformity import Uniformity

@@ -21,7 +21,7 @@ from metalloid.passes.bounds.whole import is_whole
 from metalloid.passes.canonical import ENTRY
 from metalloid.passes.divergence import Flow
 from metalloid.passes.emit.places import memory_type
-from metalloid.passes.kernel import name_privates
+from metalloid.passes.private import name_privates
 from metalloid.passes.roots import Roots
 
 MAX_WORK = 1 << 20  # instructions of a loop that runs without asking whether it should stop
