@@ -1,6 +1,8 @@
 """The command line as a user types it."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -154,3 +156,9 @@ def test_devices_lists_what_there_is(call):
     (device,) = json.loads(call("devices", "--json").stdout)
     assert device["name"] == "cpu" and device["max_threads_per_threadgroup"] == 1024
     assert call("devices").output.startswith("cpu (default)\n")
+
+
+def test_python_can_be_told_to_run_the_command():
+    done = subprocess.run([sys.executable, "-m", "metalloid", "rule", "M999"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "M999" in done.stderr and "Traceback" not in done.stderr
