@@ -44,9 +44,11 @@ class Driver:
         """Threadgroups side by side along x; for each, segment after segment."""
         out, w = self.out, self.out.lanes.width
         out.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        # alignstack: registers that are spilled would cross cache lines, wherever the caller's stack happens to
+        # stand (32x32 matmul 95 -> 107 GFLOP/s).
         lines = [
             f"define void @{ENTRY_NAME}(ptr %launch, ptr %tables, ptr noalias %tg, ptr noalias %scratch, "
-            f"{PLACE.replace('%gx', '%gx.first')}, i32 %groups) nounwind {{",
+            f"{PLACE.replace('%gx', '%gx.first')}, i32 %groups) alignstack(64) nounwind {{",
             "start:",
             "  %xy = mul i32 %sx, %sy",
             "  %count.real = mul i32 %xy, %sz",
