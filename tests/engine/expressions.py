@@ -29,7 +29,8 @@ NAMES = (
     "group.x",
     "size",
 )
-# Inside `far`, which has 4 * N + 2048 elements: falling, strided, of two and three dimensions, across lanes.
+# Inside `far`, which has 4 * N + 2048 elements: falling, strided, of two and three dimensions, across lanes;
+# with 16 to 64 bits.
 INDICES = (
     "N - 1 - i",
     "(N - 1 - i) * 3 + {c}",
@@ -55,6 +56,18 @@ INDICES = (
     "(u0 & 255) + t",
     "u1 % 1024",
     "min(u2, 100u)",
+    "(i - 5) & 1023",
+    "ulong(N) - 1 - ulong(i)",
+    "long(N) - 1 - long(i)",
+    "int(N) - 1 - int(i)",
+    "size_t(pos.y) * size_t(G.x) + size_t(pos.x)",
+    "long(G.y - 1 - pos.y) * long(G.x) + long(pos.x)",
+    "ulong(i) * args[0] / 4",
+    "ulong(i) * 4 + {c}",
+    "(ulong(i) << 33) >> 32",
+    "long(size) - 1 - t",
+    "(ulong(u0) << 20) % 1024",
+    "ushort(63) - ushort(lane)",
 )
 SIMD_INT = (
     "simd_sum({})",
@@ -153,6 +166,9 @@ class Expressions:
                         "uint(things[i].b)",
                         f"v[{x} & 3]",
                         "v.z",
+                        "(far + N)[-1 - int(i)]",
+                        "(far + N)[-1 - long(i)]",
+                        "(far + i)[long(N) - 1 - 2 * long(i)]",
                     )
                 )
             case _:

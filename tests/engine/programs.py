@@ -20,6 +20,9 @@ STRIDED = (
     "for (uint {n} = 0; {n} < 3; {n}++) f1 += fs[i + {n} * G.x];",
     "for (uint {n} = 0; {n} < 4; {n}++) p[7 - {n}] += p[{n}] + far[i * 4 + {n}];",
     "for (uint {n} = u{c} & 7; {n} != 0; {n}--) p[{n}] += far[{n} * 8 + lane];",
+    "for (ulong {n} = t; {n} < N; {n} += size) u{c} += far[ulong(N) - 1 - {n}];",
+    "for (long {n} = long(N) - 1 - i; {n} >= 0; {n} -= 7) u{c} ^= far[{n}];",
+    "for (ulong {n} = 0; {n} < 4; {n}++) u{c} += far[(ulong(N) - 1 - i) * 4 + {n}];",
 )
 PRIVATE = (
     "q[{x} & 3u] = float4({f}, {f}, f0, f1);",
@@ -36,12 +39,16 @@ PRIVATE = (
 )
 OWN = (
     "out[i * 8 + {c}] {o} {x};",
+    "out[ulong(i) * 8 + {c}] {o} {x};",
     "more[(N - 1 - i) * 4 + {c}] {o} {x};",
+    "more[(long(N) - 1 - long(i)) * 4 + {c}] {o} {x};",
     "more[4 * N + (pos.z * G.x + pos.x) * G.y + pos.y] {o} {x};",
     "things[i].c {o} {x};",
     "things[i].b = ushort({x}); things[i].e ^= {w};",
     "things[i] = m;",
     "hout[N - 1 - i] = half({f});",
+    "hout[ulong(N) - 1 - i] = half({f});",
+    "(hout + N)[-1 - long(i)] = half({f});",
     "bout[i] = bfloat({f});",
     "wout[i] {o} {w};",
     "vout[i] = v;",
