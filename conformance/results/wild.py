@@ -76,12 +76,9 @@ def check_all(cases: list[Case], jobs: int, limit: float, console: Console) -> t
             if result is not None:
                 found += result
                 done += 1
-                if not console.is_terminal and result:
-                    print(
-                        *(f"{f.rule} {f.kernel} ({f.case}): {f.message} {f.place}" for f in result),
-                        sep="\n",
-                        flush=True,
-                    )
+                if not console.is_terminal:
+                    told = (f"  {f.rule} {f.kernel}: {f.message} {f.place}" for f in result)
+                    print(cases[pending.index(one)].label, *told, sep="\n", flush=True)
     return found, done
 
 

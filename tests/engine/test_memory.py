@@ -340,3 +340,21 @@ def test_neighbours_stored_in_a_branch_that_all_lanes_may_take(n):
     e = np.full(64, 1000, np.uint64)
     e[:n] = 5
     same(text, [a, e, np.full((64, 4), 99, np.uint32)], (4, 4, 4), (4, 4, 2), widths=(1, 8, 32))
+
+
+def test_tables_of_pointers_in_constant_memory():
+    text = """
+constant int few[3] = {5, 6, 7};
+constant int many[5] = {30, 20, 40, 50, 70};
+constant int* constant tables[3] = {few, many + 1, many};
+struct Named { constant char* text; int n; };
+constant Named named[2] = {{"abcd addrspace(1)", 3}, {"efgh", 4}};
+kernel void k(device int* out, uint i [[thread_position_in_grid]]) {
+    out[i] = tables[i % 3][i % 2] * 1000 + named[i % 2].text[i % 4] + named[1 - i % 2].n * 100000;
+}"""
+    [out] = same(text, [np.full(37, -1, np.int32)], 37, 16)
+    tables = [[5, 6], [20, 40], [30, 20]]
+    letters = ["abcd", "efgh"]
+    assert out.tolist() == [
+        tables[i % 3][i % 2] * 1000 + ord(letters[i % 2][i % 4]) + (4 - i % 2) * 100000 for i in range(37)
+    ]

@@ -316,3 +316,28 @@ float flat(thread float v[4], device const float w[3]) { return v[2] + w[1]; }
 template <int R, int C> float by_reference(const thread float (&m)[R][C]) { return m[R - 1][C - 1]; }
 """,
     )
+
+
+def test_texts_lie_in_constant_memory() -> None:
+    out = poisoned(3, np.int32)
+    run(
+        """
+constant char* constant names[2] = {"abc", "de" "f"};
+struct Named { constant char* text; int n; };
+static int length_of(constant char* s) { int n = 0; while (s[n]) n++; return n; }
+static constant char* answer(bool yes) { return yes ? "yes" : "no"; }
+kernel void k(device int* o, uint i [[thread_position_in_grid]]) {
+  constant char* s = "hello";
+  if (i == 1) s = "other";
+  Named named = {"x", 7};
+  o[i] = s[i] + 1000 * names[i & 1][i] + length_of(answer(i == 2)) + length_of("four") * named.n + named.text[0];
+}""",
+        *(out,),
+        grid=3,
+    )
+    firsts, seconds = (ord(c) for c in "htl"), (ord(c) for c in "aec")
+    expected = [
+        a + 1000 * b + (2, 2, 3)[i] + 28 + ord("x")
+        for i, (a, b) in enumerate(zip(firsts, seconds, strict=True))
+    ]
+    np.testing.assert_array_equal(out, expected)

@@ -295,3 +295,24 @@ def test_positions_of_a_wrong_type_are_refused(declaration: str) -> None:
         build(f"kernel void k(device int* o,\n  {declaration}) {{ o[0] = 1; }}")
     found = caught.value.diagnostics[0]
     assert found.rule == "M612" and found.line == 4 and "uint" in found.hint, found
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "__attribute__((noinline)) static",
+        "static __attribute__((unused, __noinline__))",
+        "[[clang::noinline]] static",
+        "[[gnu::noinline]] inline",
+    ],
+)
+def test_functions_that_ask_not_to_be_inlined(words: str) -> None:
+    out = poisoned(4)
+    run(
+        f"""
+{words} int add(device int* p, thread int& sum, int noinline) {{ sum += noinline; return p[0] = sum; }}
+kernel void k(device int* o, uint i [[thread_position_in_grid]]) {{ int sum = 3; add(o + i, sum, i); o[i] *= sum; }}""",
+        out,
+        grid=4,
+    )
+    np.testing.assert_array_equal(out, [9, 16, 25, 36])

@@ -67,6 +67,7 @@ _MATH_NUMBER: dict[MathMode, int] = {"safe": 0, "relaxed": 1, "fast": 2}
 DEBUG = ("-debug-info-kind=standalone", "-dwarf-version=4")
 OPTIMISE = (
     *("-O2", "-funroll-loops", "-emit-llvm"),
+    "-mcmodel=large",  # else LLVM makes tables of pointers relative, and the module invalid
     *("-mllvm", "-disable-promote-alloca-to-vector", "-mllvm", "-disable-promote-alloca-to-lds"),
     *DEBUG,
 )

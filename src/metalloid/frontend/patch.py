@@ -3,6 +3,7 @@
 - A cast between half and bfloat goes through float.
 - `c ? device_value : value` copies both sides, since they lie in different address spaces.
 - `v.xy * s` in a template calls the swizzle's function: clang forgets there that a property has a value.
+- A text lies in constant memory: `constant char* s = "abc"`.
 - A threadgroup variable of a class with a constructor is not constructed; it starts as whatever it is.
 
 The error names the operands, so they can be wrapped and the source compiled again.
@@ -25,6 +26,12 @@ _CAST = re.compile(
 _CONDITIONAL = re.compile(rf"^.*?:\d+:\d+:{_RANGE}{_RANGE}: error: incompatible operand types", re.MULTILINE)
 _OPERATOR = re.compile(
     rf"^.*?:\d+:\d+:({_RANGE})+: error: invalid (?:operands to binary|argument type .* to unary) expression",
+    re.MULTILINE,
+)
+# The second half may stand in the note that says why no function fits.
+_TEXT = re.compile(
+    rf"^.*?:\d+:\d+:({_RANGE})+: error: (?:cannot init|assigning|no matching)(?:(?!: error: )[\s\S])*?"
+    r"(?:'const __global_device char \*.*'const char[ \[]|'const char[ \[].*'const __global_device char \*)",
     re.MULTILINE,
 )
 _CONSTRUCTED = re.compile(r"^.*?: error: variable with 'loader_uninitialized' attribute must", re.MULTILINE)
@@ -52,6 +59,7 @@ def mend(messages: str, rewritten: Rewritten, lines_before: int) -> Rewritten | 
             closing = rewritten.original_offset(starts[lines[1]] + last[1] - 1)
             edits |= {Edit(opening, opening, f"{wrapper}("), Edit(closing, closing, ")")}
     edits |= set(_called_swizzles(messages, rewritten, starts, lines_before))
+    edits |= set(_constant_texts(messages, rewritten, starts, lines_before))
     fresh = edits - set(rewritten.edits)
     if _CONSTRUCTED.search(messages):
         return rewritten.replacing(", loader_uninitialized", "")
@@ -63,17 +71,40 @@ def _called_swizzles(
 ) -> Iterator[Edit]:
     """`v.xy` becomes `v.__get_xy()` on the lines of the errors, but where it is assigned to."""
     for match in _OPERATOR.finditer(messages):
-        numbers = [int(line) - lines_before - 1 for line in re.findall(r"[{-](\d+):", match[0])]
-        first, last = min(numbers), max(numbers)
-        if not 0 <= first <= last < len(starts):
-            continue
-        end = starts[last + 1] if last + 1 < len(starts) else len(rewritten.text)
-        tokens = tokenize(rewritten.text[starts[first] : end])
+        offset, tokens = _tokens_at(match[0], rewritten, starts, lines_before)
         for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
             if before.text in (".", "->") and _SWIZZLE.match(token.text) and after.text not in _ASSIGNMENTS:
-                start = rewritten.original_offset(starts[first] + token.start)
+                start = rewritten.original_offset(offset + token.start)
                 name = token.text.translate(_COLOURS)
                 yield Edit(start, start + len(token.text), name if len(name) == 1 else f"__get_{name}()")
+
+
+def _constant_texts(
+    messages: str, rewritten: Rewritten, starts: list[int], lines_before: int
+) -> Iterator[Edit]:
+    """`"abc"` becomes `((constant char*)"abc")` on the lines of the errors."""
+    for match in _TEXT.finditer(messages):
+        offset, tokens = _tokens_at(match[0].partition(": error: ")[0], rewritten, starts, lines_before)
+        texts = [False, *(token.text.startswith('"') for token in tokens), False]  # "de" "f" are one
+        for before, token, is_text, after in zip(texts, tokens, texts[1:], texts[2:], strict=False):
+            if is_text and not before:
+                start = rewritten.original_offset(offset + token.start)
+                yield Edit(start, start, "((constant char*)")
+            if is_text and not after:
+                end = rewritten.original_offset(offset + token.end)
+                yield Edit(end, end, ")")
+
+
+def _tokens_at(
+    message: str, rewritten: Rewritten, starts: list[int], lines_before: int
+) -> tuple[int, list[Token]]:
+    """The tokens of the lines that a message is about, and where the first of these lines starts."""
+    numbers = [int(line) - lines_before - 1 for line in re.findall(r"[{-](\d+):", message)]
+    first, last = min(numbers), max(numbers)
+    if not 0 <= first <= last < len(starts):
+        return 0, []
+    end = starts[last + 1] if last + 1 < len(starts) else len(rewritten.text)
+    return starts[first], tokenize(rewritten.text[starts[first] : end])
 
 
 def _operands(messages: str) -> Iterator[tuple[str, Position, Position]]:

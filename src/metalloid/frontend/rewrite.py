@@ -34,6 +34,8 @@ ATTRIBUTES = frozenset(
         raster_order_group""".split()
 )
 
+# A hint that has no meaning where every function becomes part of its kernel.
+_NOINLINE = frozenset(("noinline", "__noinline__"))
 _COHERENT = frozenset(("(device)", "(threadgroup)", "(system)"))
 _HALF_LITERAL = re.compile(r"^([0-9.]+(?:[eE][+-]?[0-9]+)?|0[xX][0-9a-fA-F.]+[pP][+-]?[0-9]+)(h|H|bf|BF)$")
 _ORDERED_SWIZZLES = frozenset("""xy yz zw xz yw xyz yzw xyzw rg gb ba rb ga rgb gba rgba""".split())
@@ -224,6 +226,8 @@ def _token_edits(unit: Unit) -> list[Edit]:
             edits.append(Edit(token.start, token.end, " " * len(token.text)))
         elif token.text == "coherent" and "".join(t.text for t in tokens[index + 1 : index + 4]) in _COHERENT:
             edits += _blank(unit, Span(index, index + 4))
+        elif token.text in _NOINLINE and _is_attribute(tokens, index):
+            edits.append(Edit(token.start, token.end, "always_inline"))
         elif token.text == "[[":
             pairs = pair_brackets(tokens) if pairs is None else pairs
             close = pairs.get(index, index)
@@ -232,6 +236,16 @@ def _token_edits(unit: Unit) -> list[Edit]:
                 edits += _blank(unit, Span(index, close + 1))
                 blanked = close + 1
     return edits
+
+
+def _is_attribute(tokens: Sequence[Token], index: int) -> bool:
+    """A word inside `__attribute__((...))` or behind `[[clang::`."""
+    before = index - 1
+    while before >= 0 and (tokens[before].kind == "name" or tokens[before].text in ("(", ",", "::", "[[")):
+        if tokens[before].text in ("__attribute__", "__attribute", "[["):
+            return True
+        before -= 1
+    return False
 
 
 def _declares(tokens: Sequence[Token], index: int) -> bool:

@@ -7,6 +7,7 @@ The result is one function that runs one threadgroup: for each segment, a loop o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -224,11 +225,9 @@ def _module_text(out: Output, texts: list[str], driver: str) -> str:
     constants = []
     for g in out.module.globals:
         if g.space in (1, 4) and g.constant and g.initializer is not None:
-            plain = replace(g, space=0, prefix="internal", suffix="", metadata=())
-            constants.append(
-                f'@"{g.name}" = internal constant {plain.type} {_initial(g.initializer)}, align {max(g.align, 16)}'
-            )
-    types = [f"{quote('%', t.name)} = type {t.body}" for t in out.module.types]
+            held = _in_one_space(f"{g.type} {_initial(g.initializer)}")
+            constants.append(f'@"{g.name}" = internal constant {held}, align {max(g.align, 16)}')
+    types = [f"{quote('%', t.name)} = type {_in_one_space(str(t.body))}" for t in out.module.types]
     if abi.OUTSIDE in out.declared:
         constants.append(_constant_ranges(out))
     parts = [*types, *constants, *out.declared.values(), *out.helpers.values(), *texts, driver]
@@ -239,6 +238,11 @@ def _module_text(out: Output, texts: list[str], driver: str) -> str:
         "!3 = !{i32 1}",
     ]
     return "\n".join([*parts, *meta]) + "\n"
+
+
+def _in_one_space(text: str) -> str:
+    """Types and initial values without address spaces, which vector code does not have; strings stay."""
+    return _SPACE.sub(lambda found: found[0] if found[0].startswith('"') else "", text)
 
 
 def _constant_ranges(out: Output) -> str:
@@ -254,3 +258,6 @@ def _constant_ranges(out: Output) -> str:
 
 def _initial(value: object) -> str:
     return write_value(value)  # type: ignore[arg-type]
+
+
+_SPACE = re.compile(r'"[^"]*"| addrspace\([14]\)')
