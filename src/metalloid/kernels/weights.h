@@ -35,12 +35,28 @@ struct Q8_0 {
     char q[32];
 
     static constexpr constant bool blocks = true;
-    using Input = OneByOne<Q8_0>;
     static ulong row(uint columns) { return ulong(columns) / 32 * sizeof(Q8_0); }
     static float at(device const uchar* row, uint chunk, uint lane) {
         device const Q8_0& block = ((device const Q8_0*)row)[chunk];
         return float(block.d) * float(block.q[lane]);
     }
+
+    // Two blocks at a time: a lane takes two weights of a block and multiplies with the scale once.
+    struct Input {
+        static constexpr constant uint step = 64;
+        float near, far;
+
+        template <typename X>
+        Input(X x, uint at, uint lane) {
+            uint k = at + lane / 16 * 32 + lane % 16;
+            near = x(k);
+            far = x(k + 16);
+        }
+        float onto(float sum, device const uchar* row, uint at, uint lane) const {
+            device const Q8_0& block = ((device const Q8_0*)row)[at / 32 + lane / 16];
+            return sum + float(block.d) * (near * float(block.q[lane % 16]) + far * float(block.q[lane % 16 + 16]));
+        }
+    };
 };
 
 // Byte i holds weight i in its low half and weight i + 16 in its high half: weight = d * (q - 8).
@@ -56,8 +72,9 @@ struct Q4_0 {
         return float(block.d) * float(int(q) - 8);
     }
 
-    // Two blocks at a time: a lane takes a byte, both halves of it, and the scale once. The high half is not shifted down;
-    // its input is divided by 16 instead, once for all rows, and so is 8 subtracted.
+    // Two blocks at a time: a lane takes a byte, low + 16 * high, and the scale once. The high half is not cut out: the whole
+    // byte is multiplied with a sixteenth of its input, and what that is too much is taken from the low half's input. That
+    // and the subtraction of 8 are done once for all rows.
     struct Input {
         static constexpr constant uint step = 64;
         float low, high, eight;
@@ -69,11 +86,12 @@ struct Q4_0 {
             high = x(k + 16);
             eight = -8 * (low + high);
             high /= 16;
+            low -= high;
         }
         float onto(float sum, device const uchar* row, uint at, uint lane) const {
             device const Q4_0& block = ((device const Q4_0*)row)[at / 32 + lane / 16];
-            int q = block.q[lane % 16];
-            return sum + float(block.d) * (eight + low * float(q & 15) + high * float(q & 240));
+            uint q = block.q[lane % 16];
+            return sum + float(block.d) * (eight + low * float(q & 15) + high * float(q));
         }
     };
 };
@@ -131,12 +149,12 @@ inline void rows_times(device const uchar* weights, X x, uint first, uint rows, 
                        thread float* sum) {
     using Input = typename F::Input;
     ulong bytes = F::row(columns);
-    uint at = 0;
-    for (; at + Input::step <= columns; at += Input::step) {
-        Input input(x, at, lane);
+    for (uint n = 0; n < columns / Input::step; n++) {
+        Input input(x, n * Input::step, lane);
         for (uint r = 0; r < ROWS; r++)
-            sum[r] = input.onto(sum[r], weights + min(first + r, rows - 1) * bytes, at, lane);
+            sum[r] = input.onto(sum[r], weights + min(first + r, rows - 1) * bytes, n * Input::step, lane);
     }
+    uint at = columns / Input::step * Input::step;
     if (Input::step > 32 && at + 32 <= columns) {
         OneByOne<F> input(x, at, lane);
         for (uint r = 0; r < ROWS; r++)

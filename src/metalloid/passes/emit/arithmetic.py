@@ -15,6 +15,7 @@ from metalloid.ir.opcodes import FAST_MATH
 from metalloid.ir.types import ArrayType, FloatType, IntType, PointerType, StructType, Type
 from metalloid.ir.values import Int, Local, Value
 from metalloid.passes.emit.core import Emitter, Val, lowered
+from metalloid.passes.emit.digits import looked_up, masked
 from metalloid.passes.emit.pointers import absolute, pointer_like
 from metalloid.passes.shape import seam
 
@@ -349,6 +350,8 @@ def _convert(e: Emitter, i: Instruction, vector: bool) -> str:
         case "uitofp" | "sitofp":
             if is_bfloat(target):
                 return _int_to_bfloat(e, i.opcode, ref, lowered(source), vector)
+            if vector and (digit := masked(e, i)):
+                return looked_up(e, digit)
             return e.put(f"{i.opcode} {a} {ref} to {b}")
     raise NotVectorised(f"[engine] {i.opcode} is not supported")
 
