@@ -220,6 +220,71 @@ def test_m308_a_result_that_is_read_before_the_work_has_run():
     assert told(launch, wait=True) == []
 
 
+def encoded(x):
+    commands = mt.device().queue().command_buffer()
+    with commands.compute_encoder() as encoder:
+        encoder.dispatch(kernel(FILL), x, grid=8)
+    return commands
+
+
+@pytest.mark.parametrize("keep", [True, False], ids=["kept", "gone"])
+def test_m308_is_said_once_of_a_result_that_is_read_and_never_committed(keep):
+    def launch():
+        x = mt.device().zeros(8)
+        commands = encoded(x)
+        x.numpy()
+        x.numpy()
+        return commands if keep else None
+
+    assert told(launch) == [("M308", 3)]
+
+
+def test_m308_says_which_command_buffer_and_which_kernel():
+    x = mt.device().zeros(8)
+    with mt.checked() as report:
+        commands = encoded(x)
+        x.numpy()
+    made = inspect.getsourcelines(encoded)[1] + 1
+    (finding,) = report.findings
+    assert f"the command buffer with kernel 'fill', made at {nearby(__file__)}:{made}," in finding.message
+    assert finding.message.startswith("the buffer bound as 'x' is read before it is written")
+    commands.commit()
+    commands.wait_until_completed()
+
+
+def test_m308_waiting_for_what_was_never_committed_is_one_finding():
+    def launch():
+        commands = encoded(mt.device().zeros(8))
+        commands.wait_until_completed()
+
+    assert told(launch) == [("M308", 2)]
+
+
+ENCODER = {
+    "M103": lambda e, x: e.set_buffer(x, offset=2),
+    "M306 an offset": lambda e, x: e.set_buffer(x, offset=64),
+    "M306 an index": lambda e, x: e.set_buffer(x, index=31),
+    "M306 bytes": lambda e, x: e.set_bytes(x),
+    "M306 a buffer": lambda e, x: e.set_buffer(7),
+    "M306 a pipeline": lambda e, x: e.set_pipeline("fill"),
+    "M306 no pipeline": lambda e, x: e.dispatch_threads(8, 8),
+    "M308": lambda e, x: (e.end_encoding(), e.dispatch_threads(8, 8)),
+}
+
+
+@pytest.mark.parametrize("name", ENCODER)
+def test_what_an_encoder_refuses_has_a_rule_and_a_hint(name):
+    def launch(mistake):
+        x = mt.device().zeros(8)
+        encoder = mt.device().queue().command_buffer().compute_encoder()
+        mistake(encoder, x)
+
+    with pytest.raises(mt.LaunchError, match=name[:4]) as raised, mt.checked() as report:
+        launch(ENCODER[name])
+    assert [f.rule for f in report.findings] == [name[:4]]
+    assert raised.value.hint and report.findings[0].hint == raised.value.hint
+
+
 def test_m309_a_buffer_more_with_each_launch():
     def launch(keep):
         history = []

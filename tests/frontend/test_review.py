@@ -41,7 +41,7 @@ def test_every_index_is_checked_however_it_is_written(text, says):
 
 def test_a_limit_points_at_the_kernel():
     found = error("kernel void k(device float* o) { threadgroup float t[9000]; t[0] = o[0]; o[1] = t[0]; }")
-    assert (found.rule, found.column, found.length) == ("M610", 13, 1)
+    assert (found.rule, found.column, found.length) == ("M303", 13, 1)
 
 
 def test_a_file_name_with_spaces_and_quotes_keeps_its_columns():

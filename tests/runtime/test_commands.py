@@ -238,7 +238,10 @@ def test_what_was_never_committed_is_told_at_exit_with_its_line(trace, tmp_path,
     script.write_text(LOST)
     monkeypatch.setenv("METALLOID_TRACE", trace)
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
-    assert "lost.py:6: M308 <command buffer, not enqueued> never committed: its work never ran" in done.stderr
+    assert (
+        "lost.py:6: M308 command buffer with kernel 'one' was never committed: its work never ran"
+        in done.stderr
+    )
     assert ("lost.py:5: M309 Buffer" in done.stderr) == bool(trace)
 
 

@@ -159,7 +159,7 @@ def _nothing_ran(report: Report) -> Iterator[Link]:
     if waiting:
         yield Link(
             False,
-            f"nothing ran: {waiting[0].what}, made at {waiting[0].place}, was never committed",
+            f"nothing ran: the {waiting[0].what}, made at {waiting[0].place}, was never committed",
             "call commit() and wait_until_completed() before reading the result",
         )
     else:

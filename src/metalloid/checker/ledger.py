@@ -15,7 +15,7 @@ from metalloid.backends.base import Launch
 from metalloid.findings import Finding
 from metalloid.findings.places import python_line
 from metalloid.runtime import resources
-from metalloid.runtime.watch import Notice, Watcher
+from metalloid.runtime.watch import Watcher
 
 if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel
@@ -32,7 +32,6 @@ class Ledger(Watcher):
         self._lost_before = len(resources.forgotten)
         self._buffers: dict[str, list[tuple[weakref.ref[Any], int]]] = defaultdict(list)
         self._commands: list[tuple[weakref.ref[Any], str]] = []
-        self._said: set[int] = set()  # ids of command buffers whose results were read too early
         self._kernels: dict[tuple[str, str], int] = defaultdict(int)
 
     def before(self, kernel: Kernel, launch: Launch) -> bool:
@@ -47,11 +46,6 @@ class Ledger(Watcher):
         elif kind == "kernel":
             self._kernels[place, thing.name] += 1  # type: ignore[attr-defined]
 
-    def noticed(self, notice: Notice) -> bool:
-        if notice.rule == "M308":
-            self._said.add(notice.about)
-        return False
-
     def findings(self) -> Iterator[Finding]:
         yield from self._uncommitted()
         yield from self._leaked()
@@ -60,15 +54,18 @@ class Ledger(Watcher):
     def _uncommitted(self) -> Iterator[Finding]:
         """M308: work that never ran; those that are gone were noted when they went."""
         held = [(commands(), place) for commands, place in self._commands]
-        places = [place for c, place in held if c is not None and c.forgotten and id(c) not in self._said]
+        lost = [(c, place) for c, place in held if c is not None and c.forgotten and not c.told]
+        found = [(c.contents, place) for c, place in lost]
         gone = resources.forgotten[self._lost_before :]
         del resources.forgotten[self._lost_before :]  # said here, not again when the program ends
-        places += [resource.place for resource in gone if resource.kind == "command buffer"]
-        for place in places:
+        found += [(resource.what, resource.place) for resource in gone if resource.kind == "command buffer"]
+        for commands, _ in lost:
+            commands.told = True
+        for what, place in found:
             yield _at(
                 place,
                 "M308",
-                "this command buffer was filled and never committed: its work never ran",
+                f"this {what} was never committed: its work never ran",
                 "call commit() when everything is encoded, and wait_until_completed() before reading results",
             )
 

@@ -94,7 +94,7 @@ def refused_signature(signature: Signature, excerpt: str = "") -> Iterator[Diagn
             f"kernel '{signature.name}' uses {used:,} bytes of threadgroup memory; Metal allows {limit:,}",
             signature.file,
             signature.line,
-            rule="M610",
+            rule="M303",
             hint="make the tile smaller, keep it as `half`, or let two phases share one array",
             excerpt=excerpt,
         )

@@ -51,7 +51,9 @@ class Buffer:
     ) -> None:
         self._array: np.ndarray[Any, Any] | None = array
         self._parent = parent  # a slice is valid as long as what it is a slice of
-        self._pending: weakref.ref[Any] | None = None  # the command buffer that will write it
+        self._pending: tuple[weakref.ref[Any], str] | None = (
+            None  # the command buffer that will write it; as what
+        )
         self.device = device
         self.shared = shared  # the memory is the caller's own array
         self.label = ""
@@ -63,17 +65,14 @@ class Buffer:
         """The contents, without a copy; warns where commands that will write them have not run yet."""
         root = self._root()
         if root._pending is not None:
-            commands = root._pending()
+            reference, name = root._pending
+            commands = reference()
             if commands is None or commands.done:
                 root._pending = None
-            else:
-                warn_once(
-                    "M308",
-                    "buffer",
-                    f"{self.label or 'this buffer'} is read while {commands!r} has yet to write it.",
-                    "Call commit() and wait_until_completed() first.",
-                    commands,
-                )
+            elif not commands.told:
+                commands.told = True
+                message, hint = commands.not_yet(repr(self.label) if self.label else name)
+                warn_once("M308", "buffer", message, hint)
         self.fresh = False
         return self.memory()
 
@@ -81,7 +80,9 @@ class Buffer:
         """The same array, for binding."""
         array = self._array
         if array is None or (self._parent is not None and self._parent.released):
-            raise LaunchError("[buffer] used after release; its memory may be somebody else's by now.")
+            raise LaunchError(
+                "[buffer] M309 used after release; its memory may be somebody else's by now.\nRelease it later."
+            )
         return array
 
     def copy_from(self, data: Any) -> Buffer:
@@ -90,7 +91,8 @@ class Buffer:
         given = np.asarray(data)
         if given.dtype != array.dtype or given.size != array.size:
             raise LaunchError(
-                f"[buffer] holds {array.dtype}{list(array.shape)}; got {given.dtype}{list(given.shape)} to copy."
+                f"[buffer] M306 holds {array.dtype}{list(array.shape)}; got {given.dtype}{list(given.shape)} to"
+                " copy.\nPass as many elements, of the same type."
             )
         array[...] = given.reshape(array.shape)
         return self
@@ -102,7 +104,8 @@ class Buffer:
             return array.copy()
         if out.dtype != array.dtype or out.size != array.size:
             raise LaunchError(
-                f"[buffer] holds {array.dtype}{list(array.shape)}; it does not fit {out.dtype}{list(out.shape)}."
+                f"[buffer] M306 holds {array.dtype}{list(array.shape)}; it does not fit"
+                f" {out.dtype}{list(out.shape)}.\nPass an array of as many elements, of the same type."
             )
         out[...] = array.reshape(out.shape)
         return out
@@ -110,7 +113,10 @@ class Buffer:
     def __getitem__(self, key: Any) -> Buffer:
         part = self.memory()[key]
         if not isinstance(part, np.ndarray) or not part.flags.c_contiguous:
-            raise LaunchError(f"[buffer] {key!r} is not a contiguous piece; kernels see memory without gaps.")
+            raise LaunchError(
+                f"[buffer] M306 {key!r} is not a contiguous piece; kernels see memory without gaps.\n"
+                "Slice whole rows, or make a buffer of a copy."
+            )
         self.fresh = False  # what happens to a slice is not followed
         return Buffer(part, self.device, self.shared, self)
 
@@ -121,7 +127,8 @@ class Buffer:
         kind = dtype_of(dtype)
         if not 0 <= offset <= end <= raw.nbytes or (end - offset) % kind.itemsize or offset % kind.itemsize:
             raise LaunchError(
-                f"[buffer] bytes {offset} to {end} of {raw.nbytes} are no whole, aligned number of {kind}."
+                f"[buffer] M103 bytes {offset} to {end} of {raw.nbytes} are no whole, aligned number of {kind}.\n"
+                f"Start at a multiple of {kind.itemsize} bytes."
             )
         self.fresh = False
         return Buffer(raw[offset:end].view(kind), self.device, self.shared, self)
@@ -134,9 +141,9 @@ class Buffer:
     def _root(self) -> Buffer:
         return self if self._parent is None else self._parent._root()
 
-    def will_be_written(self, commands: object) -> None:
+    def will_be_written(self, commands: object, name: str) -> None:
         """Remember the command buffer that writes this memory."""
-        self._root()._pending = weakref.ref(commands)
+        self._root()._pending = weakref.ref(commands), name
 
     @property
     def released(self) -> bool:

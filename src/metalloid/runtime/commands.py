@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from metalloid.backends.base import Launch
 from metalloid.errors import LaunchError
+from metalloid.findings.places import nearby
 from metalloid.runtime import resources
 from metalloid.runtime.arguments import WRITES
 from metalloid.runtime.buffer import Buffer
@@ -54,6 +55,8 @@ class CommandBuffer:
         self._completed: list[Handler] = []
         self._changed = threading.Condition()
         self._place = place()
+        self._kernels: list[str] = []  # what it holds, by name
+        self.told = False  # whether the user has heard that its work has not run
         resources.made(self, "command buffer")
 
     def compute_encoder(self) -> ComputeEncoder:
@@ -101,6 +104,7 @@ class CommandBuffer:
         self._still_open("commit")
         self.enqueue()
         resources.released(self)
+        self.told = False
         with step("commit", repr(self), f"{len(self._commands)} commands"), self._changed:
             self.status = Status.COMMITTED
         self.queue._wake()
@@ -139,7 +143,32 @@ class CommandBuffer:
     @property
     def forgotten(self) -> bool:
         """Whether it holds work that nobody has committed."""
-        return self.status in (Status.NOT_ENQUEUED, Status.ENQUEUED) and bool(self._commands)
+        return not self._committed and bool(self._commands)
+
+    @property
+    def _committed(self) -> bool:
+        return self.status not in (Status.NOT_ENQUEUED, Status.ENQUEUED)
+
+    @property
+    def contents(self) -> str:
+        """Which one it is, in words: its label and its kernels."""
+        label = f" {self.label!r}" if self.label else ""
+        names = ", ".join(f"'{name}'" for name in dict.fromkeys(self._kernels))
+        kernels = f"kernel{'s' if ',' in names else ''} {names}" if names else "no kernel"
+        return f"command buffer{label} with {kernels}"
+
+    def not_yet(self, name: str) -> tuple[str, str]:
+        """What whoever reads a result too early should hear, and what to do."""
+        made = f"the {self.contents}, made at {nearby(self._place)},"
+        if not self._committed:
+            return (
+                f"{name} is read before it is written: {made} has not been committed.",
+                "Call commit() and wait_until_completed() on it before this line.",
+            )
+        return (
+            f"{name} is read while it may still be written: {made} has not completed.",
+            "Call wait_until_completed() on it before this line.",
+        )
 
     @property
     def gpu_time(self) -> float:
@@ -182,27 +211,33 @@ class CommandBuffer:
 
     def _encoded(self, kernel: Kernel, launch: Launch, arguments: list[object], guard: bool) -> None:
         self._commands.append(lambda: kernel.run(launch, guard))
+        self._kernels.append(kernel.name)
         for parameter, value in zip(kernel.signature.buffers, arguments, strict=True):
             if isinstance(value, Buffer) and parameter.access in WRITES:
-                value.will_be_written(self)
+                value.will_be_written(self, f"the buffer bound as '{parameter.name}'")
 
     def _encoder_ended(self, encoder: ComputeEncoder) -> None:
         if self._encoder is encoder:
             self._encoder = None
 
     def _still_open(self, what: str, encoding: bool = False) -> None:
-        if self.status not in (Status.NOT_ENQUEUED, Status.ENQUEUED):
+        if self._committed:
             again = "committed twice" if what == "commit" else f"{what} after commit"
             raise LaunchError(
-                f"[command buffer] {again}; it is {self.status}. Ask the queue for another command buffer."
+                f"[command buffer] M308 {again}; it is {self.status}, and more would never run.\n"
+                "Ask the queue for another command buffer."
             )
         if self._encoder is not None and not encoding:
-            raise LaunchError(f"[command buffer] {what} while an encoder is open; call end_encoding() first.")
+            raise LaunchError(
+                f"[command buffer] M308 {what} while an encoder is open: what it encodes would never run.\n"
+                "Call end_encoding() on it first."
+            )
 
     def _must_be_committed(self) -> None:
-        if self.status in (Status.NOT_ENQUEUED, Status.ENQUEUED):
+        if not self._committed:
+            self.told = True
             raise LaunchError(
-                f"[command buffer] M308 waiting for work that was never committed (made at {self._place}).\n"
+                f"[command buffer] M308 waiting for work that was never committed: the {self.contents}, made at {nearby(self._place)}.\n"
                 "Call commit() first."
             )
 
@@ -217,8 +252,8 @@ class CommandBuffer:
             raise self.error
 
     def __del__(self) -> None:
-        if hasattr(self, "_commands") and self.forgotten:
-            resources.forgotten.append(resources.Resource("command buffer", repr(self), self._place))
+        if hasattr(self, "told") and self.forgotten and not self.told:
+            resources.forgotten.append(resources.Resource("command buffer", self.contents, self._place))
 
     def __repr__(self) -> str:
         return f"<command buffer{f' {self.label!r}' if self.label else ''}, {self.status}>"

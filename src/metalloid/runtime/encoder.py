@@ -49,13 +49,17 @@ class ComputeEncoder:
             array = buffer
         else:
             raise LaunchError(
-                f"[encoder] set_buffer takes a Buffer; got {buffer!r}. Use set_bytes for values."
+                f"[encoder] M306 set_buffer takes a Buffer; got {buffer!r}.\nUse set_bytes for values."
             )
         if not 0 <= offset <= array.nbytes:
-            raise LaunchError(f"[encoder] offset {offset} is outside the buffer of {array.nbytes} bytes.")
+            raise LaunchError(
+                f"[encoder] M306 offset {offset} is outside the buffer of {array.nbytes} bytes.\n"
+                f"Offsets count bytes, from 0 to {array.nbytes}."
+            )
         if offset % array.itemsize:
             raise LaunchError(
-                f"[encoder] offset {offset} is in the middle of an element of {array.itemsize} bytes."
+                f"[encoder] M103 offset {offset} is in the middle of an element of {array.itemsize} bytes.\n"
+                f"Offsets count bytes: element n starts at n * {array.itemsize}."
             )
         if not offset:
             self._bound[index] = buffer
@@ -69,7 +73,9 @@ class ComputeEncoder:
         self._open("set_bytes")
         _index(index)
         if isinstance(value, Buffer):
-            raise LaunchError("[encoder] set_bytes copies values; bind a Buffer with set_buffer.")
+            raise LaunchError(
+                "[encoder] M306 set_bytes copies values; got a Buffer.\nBind it with set_buffer."
+            )
         self._bound[index] = bytes(value) if isinstance(value, bytearray | memoryview) else copy(value)
 
     def set_threadgroup_memory(self, length: int, index: int = 0) -> None:
@@ -127,7 +133,10 @@ class ComputeEncoder:
         self._open("dispatch")
         kernel = self._pipeline
         if kernel is None:
-            raise LaunchError("[encoder] dispatch without a pipeline; call set_pipeline(kernel) first.")
+            raise LaunchError(
+                "[encoder] M306 dispatch without a pipeline: there is no kernel to run.\n"
+                "Call set_pipeline(library['name']) first."
+            )
         indices = {p.index for p in kernel.signature.buffers}
         with refusals(kernel):
             for parameter in kernel.signature.buffers:
@@ -146,19 +155,26 @@ class ComputeEncoder:
 
     def _belongs(self, kernel: object) -> None:
         if not isinstance(kernel, Kernel):
-            raise LaunchError(f"[encoder] a pipeline is a kernel; got {kernel!r}. Is it library['name']?")
+            raise LaunchError(
+                f"[encoder] M306 a pipeline is a kernel; got {kernel!r}.\nPass library['name']."
+            )
         if kernel.library.device is not self._commands.queue.device:
             raise LaunchError(
-                f"[encoder] {kernel} is of {kernel.library.device}; this queue is of {self._commands.queue.device}."
+                f"[encoder] M306 {kernel} is of {kernel.library.device}; this queue is of"
+                f" {self._commands.queue.device}.\nMake the library and the queue from one device."
             )
 
     def _open(self, what: str) -> None:
         if self._ended:
             raise LaunchError(
-                f"[encoder] {what} after end_encoding; ask the command buffer for another encoder."
+                f"[encoder] M308 {what} after end_encoding: it would never run.\n"
+                "Call it before end_encoding(), or ask the command buffer for another encoder."
             )
 
 
 def _index(index: int) -> None:
     if not 0 <= index < 31:
-        raise LaunchError(f"[encoder] buffer index {index}; there are 31, from 0 to 30.")
+        raise LaunchError(
+            f"[encoder] M306 buffer index {index}; there are 31, from 0 to 30.\n"
+            "Pass the number in the kernel's [[buffer(n)]]."
+        )

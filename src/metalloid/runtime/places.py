@@ -31,10 +31,10 @@ def place() -> str:
     return f"{filename}:{line}" if filename else "unknown place"
 
 
-def warn_once(rule: str, subject: str, message: str, hint: str = "", about: object = None) -> None:
+def warn_once(rule: str, subject: str, message: str, hint: str = "") -> None:
     """Warn at the caller's line, the first time this line earns this rule; a checker that watches says it instead."""
     filename, line, depth = _outside()
-    notice = Notice(rule, subject, message, hint, filename, line, id(about))
+    notice = Notice(rule, subject, message, hint, filename, line)
     key = (rule, f"{filename}:{line}")
     if not tell(notice) and key not in _warned:
         _warned.add(key)

@@ -10,6 +10,7 @@ import sys
 import threading
 import weakref
 from dataclasses import dataclass
+from typing import Any
 
 from metalloid import config
 from metalloid.runtime.places import place
@@ -25,7 +26,9 @@ class Resource:
     place: str  # the line that made it
 
     def __str__(self) -> str:
-        problem = "never committed: its work never ran" if self.kind == "command buffer" else "not released"
+        problem = (
+            "was never committed: its work never ran" if self.kind == "command buffer" else "not released"
+        )
         rule = "M308" if self.kind == "command buffer" else "M309"
         return f"{self.place}: {rule} {self.what} {problem}"
 
@@ -48,14 +51,14 @@ def released(thing: object) -> None:
     _alive.pop(id(thing), None)
 
 
-def leaks() -> tuple[Resource, ...]:
-    """Everything that is held right now, oldest first."""
+def leaks(told: bool = True) -> tuple[Resource, ...]:
+    """Everything that is held right now, oldest first; without `told` only what the user has not heard of."""
     found = []
     with _LOCK:
         for reference, kind, where in tuple(_alive.values()):
-            thing = reference()
-            if thing is not None:
-                found.append(Resource(kind, repr(thing), where))
+            thing: Any = reference()
+            if thing is not None and (told or not getattr(thing, "told", False)):
+                found.append(Resource(kind, getattr(thing, "contents", repr(thing)), where))
     return tuple(found)
 
 
@@ -66,7 +69,7 @@ forgotten: list[Resource] = []
 @atexit.register
 def _report() -> None:
     """Work that never ran is always told; buffers that live until the end are told to those who trace."""
-    held = leaks()
+    held = leaks(told=False)
     lost = [*forgotten, *(r for r in held if r.kind == "command buffer")]
     if config.trace():
         lost += [r for r in held if r.kind == "buffer"]

@@ -37,10 +37,13 @@ def _sizes(
     where = f"[launch {signature.name}]"
     if (grid is None) == (threadgroups is None):
         raise LaunchError(
-            f"{where} needs either grid= (threads in all) or threadgroups= (how many threadgroups)."
+            f"{where} M306 needs either grid= (threads in all) or threadgroups= (how many threadgroups);"
+            f" {'none' if grid is None else 'both'} came.\nPass one of the two."
         )
     if threadgroups is not None and threadgroup is None:
-        raise LaunchError(f"{where} threadgroups= needs threadgroup= as well: threads in each.")
+        raise LaunchError(
+            f"{where} M306 threadgroups= needs threadgroup= as well.\nPass threadgroup=: threads in each."
+        )
     limit = thread_limit(signature)
     what = "grid" if threadgroups is None else "threadgroups"
     wanted = triple(where, what, grid if threadgroups is None else threadgroups)
@@ -66,17 +69,24 @@ def triple(where: str, what: str, size: object) -> Triple:
     given = tuple(size) if hasattr(size, "__iter__") else (size,)
     whole = all(hasattr(part, "__index__") and not isinstance(part, bool) for part in given)
     if not 1 <= len(given) <= 3 or not whole:
-        raise LaunchError(f"{where} {what} is {size!r}; pass 1 to 3 whole numbers.")
+        raise LaunchError(
+            f"{where} M306 {what} is {size!r}; pass 1 to 3 whole numbers.\nFor example grid=1024, or grid=(64, 64)."
+        )
     x, y, z = (*(part.__index__() for part in given), 1, 1)[:3]
     if min(x, y, z) < 0:
-        raise LaunchError(f"{where} {what} is {size!r}; no axis can be negative.")
+        raise LaunchError(
+            f"{where} M301 {what} is {size!r}; no axis can be negative.\nEvery axis needs 1 or more."
+        )
     if 0 in (x, y, z):
         raise LaunchError(
             f"{where} M301 {what} is {size!r}: no thread would run, and outputs would keep what they hold.\n"
             "Every axis needs 1 or more; skip the launch where there is nothing to do."
         )
     if max(x, y, z) >= 1 << 32:
-        raise LaunchError(f"{where} {what} is {size!r}; an axis holds fewer than 2^32 threads.")
+        raise LaunchError(
+            f"{where} M306 {what} is {size!r}; an axis holds fewer than 2^32 threads.\n"
+            "Spread the threads over two axes, or over several launches."
+        )
     return x, y, z
 
 

@@ -29,7 +29,6 @@ class Notice:
     hint: str
     file: str = ""  # the caller's own line
     line: int = 0
-    about: int = 0  # id of the object that it speaks of
 
     def __str__(self) -> str:
         return f"{self.rule} [{self.subject}] {self.message}" + (f"\n{self.hint}" if self.hint else "")
