@@ -30,15 +30,16 @@ def whole_text(rewritten: Rewritten, wanted: Wanted, bound: tuple[Binding, ...])
 
 def build(
     parsed: Parsed, rewritten: Rewritten, wanted: Wanted, bound: tuple[Binding, ...], checked: bool = False
-) -> str:
-    """Optimised IR of one kernel, as clang writes it; `checked` keeps every access of the user's."""
+) -> tuple[str, Rewritten]:
+    """Optimised IR of one kernel, as clang writes it, and the text it is of; `checked` keeps every access of the
+    user's."""
     action = (*(clang.CHECKED if checked else clang.OPTIMISE), "-o", "-", "-")
     result, rewritten = _run(parsed.source, rewritten, entry_text(wanted.entry, bound), action)
     if result.failed:
         known = tuple(Known(b.argument.name, " ".join(b.argument.words[:-1]), b.builtin) for b in bound)
         texts = Texts(parsed.source)
         raise CompileError(diagnose(result.messages, texts, Preimage(rewritten), known, wanted))
-    return result.output
+    return result.output, rewritten
 
 
 def check_source(parsed: Parsed) -> tuple[Diagnostic, ...]:

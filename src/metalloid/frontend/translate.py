@@ -10,6 +10,7 @@ from pathlib import Path
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.build import build, check_source, whole_text
+from metalloid.frontend.columns import with_columns
 from metalloid.frontend.declarations import Entry
 from metalloid.frontend.describe import signature
 from metalloid.frontend.diagnose import Preimage, Texts, Wanted, misfit, place
@@ -108,12 +109,10 @@ def _built(
     parsed: Parsed, rewritten: Rewritten, entry: Entry, bound: tuple[Binding, ...], checked: bool
 ) -> tuple[str, Module, DebugInfo]:
     """IR as text and as a model, and the debug info that describes its parameters."""
-    raw = build(parsed, rewritten, _wanted(parsed, entry), bound, checked)
+    raw, given = build(parsed, rewritten, _wanted(parsed, entry), bound, checked)
     ir = slim(raw)
     module = read(ir)
-    resolved = resolve_spaces(module)
-    if checked:
-        resolved = with_places(resolved)
+    resolved = with_places(with_columns(resolve_spaces(module), given, Texts(parsed.source)))
     if resolved is not module:
         ir = write(resolved)
     return ir, resolved, DebugInfo(raw)

@@ -33,18 +33,23 @@ def _fields(node: str) -> dict[str, str]:
 
 
 def written_by_user(file: str) -> bool:
-    """True unless the file is one of the Metal headers that come with metalloid."""
-    return not file.startswith(_INCLUDE)
+    """True unless the text is metalloid's: the Metal headers, and the entry that calls a kernel."""
+    return not file.startswith((_INCLUDE, "<metalloid>"))
 
 
 def locations(module: Module, instruction: Instruction) -> Iterator[Location]:
     """The places an instruction comes from: innermost first, then each caller it was inlined into."""
     node = instruction.debug
     while node:
-        place = _fields(module.metadata[node])
-        file, function = _scope(module, place.get("scope", ""))
-        yield Location(file, int(place.get("line", 0)), int(place.get("column", 0)), function)
-        node = place.get("inlinedAt", "")
+        yield node_place(module, node)
+        node = _fields(module.metadata[node]).get("inlinedAt", "")
+
+
+def node_place(module: Module, node: str) -> Location:
+    """The place that a DILocation names."""
+    place = _fields(module.metadata[node])
+    file, function = _scope(module, place.get("scope", ""))
+    return Location(file, int(place.get("line", 0)), int(place.get("column", 0)), function)
 
 
 def location(

@@ -237,7 +237,8 @@ class CommandBuffer:
         if not self._committed:
             self.told = True
             raise LaunchError(
-                f"[command buffer] M308 waiting for work that was never committed: the {self.contents}, made at {nearby(self._place)}.\n"
+                f"[command buffer] M308 waiting for work that was never committed: the {self.contents}, made at"
+                f" {nearby(self._place)}.\n"
                 "Call commit() first."
             )
 

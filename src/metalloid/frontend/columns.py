@@ -1,0 +1,47 @@
+"""Put places in compiled code back where the user wrote them.
+
+Clang counts columns in the rewritten text: a threadgroup variable has grown words in front of it, a macro is
+its expansion. Lines are the user's already, by the line markers; columns are put right here, once, so that
+whoever reads a place can point at it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from metalloid.errors import Diagnostic
+from metalloid.frontend.diagnose import Preimage, Texts, place
+from metalloid.frontend.rewrite import Rewritten
+from metalloid.ir.debug import node_place
+from metalloid.ir.module import Module
+
+_COLUMN = re.compile(r"column: \d+")
+
+
+def with_columns(module: Module, rewritten: Rewritten, texts: Texts) -> Module:
+    """The module with every place at the column of the user's own text."""
+    preimage = Preimage(rewritten)
+    moved: dict[tuple[str, int], bool] = {}
+    columns: dict[tuple[str, int, int], int] = {}
+
+    def differs(file: str, line: int) -> bool:
+        there = preimage.buffer_lines.get((file, line), [])
+        return any(text != texts.line(file, line) for _, text in there)
+
+    changed: dict[str, str] = {}
+    for name, node in module.metadata.items():
+        if "DILocation(" not in node:
+            continue
+        at = node_place(module, name)
+        key = at.file, at.line
+        if key not in moved:
+            moved[key] = differs(*key)
+        if not moved[key] or not at.column:
+            continue
+        spot = at.file, at.line, at.column
+        if spot not in columns:
+            columns[spot] = place(Diagnostic("", *spot), texts, preimage).column
+        if columns[spot] not in (0, at.column):
+            changed[name] = _COLUMN.sub(f"column: {columns[spot]}", node)
+    return replace(module, metadata={**module.metadata, **changed}) if changed else module
