@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from metalloid.backends.interpret.memory import Pointer
-from metalloid.backends.interpret.numbers import fma, signed
-from metalloid.ir.types import FLOAT
+from metalloid.backends.interpret.numbers import signed
 
 Arrived = dict[int, tuple[Any, ...]]
 Results = dict[int, Any]
 Threads = Mapping[int, Any]  # by lane
+Floats = NDArray[np.float32]
 
 
 def place(lane: int) -> tuple[int, int]:
@@ -60,19 +63,24 @@ def _whole(arrived: Arrived, first: int) -> list[list[int]]:
 
 def _multiply_accumulate(threads: Threads, arrived: Arrived) -> Results:
     """A * B + C in float: eight fused steps per element, in the order of k, starting from C."""
-    a, b, c = (_whole(arrived, first) for first in (0, 2, 4))
+    a, b, total = (np.array(_whole(arrived, first), np.uint32).view(np.float32) for first in (0, 2, 4))
+    for k in range(8):
+        total = _fused(a[:, k, None], b[k], total)
+    bits = total.view(np.uint32)
+    bits = np.where(np.isnan(total), bits & 0x80000000 | 0x7FC00000, bits).tolist()
+    return {lane: tuple(bits[row][column : column + 2]) for lane in arrived for row, column in [place(lane)]}
 
-    def element(row: int, column: int) -> int:
-        total = c[row][column]
-        for k in range(8):
-            total = fma(FLOAT, a[row][k], b[k][column], total)
-        return total
 
-    results = {}
-    for lane in arrived:
-        row, column = place(lane)
-        results[lane] = (element(row, column), element(row, column + 1))
-    return results
+def _fused(a: Floats, b: Floats, c: Floats) -> Floats:
+    """a * b + c rounded once: `numbers.fma` on arrays, the inexact sums rounded to odd on the way."""
+    with np.errstate(all="ignore"):
+        product = a.astype(np.float64) * b
+        total = product + c
+        part = total - product
+        lost = (product - (total - part)) + (c - part)
+        even = total.view(np.uint64) & 1 == 0
+        away = np.nextafter(total, np.copysign(np.inf, lost))
+        return np.where((lost != 0) & even & np.isfinite(total), away, total).astype(np.float32)
 
 
 OPERATIONS: dict[str, Callable[[Threads, Arrived], Results]] = {

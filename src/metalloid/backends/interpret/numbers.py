@@ -10,6 +10,7 @@ docs/design/intrinsics.md.
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -149,12 +150,30 @@ def round_exact(type: FloatType, value: Fraction) -> int:
 
 def fma(type: FloatType, a: int, b: int, c: int) -> int:
     """a * b + c with one rounding."""
-    x, y, z = (to_float(type, bits) for bits in (a, b, c))
+    x, y, z = to_float(type, a), to_float(type, b), to_float(type, c)
+    if type.name != "double":
+        return to_bits(type, _rounded_to_odd(x, y, z))
     if all(math.isfinite(v) for v in (x, y, z)):
         exact = Fraction(x) * Fraction(y) + Fraction(z)
         if exact:
             return round_exact(type, exact)
     return to_bits(type, x * y + z)  # zeros, infinities, NaN: doubles get their signs right
+
+
+def _rounded_to_odd(x: float, y: float, z: float) -> float:
+    """x * y + z of numbers of 24 bits or fewer, in a double that rounds to such a type as the exact value does.
+
+    The product is exact. Where the sum is not, an odd last bit remembers that, on either side of every tie.
+    """
+    product = x * y
+    total = product + z
+    if not math.isfinite(total):
+        return total
+    part = total - product
+    lost = (product - (total - part)) + (z - part)
+    if lost and not struct.unpack("<Q", struct.pack("<d", total))[0] & 1:
+        return math.nextafter(total, math.copysign(math.inf, lost))
+    return total
 
 
 def exact_sum(type: FloatType, values: list[int]) -> int:
