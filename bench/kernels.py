@@ -17,6 +17,7 @@ from pathlib import Path
 SECONDS = float(os.environ.get("BENCH_SECONDS", "2"))
 CLOCK = time.process_time if os.environ.get("METALLOID_THREADS") == "1" else time.perf_counter
 TURNS = 5  # runs of one before the other's turn: OpenBLAS's threads spin on for a while and hold a core
+SCALES = {"q4_0": (0,), "q8_0": (0,), "q4_K": (0, 2), "q6_K": (208,)}  # where those of a block lie
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,34 @@ def products() -> list[Row]:
             78 * 4096**2,
         ),
     ]
+    for format, least in (("q4_0", 2.5), ("q8_0", None), ("q4_K", None), ("q6_K", None)):
+        packed = blocks(format, 4096, 4096)
+        found.append(
+            Row(
+                f"{format} matvec 4096x4096",
+                lambda p=packed, f=format: mk.quantized_matmul(x, p, f),
+                "f32 matvec",
+                lambda: mk.matvec(w, x),
+                least,
+                2 * 4096**2,
+            )
+        )
     return found
+
+
+def blocks(format: str, rows: int, columns: int):
+    """Random bytes with scales of a sensible size."""
+    import numpy as np
+
+    from metalloid.kernels.quantized import BLOCKS
+
+    block, size = BLOCKS[format]
+    source = np.random.default_rng(0)
+    made = source.integers(0, 256, (rows, columns // block, size), np.uint8)
+    for at in SCALES[format]:
+        scales = source.uniform(0.01, 0.02, (rows, columns // block, 1)).astype(np.float16)
+        made[..., at : at + 2] = scales.view(np.uint8)
+    return made.reshape(rows, -1)
 
 
 def elementwise() -> list[Row]:

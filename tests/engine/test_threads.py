@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ import pytest
 from metalloid.errors import KernelFault
 from tests.engine.both import launch, program
 
+TASKS = Path("/proc/self/task")
 ADD = "kernel void k(device const float* a, device float* b, uint i [[thread_position_in_grid]]) { b[i] = a[i] + 1; }"
 SUM = """kernel void k(device const uint* a, device atomic_uint* total, uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]]) {
     threadgroup uint s[64];
@@ -73,3 +77,29 @@ def test_the_child_of_a_fork_has_threads_of_its_own():
     child.start()
     assert queue.get(timeout=60)
     child.join(10)
+
+
+def _workers_of(queue) -> None:
+    before = set(TASKS.iterdir())
+    allowed = os.sched_getaffinity(0)
+    for _ in range(3):
+        b = np.zeros(4096, np.float32)
+        program(ADD, "k").run(launch([np.ones(4096, np.float32), b], 4096, 64), threads=3)
+    workers = set(TASKS.iterdir()) - before
+    queue.put((allowed, [os.sched_getaffinity(int(worker.name)) for worker in workers]))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="says where threads run as Linux does")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_workers_keep_off_the_processor_of_the_caller():
+    program(ADD, "k").run(launch([np.zeros(4096, np.float32)] * 2, 4096, 64), threads=1)
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()  # no thread of its own
+    child = context.Process(target=_workers_of, args=(queue,))
+    child.start()
+    allowed, workers = queue.get()
+    child.join(10)
+    assert len(workers) == 2
+    for mine in workers:
+        assert mine <= allowed
+        assert len(mine) == max(1, len(allowed) - 1)

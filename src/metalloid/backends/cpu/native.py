@@ -24,7 +24,7 @@ from metalloid.errors import DeviceError
 _SOURCE = Path(__file__).parents[1] / "runtime"
 _FLAGS = ("-x", "c++", "-std=c++17", "-O2", "-emit-llvm", "-fno-rtti", "-nostdsysteminc", "-nobuiltininc")
 _LOCK = threading.Lock()
-SOURCES = ("launch.h", "halves.h", "check.h", "runtime.cpp")
+SOURCES = ("launch.h", "apart.h", "halves.h", "check.h", "runtime.cpp")
 CHECKS = (
     *("mt_check_group", "mt_check_barrier", "mt_check_simd_barrier", "mt_check_fence"),
     *("mt_check_lanes", "mt_check_inactive"),

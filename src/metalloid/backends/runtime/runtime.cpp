@@ -2,6 +2,7 @@
 //
 // Compiled to an object by the same clang as the kernels, without any system header: what the C library has to give
 // is declared here. The caller of `mt_run` works as well, so a small launch wakes nobody.
+#include "apart.h"
 #include "check.h"
 #include "halves.h"
 #include "launch.h"
@@ -54,6 +55,8 @@ constexpr u32 SPARES = 16;
 Worker spares[SPARES];      // for launches that need one thread: they wait for nobody's turn
 i32 spare_taken[SPARES];
 u32 started = 0;        // threads beside the caller
+u64 threads_of[MOST];   // what the system calls them
+i32 apart_from = -1;    // the processor they keep off
 int owner = 0;          // the process that started them
 Launch *current = nullptr;
 u32 following = 0;      // launches that come right after it in memory, to be run in order
@@ -162,6 +165,11 @@ void pause() {
 
 void yield() { sched_yield(); }
 
+// Wait awake for a moment, about 20 microseconds: to be woken takes longer, and what is waited for often comes sooner.
+template <class Test> void linger(Test come) {
+    for (u32 round = 0; round < 400 && !come(); round++) pause();
+}
+
 // Launches one after the other. Whoever is there takes threadgroups of the one that is due, and goes on when all of it is
 // done; nobody waits for a thread that has not taken any. Waiting is short, so it is done awake.
 void work_through(Launch *launches, u32 count, Worker &w) {
@@ -189,7 +197,10 @@ void *serve(void *argument) {
         if (count > 1) work_through(l, count, w);
         else work(*l, w);
         pthread_mutex_lock(&guard);
-        if (--busy == 0) pthread_cond_broadcast(&done);
+        if (__atomic_sub_fetch(&busy, 1, __ATOMIC_RELEASE) == 0) pthread_cond_broadcast(&done);
+        pthread_mutex_unlock(&guard);
+        linger([&] { return __atomic_load_n(&serial, __ATOMIC_RELAXED) != seen; });
+        pthread_mutex_lock(&guard);
     }
 }
 
@@ -216,7 +227,7 @@ void *keep_time(void *) {
 void prepare(u32 threads) {
     if (owner != getpid()) {  // first use, or the child of a fork: threads do not survive one
         owner = getpid();
-        started = 0, busy = 0, current = nullptr, timed = nullptr, timer_started = false;
+        started = 0, apart_from = -1, busy = 0, current = nullptr, timed = nullptr, timer_started = false;
         for (i32 &taken : spare_taken) taken = 0;
         Opaque *mutexes[] = {&guard, &turn, &log_guard, &timer_guard}, *conditions[] = {&wake, &done, &timer_wake};
         for (Opaque *m : mutexes) pthread_mutex_init(m, nullptr);
@@ -226,8 +237,29 @@ void prepare(u32 threads) {
         u64 id;
         if (pthread_create(&id, nullptr, serve, reinterpret_cast<void *>(u64(started + 1)))) break;
         pthread_detach(id);
-        started++;
+        threads_of[started++] = id;
+        apart_from = -1;
     }
+}
+
+void call_workers(Launch *first, u32 more, u32 threads) {
+    apart_from = keep_apart(threads_of, started, apart_from);
+    pthread_mutex_lock(&guard);
+    current = first, following = more, wanted = threads;
+    __atomic_store_n(&serial, serial + 1, __ATOMIC_RELAXED);
+    pthread_cond_broadcast(&wake);
+    pthread_mutex_unlock(&guard);
+}
+
+// Nobody comes any more; wait for those who did.
+void all_done() {
+    pthread_mutex_lock(&guard);
+    current = nullptr;
+    pthread_mutex_unlock(&guard);
+    linger([] { return __atomic_load_n(&busy, __ATOMIC_ACQUIRE) == 0; });
+    pthread_mutex_lock(&guard);
+    while (busy) pthread_cond_wait(&done, &guard);
+    pthread_mutex_unlock(&guard);
 }
 
 Worker *borrow() {
@@ -297,19 +329,9 @@ i32 mt_run(Launch *l, u32 threads, i64 timeout, u32 catch_interrupt) {
         sigaction(2, &during, nullptr);
     }
     if (timeout > 0) set_timer(l, timeout);
-    if (shared) {
-        pthread_mutex_lock(&guard);
-        current = l, following = 0, serial++, wanted = threads;
-        pthread_cond_broadcast(&wake);
-        pthread_mutex_unlock(&guard);
-    }
+    if (shared) call_workers(l, 0, threads);
     work(*l, spare ? *spare : workers[0]);
-    if (shared) {
-        pthread_mutex_lock(&guard);
-        current = nullptr;
-        while (busy) pthread_cond_wait(&done, &guard);
-        pthread_mutex_unlock(&guard);
-    }
+    if (shared) all_done();
     if (timeout > 0) clear_timer();
     if (catch_interrupt) {
         sigaction(2, &before, nullptr);
@@ -336,19 +358,9 @@ i64 mt_run_all(Launch *launches, u32 count, u32 threads, u32 catch_interrupt) {
         interruptible = launches;
         sigaction(2, &during, nullptr);
     }
-    if (threads > 1) {
-        pthread_mutex_lock(&guard);
-        current = launches, following = count - 1, serial++, wanted = threads;
-        pthread_cond_broadcast(&wake);
-        pthread_mutex_unlock(&guard);
-    }
+    if (threads > 1) call_workers(launches, count - 1, threads);
     work_through(launches, count, workers[0]);
-    if (threads > 1) {
-        pthread_mutex_lock(&guard);
-        current = nullptr;
-        while (busy) pthread_cond_wait(&done, &guard);
-        pthread_mutex_unlock(&guard);
-    }
+    if (threads > 1) all_done();
     if (catch_interrupt) {
         sigaction(2, &before, nullptr);
         interruptible = nullptr;
