@@ -110,6 +110,10 @@ class Field:
     name: str
     type: Type
     offset: int
+    id: int | None = None  # [[id(n)]], where it is written
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.name}{'' if self.id is None else f' [[id({self.id})]]'}"
 
 
 @dataclass(frozen=True)
@@ -132,6 +136,7 @@ class Pointer:
 
     space: str
     element: Type | None  # None: void, or a type that would repeat itself
+    const: bool = False  # as declared
 
     @property
     def size(self) -> int:
@@ -142,7 +147,8 @@ class Pointer:
         return 8
 
     def __str__(self) -> str:
-        return f"{self.space} {self.element or 'void'}*"
+        const = "const " if self.const and self.space != "constant" else ""
+        return f"{self.space} {const}{self.element or 'void'}*"
 
 
 Type = Scalar | Vector | Matrix | Array | Struct | Pointer

@@ -187,3 +187,25 @@ def test_a_signature_reads_like_metal() -> None:
         "uint3 p [[thread_position_in_grid]]",
     ):
         assert part in text
+
+
+def test_the_members_of_an_argument_buffer() -> None:
+    body = """
+struct Arguments {
+  device const float* a [[id(0)]];
+  device float* o [[id(5)]];  constant int* n [[ id(6) ]];
+  const device void* anything;
+  array<constant half2*, 3> tables [[id(8)]];
+  float scale [[id(20)]];
+};
+kernel void k(constant Arguments& x, uint i [[thread_position_in_grid]]) { x.o[i] = x.a[i] * x.scale + *x.n; }"""
+    [arguments, _] = build(body).signature.parameters
+    assert isinstance(arguments.type, Struct)
+    assert [(f"{f}", f.offset) for f in arguments.type.fields] == [
+        ("device const float* a [[id(0)]]", 0),
+        ("device float* o [[id(5)]]", 8),
+        ("constant int* n [[id(6)]]", 16),
+        ("device const void* anything", 24),
+        ("constant half2*[3] tables [[id(8)]]", 32),
+        ("float scale [[id(20)]]", 56),
+    ]

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from metalloid.frontend.members import Member, Members, members
+from metalloid.frontend.rewrite import Unit
 from metalloid.types import Array, DType, Field, Matrix, Pointer, Scalar, Struct, Type, Vector
 
 _NODE = re.compile(r"^!(\d+) = (?:distinct )?(.*)$", re.MULTILINE)
@@ -54,7 +56,16 @@ class DebugInfo:
     """The metadata of a module, read on demand."""
 
     text: str
+    unit: Unit
     _types: dict[str, Type] = field(default_factory=dict)
+
+    @cached_property
+    def members(self) -> Members:
+        return members(self.unit)
+
+    @cached_property
+    def has_ids(self) -> bool:
+        return re.search(r"\bid\s*\(", self.unit.text) is not None
 
     @cached_property
     def nodes(self) -> Mapping[str, str]:
@@ -131,15 +142,19 @@ class DebugInfo:
 
     def pointer(self, info: dict[str, str]) -> Type:
         target = info.get("baseType", "null")
-        if target == "null":
-            return Pointer("device", None)
         name = self.fields(target)
+        const = name.get("tag") == "DW_TAG_const_type"
+        if const:
+            target = name.get("baseType", "null")
+            name = self.fields(target)
+        if target == "null":
+            return Pointer("device", None, const)
         if name.get("tag") in ("DW_TAG_structure_type", "DW_TAG_class_type") and target in self._types:
-            return Pointer("device", self._types[target])
+            return Pointer("device", self._types[target], const)
         self._types.setdefault(target, Struct(_unquote(name.get("name", '"?"')), (), 0, 1))
         element = self._type(target)
         self._types[target] = element
-        return Pointer("device", element)
+        return Pointer("device", element, const)
 
     def array(self, info: dict[str, str]) -> Type:
         element = self.type(info["baseType"])
@@ -147,6 +162,14 @@ class DebugInfo:
             count = self.fields(extent).get("count", "0")
             element = Array(element, int(re.sub(r"\D", "", count) or 0))
         return element
+
+    def member(self, info: dict[str, str]) -> Field:
+        name, type_ = _unquote(info.get("name", '""')), self.type(info["baseType"])
+        offset = int(info.get("offset", "0")) // 8
+        if not self.has_ids and not _points(type_):
+            return Field(name, type_, offset)
+        said = self.members.get((name, int(info.get("line", "0"))), Member())
+        return Field(name, said.pointer(type_), offset, said.id)
 
     def composite(self, reference: str, info: dict[str, str]) -> Type:
         name = _unquote(info.get("name", '""'))
@@ -157,7 +180,7 @@ class DebugInfo:
             if known is not None:
                 return known
         size = int(info.get("size", "0")) // 8
-        members: list[Field] = []
+        found: list[Field] = []
         for item in self.items(info.get("elements", "")):
             member = self.fields(item)
             if member["node"] == "!DIDerivedType" and member.get("tag") in (
@@ -166,13 +189,10 @@ class DebugInfo:
             ):
                 if "DIFlagStaticMember" in self.nodes[item.lstrip("!")]:
                     continue
-                offset = int(member.get("offset", "0")) // 8
-                members.append(
-                    Field(_unquote(member.get("name", '""')), self.type(member["baseType"]), offset)
-                )
-        alignment = int(info.get("align", "0")) // 8 or max((m.type.alignment for m in members), default=1)
+                found.append(self.member(member))
+        alignment = int(info.get("align", "0")) // 8 or max((m.type.alignment for m in found), default=1)
         return Struct(
-            name or "(anonymous)", tuple(members), size, alignment, info.get("tag") == "DW_TAG_union_type"
+            name or "(anonymous)", tuple(found), size, alignment, info.get("tag") == "DW_TAG_union_type"
         )
 
 
@@ -202,6 +222,10 @@ def _array(info: DebugInfo, parameters: list[dict[str, str]]) -> Type:
 
 
 _TEMPLATES = {"vec": _vector, "packed_vec": _packed, "matrix": _matrix, "atomic": _atomic, "array": _array}
+
+
+def _points(type: Type) -> bool:
+    return isinstance(type, Pointer) or (isinstance(type, Array) and _points(type.element))
 
 
 def _unquote(text: str) -> str:

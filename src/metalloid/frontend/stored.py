@@ -22,7 +22,7 @@ from metalloid.frontend.translate import Kernel, compile_source
 from metalloid.source import Constant, Source
 from metalloid.types import Signature
 
-_FORMAT = 1  # of an entry; raise it when Kernel or Signature change
+_FORMAT = 2  # of an entry; raise it when Kernel or Signature change
 
 
 def compile_kernel(

@@ -115,7 +115,7 @@ def _built(
     resolved = with_places(with_columns(resolve_spaces(module), given, Texts(parsed.source)))
     if resolved is not module:
         ir = write(resolved)
-    return ir, resolved, DebugInfo(raw)
+    return ir, resolved, DebugInfo(raw, parsed.unit)
 
 
 def _refuse(parsed: Parsed, entry: Entry) -> None:

@@ -207,7 +207,7 @@ def layout(type: Type, indent: str = "    ") -> str:
     if not isinstance(type, Struct):
         return f"{indent}{type}: {type.size} bytes"
     lines = [f"{indent}{'union' if type.union else 'struct'} {type.name}: {type.size} bytes"]
-    lines += [f"{indent}    +{f.offset:<5} {f.type} {f.name}" for f in type.fields]
+    lines += [f"{indent}    +{f.offset:<5} {f}" for f in type.fields]
     return "\n".join(lines)
 
 
