@@ -32,6 +32,7 @@ from metalloid.passes.emit import (
     positions,
     products,
     store_groups,
+    tiles,
 )
 from metalloid.passes.emit.copies import Copies, known_range
 from metalloid.passes.emit.core import Emitter, Val, lowered
@@ -172,16 +173,19 @@ class Control(Copies):
             self._take(phi)
         if name in self.flow.forest.loops and e.out.guard and name not in e.out.short_loops:
             self._poll()
+        found = products.find(self.flow.function, block) if products.worthwhile(e) else []
+        block = products.gathered(block, found)
+        multiplied = {group.chains[0].products[0].name: group for group in found}
         together = groups.find(self.flow.function, block, e.out.layout)
         stores = store_groups.find(self.flow.function, block, e.out.layout)
-        multiplied = products.find(block)
         e.done, e.rows = set(), {}
         for n, i in enumerate(block.body[:-1]):
             if n in stores.others or i.name in e.done:
                 continue
             if i.name in together and groups.load_group(e, together[i.name]):
                 continue
-            if i.name in multiplied and products.multiply(e, multiplied[i.name]):
+            if i.name in multiplied:
+                tiles.Tiles(e, multiplied[i.name]).write()
                 continue
             if n in stores.groups:
                 if not store_groups.store_group(e, stores.groups[n]):

@@ -109,7 +109,8 @@ def _lanewise(e: Emitter, place: Place, check: str, offset: str) -> Place:
     )
 
 
-def _simple(e: Emitter, i: Instruction, place: Place) -> bool:
+def loads_rows(e: Emitter, i: Instruction, place: Place) -> bool:
+    """Whether a matrix is loaded or stored row by row."""
     return (
         e.width == 32
         and not e.out.careful
@@ -138,7 +139,9 @@ def _load(e: Emitter, i: Instruction, size: int) -> None:
     place = where(e, i.operands[0], size)
     kind = "i32" if size == 4 else "i16"
     pair = (
-        _load_rows(e, i, place, size, kind) if _simple(e, i, place) else _load_lanes(e, i, place, size, kind)
+        _load_rows(e, i, place, size, kind)
+        if loads_rows(e, i, place)
+        else _load_lanes(e, i, place, size, kind)
     )
     _result(e, i, size, pair)
 
@@ -204,7 +207,7 @@ def _store(e: Emitter, i: Instruction, size: int) -> None:
     place = where(e, i.operands[0], size)
     kind = "i32" if size == 4 else "i16"
     values = [e.vector(o) for o in i.operands[3:5]]
-    if not _simple(e, i, place):
+    if not loads_rows(e, i, place):
         _store_lanes(e, i, place, size, kind, values)
         return
     stride, transpose = e.scalar(i.operands[1]), i.operands[2]

@@ -1,8 +1,8 @@
-"""Several matrix products in a row, as in every kernel that multiplies: in tiles of four.
+"""Matrix products that can be computed together, as in every kernel that multiplies.
 
-One by one, products keep more values alive than there are registers. Here what each step of each matrix contributes
-is laid out in memory first; then two by two products go through their steps together: 16 registers of sums, 8 that are
-loaded for 16 fused multiply-adds.
+Products of one block that add to the same matrix one after the other are a chain; chains that do not need each
+other's results are computed at the last of their products, in tiles (see `tiles`): then sums stay in registers from
+the first product to the last.
 """
 
 from __future__ import annotations
@@ -10,158 +10,148 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from metalloid.ir import Block, Instruction
-from metalloid.ir.values import Value
-from metalloid.passes.emit.core import Emitter, Val
-from metalloid.passes.emit.matrix import picked
+from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.values import Local, Value
+from metalloid.passes.emit.core import Emitter
 
 PRODUCT = "__mt_matrix_multiply_accumulate"
-STEPS, PART = 8, 16  # of a product; lanes of a register
-_KIND = f"<{PART} x float>"
+LEAST = 4  # products; laying out the matrices of fewer does not pay
+_WRITES = ("store", "atomicrmw", "cmpxchg", "fence")
+_WRITING_CALLS = ("__mt_threadgroup_barrier", "__mt_fence", "__mt_matrix_store", "llvm.mem")
 Pair = tuple[Value, ...]  # the two elements of each lane
 
 
 @dataclass(frozen=True)
+class Chain:
+    """Products that add to one matrix."""
+
+    products: tuple[Instruction, ...]
+
+    @property
+    def lefts(self) -> tuple[Pair, ...]:
+        return tuple(i.operands[:2] for i in self.products)
+
+    @property
+    def rights(self) -> tuple[Pair, ...]:
+        return tuple(i.operands[2:4] for i in self.products)
+
+    @property
+    def start(self) -> Pair:
+        return self.products[0].operands[4:6]
+
+
+@dataclass(frozen=True)
 class Products:
-    """Products that do not need each other's results."""
+    """Chains of one block, and what was taken out of their results."""
 
-    cells: dict[tuple[Pair, Pair], Instruction]  # by left and right matrix
-
-    @property
-    def lefts(self) -> list[Pair]:
-        return list(dict.fromkeys(left for left, _ in self.cells))
+    chains: tuple[Chain, ...]
+    parts: tuple[Instruction, ...]
+    fresh: frozenset[str]  # what was loaded in this block and has not been written since
 
     @property
-    def rights(self) -> list[Pair]:
-        return list(dict.fromkeys(right for _, right in self.cells))
+    def names(self) -> frozenset[str]:
+        return frozenset(i.name for c in self.chains for i in c.products) | {i.name for i in self.parts}
 
 
-def find(block: Block) -> dict[str, Products]:
-    """Runs of products in which nothing else happens, by the name of the first of each."""
-    found: dict[str, Products] = {}
-    run: list[Instruction] = []
-    made: set[str] = set()  # their results
+class _Open:
+    """Chains that may still grow."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.chains: list[list[Instruction]] = []
+        self.parts: list[Instruction] = []
+        self.origin: dict[str, tuple[str, int]] = {}  # of a part: the product, and which of its elements
+        self.last = 0
+
+    def made(self, i: Instruction) -> bool:
+        mine = {p.name for chain in self.chains for p in chain} | set(self.origin)
+        return bool(mine & set(i.uses))
+
+    def take_part(self, i: Instruction) -> None:
+        (source,) = i.uses
+        self.origin[i.name] = (source, i.indices[0]) if i.opcode == "extractvalue" else self.origin[source]
+        self.parts.append(i)
+
+    def grow(self, i: Instruction) -> bool:
+        """Add a product to the chain it goes on with, or as a new chain; False where it needs other results."""
+        if any(isinstance(o, Local) and o.name in self.origin for o in i.operands[:4]):
+            return False
+        sums = [self.origin.get(o.name) if isinstance(o, Local) else None for o in i.operands[4:]]
+        if sums == [None, None]:
+            self.chains.append([i])
+            return True
+        for chain in self.chains:
+            before = chain[-1].name
+            if sums == [(before, 0), (before, 1)] and self._only_for(before, i):
+                chain.append(i)
+                return True
+        return False
+
+    def _only_for(self, before: str, i: Instruction) -> bool:
+        parts = {n for n, (product, _) in self.origin.items() if product == before}
+        users = [u for n in (before, *parts) for u in self.function.users.get(n, ())]
+        return all(u.name in parts or u.name == i.name for u in users)
+
+
+def find(function: Function, block: Block) -> list[Products]:
+    """The chains of a block, those together that can be computed at the last product of all of them."""
+    found: list[Products] = []
+    fresh: set[str] = set()
+    now = _Open(function)
 
     def close() -> None:
-        cells = {(i.operands[:2], i.operands[2:4]): i for i in run}
-        if len(run) > 1 and len(cells) == len(run):
-            found[run[0].name] = Products(cells)
-        run.clear()
-        made.clear()
+        nonlocal now
+        if now.chains:
+            chains = tuple(Chain(tuple(chain)) for chain in now.chains)
+            found.append(Products(chains, tuple(now.parts), frozenset(fresh)))
+        now = _Open(function)
 
     for i in block.body:
         if i.called == PRODUCT:
-            if made & set(i.uses):
+            if not now.grow(i):
                 close()
-            run.append(i)
-            made.add(i.name)
-        elif i.opcode in ("extractvalue", "bitcast") and made & set(i.uses):
-            made.add(i.name)
-        else:
+                now.grow(i)
+        elif now.made(i):
+            if i.opcode == "extractvalue" or (i.opcode == "bitcast" and i.uses[0] in now.origin):
+                now.take_part(i)
+            else:
+                close()
+        if _writes(i):
             close()
-    return found
+            fresh.clear()
+        elif i.opcode == "load" or i.called.startswith("__mt_matrix_load"):
+            fresh.add(i.name)
+    close()
+    return [p for p in found if sum(len(c.products) for c in p.chains) >= LEAST]
 
 
-def multiply(e: Emitter, products: Products) -> bool:
-    """Write all products at the first of them; False where one by one is better."""
-    if e.width != 2 * PART or e.mask is not None or e.out.vector_bytes < 4 * PART:
-        return False
-    if 2 * (len(products.lefts) + len(products.rights)) > len(products.cells):
-        return False  # laying out pays where a matrix takes part in four products; in two to four it does not
-    place = e.alloca(f"[{2 * STEPS * (len(products.lefts) + len(products.rights))} x {_KIND}]", "steps")
-    where = _lay_out(e, products, _opaque(e, place))
-    for tile in _tiles(products, 2):
-        _multiply_tile(e, tile, where, place)
-    return True
+def _writes(i: Instruction) -> bool:
+    return i.opcode in _WRITES or i.called.startswith(_WRITING_CALLS)
 
 
-def _opaque(e: Emitter, pointer: str) -> str:
-    """The same pointer, of which LLVM does not know that: else it would keep everything in registers, and spill."""
-    return e.put(f'call ptr asm sideeffect "", "=r,0"(ptr {pointer})')
+def worthwhile(e: Emitter) -> bool:
+    """Whether the current block can have tiles at all."""
+    return e.width == 32 and e.mask is None and e.out.vector_bytes >= 64
 
 
-def _after(e: Emitter, pointer: str, ready: str) -> tuple[str, str]:
-    """The same pointer, but not before a value is ready: else LLVM would load what all steps need at once."""
-    both = e.put(f'call {{ ptr, {_KIND} }} asm sideeffect "", "=r,=v,0,1"(ptr {pointer}, {_KIND} {ready})')
-    return tuple(e.put(f"extractvalue {{ ptr, {_KIND} }} {both}, {n}") for n in (0, 1))  # type: ignore[return-value]
+def gathered(block: Block, found: list[Products]) -> Block:
+    """The block with the members of each group where the last of them stood."""
+    group = {name: n for n, products in enumerate(found) for name in products.names}
+    last = {}
+    for i in block.body:
+        if i.called == PRODUCT and i.name in group:
+            last[group[i.name]] = i.name
 
+    def ordered() -> Iterator[Instruction]:
+        waiting: dict[int, list[Instruction]] = {}
+        for i in block.instructions:
+            n = group.get(i.name)
+            if n is None or n not in last:
+                yield i
+                continue
+            waiting.setdefault(n, []).append(i)
+            if i.name == last[n]:
+                yield from waiting.pop(n)
+                del last[n]
 
-def _pinned(e: Emitter, ref: str) -> str:
-    """A value that is computed here: LLVM would move sums to where they are needed next, behind all loads."""
-    return e.put(f'call {_KIND} asm sideeffect "", "=v,0"({_KIND} {ref})')
-
-
-def _lay_out(e: Emitter, products: Products, place: str) -> dict[tuple[str, Pair], int]:
-    """Write the vectors of all steps; returns where those of each matrix begin.
-
-    A left matrix has two for each step, the rows of the lower and of the upper lanes; a right one its even and
-    its odd columns.
-    """
-    where: dict[tuple[str, Pair], int] = {}
-    at = 0
-    for side, matrices in (("left", products.lefts), ("right", products.rights)):
-        for pair in matrices:
-            x, y = (e.vector(value) for value in pair)
-            where[side, pair] = at
-            for k in range(STEPS):
-                for half in (0, 1):
-                    if side == "left":
-                        part = picked(e, x, y, "row", k, range(half * PART, half * PART + PART))
-                    else:
-                        part = picked(e, x, y, ("left", "right")[half], k, range(PART))
-                    e.do(f"store {_KIND} {part}, ptr {_at(e, place, at)}, align 64")
-                    at += 1
-    return where
-
-
-def _at(e: Emitter, place: str, index: int) -> str:
-    return e.put(f"getelementptr {_KIND}, ptr {place}, i64 {index}")
-
-
-Tile = list[tuple[Pair, Pair, Instruction]]
-
-
-def _tiles(products: Products, across: int) -> Iterator[Tile]:
-    lefts, rights = products.lefts, products.rights
-    for r in range(0, len(lefts), across):
-        for c in range(0, len(rights), across):
-            pairs = [(a, b) for a in lefts[r : r + across] for b in rights[c : c + across]]
-            tile = [(a, b, products.cells[a, b]) for a, b in pairs if (a, b) in products.cells]
-            if tile:
-                yield tile
-
-
-def _multiply_tile(e: Emitter, tile: Tile, where: dict[tuple[str, Pair], int], place: str) -> None:
-    name = f"llvm.fma.v{PART}f32"
-    e.out.declare(name, f"declare {_KIND} @{name}({_KIND}, {_KIND}, {_KIND})")
-    sums = [[_part(e, e.vector(o), half) for o in i.operands[4:] for half in (0, 1)] for _, _, i in tile]
-    for k in range(STEPS):
-        here, sums[-1][-1] = _after(e, place, sums[-1][-1])
-        loaded: dict[int, str] = {}
-
-        def load(index: int, here: str = here, loaded: dict[int, str] = loaded) -> str:
-            if index not in loaded:
-                loaded[index] = e.put(f"load {_KIND}, ptr {_at(e, here, index)}, align 64")
-            return loaded[index]
-
-        for n, (left, right, _) in enumerate(tile):
-            row, column = where["left", left] + 2 * k, where["right", right] + 2 * k
-            for s in range(4):
-                a, b = load(row + s % 2), load(column + s // 2)
-                sums[n][s] = e.put(f"call {_KIND} @{name}({_KIND} {a}, {_KIND} {b}, {_KIND} {sums[n][s]})")
-    for (_, _, i), found in zip(tile, sums, strict=True):
-        for n in (0, 1):
-            ref = _joined(e, _pinned(e, found[2 * n]), _pinned(e, found[2 * n + 1]))
-            e.set(f"{i.name}#{n}", Val("i32", vec=e.put(f"bitcast {e.vt('float')} {ref} to {e.vt('i32')}")))
-        e.done.add(i.name)
-
-
-def _part(e: Emitter, ref: str, half: int) -> str:
-    vf = e.vt("float")
-    picks = ", ".join(f"i32 {half * PART + n}" for n in range(PART))
-    return e.put(f"shufflevector {vf} {ref}, {vf} poison, <{PART} x i32> <{picks}>")
-
-
-def _joined(e: Emitter, low: str, high: str) -> str:
-    picks = ", ".join(f"i32 {n}" for n in range(2 * PART))
-    return e.put(f"shufflevector {_KIND} {low}, {_KIND} {high}, <{2 * PART} x i32> <{picks}>")
+    return Block(block.name, tuple(ordered()))

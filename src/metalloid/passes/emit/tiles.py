@@ -1,0 +1,232 @@
+"""Matrix products in tiles: one row of matrices on the left, up to four matrices on the right.
+
+A register holds one row of two sums side by side, so a step takes one element of the left matrix for all lanes and a
+row of two right matrices: 16 registers of sums, ten loads for 16 fused multiply-adds. The right matrices are laid
+out in such rows first; elements of left ones are read where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from metalloid.passes.emit.core import Emitter, Val
+from metalloid.passes.emit.operands import SIDE, Pair, Source, lanes_of, rows_of, source
+from metalloid.passes.emit.products import Chain, Products
+
+ACROSS = 4  # chains of a tile
+
+
+@dataclass(frozen=True)
+class Elements:
+    """Left matrices: element (r, c) is at `start` + r * `row` + c * `column`, or where a lane held it."""
+
+    pointer: str
+    row: int
+    column: int
+
+
+class Tiles:
+    """Writes all products of a group."""
+
+    def __init__(self, e: Emitter, products: Products) -> None:
+        self.e, self.products = e, products
+        self.left: dict[Pair, Elements] = {}
+        self.right: dict[tuple[Pair, ...], str] = {}
+
+    def write(self) -> None:
+        tiles = [[group[n : n + ACROSS] for n in range(0, len(group), ACROSS)] for group in self._rows()]
+        for chains in (tile for row in tiles for tile in row):
+            for step in range(len(chains[0].products)):
+                self._lay_left(chains[0].lefts[step])
+                for vector in _vectors(chains):
+                    self._lay_right(tuple(c.rights[step] for c in vector))
+        for chains in (tile for row in tiles for tile in row):
+            self._multiply(chains)
+
+    def _rows(self) -> list[list[Chain]]:
+        """Chains with the same left matrices, in one order of their right ones."""
+        place: dict[tuple[Pair, ...], int] = {}
+        rows: dict[tuple[Pair, ...], list[Chain]] = {}
+        for chain in self.products.chains:
+            place.setdefault(chain.rights, len(place))
+            rows.setdefault(chain.lefts, []).append(chain)
+        return [sorted(row, key=lambda chain: place[chain.rights]) for row in rows.values()]
+
+    # ---- matrices in memory ---------------------------------------------------------------------------
+
+    def _area(self, vectors: int, lanes: int) -> str:
+        """Memory of which LLVM does not know what it is: else it would keep all of it in registers, and spill."""
+        place = self.e.alloca(f"[{vectors} x <{lanes} x float>], align 64", "matrix")
+        return self.e.put(f'call ptr asm sideeffect "", "=r,0"(ptr {place})')
+
+    def _lay_left(self, pair: Pair) -> None:
+        if pair in self.left:
+            return
+        e, found = self.e, source(self.e, pair, self.products.fresh)
+        if found is not None and found.kind == "float" and found.is_known:
+            self.left[pair] = Elements(found.pointer, int(found.row), int(found.column))
+            return
+        place = self._area(SIDE, SIDE)
+        if found is None:
+            e.do(f"store <64 x float> {rows_of(e, pair)}, ptr {place}, align 64")
+            self.left[pair] = Elements(place, 4 * SIDE, 4)
+            return
+        for n, line in enumerate(_lines(e, found)):
+            at = e.put(f"getelementptr i8, ptr {place}, i64 {4 * SIDE * n}")
+            e.do(f"store <{SIDE} x float> {line}, ptr {at}, align 32")
+        self.left[pair] = Elements(place, *((4 * SIDE, 4) if found.by_row else (4, 4 * SIDE)))
+
+    def _lay_right(self, pairs: tuple[Pair, ...]) -> None:
+        """Rows of one or two matrices side by side."""
+        if pairs in self.right:
+            return
+        e, lanes = self.e, SIDE * len(pairs)
+        parts = [self._rows_of(pair) for pair in pairs]
+        if all(by_row for _, by_row in parts):
+            rows = [_beside(e, [lines[n] for lines, _ in parts]) for n in range(SIDE)]
+        else:
+            turned = [lines if not by_row else _turned(e, lines, SIDE) for lines, by_row in parts]
+            rows = _turned(e, [_beside(e, [lines[n] for lines in turned]) for n in range(SIDE)], lanes)
+        place = self._area(SIDE, lanes)
+        for n, row in enumerate(rows):
+            at = e.put(f"getelementptr i8, ptr {place}, i64 {4 * lanes * n}")
+            e.do(f"store <{lanes} x float> {row}, ptr {at}, align {4 * lanes}")
+        self.right[pairs] = place
+
+    def _rows_of(self, pair: Pair) -> tuple[list[str], bool]:
+        """Eight vectors of eight, and whether they are rows."""
+        e, found = self.e, source(self.e, pair, self.products.fresh)
+        if found is not None:
+            return _lines(e, found), found.by_row
+        whole = rows_of(e, pair)
+        return [_picked(e, whole, 64, range(SIDE * n, SIDE * n + SIDE)) for n in range(SIDE)], True
+
+    # ---- the products ---------------------------------------------------------------------------------
+
+    def _multiply(self, chains: list[Chain]) -> None:
+        e = self.e
+        vectors = list(_vectors(chains))
+        sums = [self._start(vector) for vector in vectors]
+        for step in range(len(chains[0].products)):
+            left = self.left[chains[0].lefts[step]]
+            right = [self.right[tuple(c.rights[step] for c in vector)] for vector in vectors]
+            pointers = [left.pointer, *right]
+            for k in range(SIDE):
+                *pointers, sums[-1][-1] = self._after(pointers, sums[-1][-1], _kind(vectors[-1]))
+                rows = []
+                for vector, pointer in zip(vectors, pointers[1:], strict=True):
+                    size = 4 * SIDE * len(vector)
+                    at = e.put(f"getelementptr i8, ptr {pointer}, i64 {size * k}")
+                    rows.append(e.put(f"load {_kind(vector)}, ptr {at}, align {size}"))
+                for r in range(SIDE):
+                    offset = r * left.row + k * left.column
+                    at = e.put(f"getelementptr i8, ptr {pointers[0]}, i64 {offset}")
+                    one = e.put(f"load float, ptr {at}, align 4")
+                    for n, vector in enumerate(vectors):
+                        sums[n][r] = self._fused(one, rows[n], sums[n][r], len(vector) * SIDE)
+        for vector, found in zip(vectors, sums, strict=True):
+            self._finish(vector, [self._pinned(ref, _kind(vector)) for ref in found])
+
+    def _fused(self, one: str, row: str, total: str, lanes: int) -> str:
+        e, kind = self.e, f"<{lanes} x float>"
+        name = f"llvm.fma.v{lanes}f32"
+        e.out.declare(name, f"declare {kind} @{name}({kind}, {kind}, {kind})")
+        return e.put(
+            f"call {kind} @{name}({kind} {e.splat('float', one, lanes)}, {kind} {row}, {kind} {total})"
+        )
+
+    def _after(self, pointers: list[str], ready: str, kind: str) -> list[str]:
+        """The same pointers, but not before a value is ready: else LLVM would load what all steps need at once."""
+        e, count = self.e, len(pointers)
+        made = "{ " + ", ".join(["ptr"] * count + [kind]) + " }"
+        outs, ins = ",".join(["=r"] * count + ["=v"]), ",".join(str(n) for n in range(count + 1))
+        arguments = ", ".join([*(f"ptr {p}" for p in pointers), f"{kind} {ready}"])
+        both = e.put(f'call {made} asm sideeffect "", "{outs},{ins}"({arguments})')
+        return [e.put(f"extractvalue {made} {both}, {n}") for n in range(count + 1)]
+
+    def _pinned(self, ref: str, kind: str) -> str:
+        """A value that is computed here: LLVM would move sums to where they are needed next, behind all loads."""
+        return self.e.put(f'call {kind} asm sideeffect "", "=v,0"({kind} {ref})')
+
+    def _start(self, vector: list[Chain]) -> list[str]:
+        e = self.e
+        wholes = [rows_of(e, chain.start) for chain in vector]
+        return [
+            _beside(e, [_picked(e, whole, 64, range(SIDE * r, SIDE * r + SIDE)) for whole in wholes])
+            for r in range(SIDE)
+        ]
+
+    def _finish(self, vector: list[Chain], rows: list[str]) -> None:
+        """Give the results back to the lanes."""
+        e, lanes = self.e, SIDE * len(vector)
+        for n, chain in enumerate(vector):
+            level = [_picked(e, row, lanes, range(SIDE * n, SIDE * n + SIDE)) for row in rows]
+            count = SIDE
+            while len(level) > 1:
+                level = [_joined(e, a, b, count) for a, b in zip(level[::2], level[1::2], strict=True)]
+                count *= 2
+            last = chain.products[-1].name
+            for half, ref in enumerate(lanes_of(e, level[0])):
+                made = e.put(f"bitcast {e.vt('float')} {ref} to {e.vt('i32')}")
+                e.set(f"{last}#{half}", Val("i32", vec=made))
+            inner = {i.name for i in chain.products[:-1]}
+            e.done |= {i.name for i in chain.products}
+            for part in self.products.parts:
+                if inner & set(part.uses):
+                    inner.add(part.name)
+                    e.done.add(part.name)
+
+
+def _vectors(chains: list[Chain]) -> Iterator[list[Chain]]:
+    for n in range(0, len(chains), 2):
+        yield chains[n : n + 2]
+
+
+def _kind(vector: list[Chain]) -> str:
+    return f"<{SIDE * len(vector)} x float>"
+
+
+def _lines(e: Emitter, found: Source) -> list[str]:
+    """The rows of a matrix in memory, or its columns, as floats."""
+    made = []
+    for n in range(SIDE):
+        ref = e.put(f"load <{SIDE} x {found.kind}>, ptr {found.line(e, n)}, align {found.size}")
+        if found.kind != "float":
+            ref = e.put(f"fpext <{SIDE} x {found.kind}> {ref} to <{SIDE} x float>")
+        made.append(ref)
+    return made
+
+
+def _picked(e: Emitter, ref: str, count: int, index: range) -> str:
+    picks = ", ".join(f"i32 {n}" for n in index)
+    kind = f"<{count} x float>"
+    return e.put(f"shufflevector {kind} {ref}, {kind} poison, <{len(index)} x i32> <{picks}>")
+
+
+def _joined(e: Emitter, a: str, b: str, count: int) -> str:
+    picks = ", ".join(f"i32 {n}" for n in range(2 * count))
+    kind = f"<{count} x float>"
+    return e.put(f"shufflevector {kind} {a}, {kind} {b}, <{2 * count} x i32> <{picks}>")
+
+
+def _beside(e: Emitter, parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else _joined(e, parts[0], parts[1], SIDE)
+
+
+def _turned(e: Emitter, lines: list[str], lanes: int) -> list[str]:
+    """Rows and columns change places in each eight lanes: neighbours, pairs, fours are exchanged in turn."""
+    kind = f"<{lanes} x float>"
+    for step in (1, 2, 4):
+        made = list(lines)
+        for n in range(SIDE):
+            if n & step:
+                continue
+            a, b = lines[n], lines[n + step]
+            low = [x if not x & step else lanes + x - step for x in range(lanes)]
+            high = [x + step if not x & step else lanes + x for x in range(lanes)]
+            for target, picks in ((n, low), (n + step, high)):
+                text = ", ".join(f"i32 {x}" for x in picks)
+                made[target] = e.put(f"shufflevector {kind} {a}, {kind} {b}, <{lanes} x i32> <{text}>")
+        lines = made
+    return lines
