@@ -97,7 +97,7 @@ def test_a_matrix_that_lies_the_other_way_round(right, type):
 def test_memory_that_changes_before_the_product():
     """What was loaded counts, not what is there when the products are computed."""
     left, right, steps = 2, 2, 2
-    change = f"simdgroup_barrier(mem_flags::mem_threadgroup); for (uint n = lane; n < {64 * left}; n += 32) s[n / 8 * {8 * steps} + k + n % 8] = -7;"
+    change = f"for (int n = 0; n < {2 * left}; ++n) s[(lane + 32 * n) / 8 * {8 * steps} + k + lane % 8] = -7;"
     check(kernel(loads(left, right, steps)["rows"], left, right, steps, between=change), left, right, steps)
 
 
