@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from metalloid import lazy
+
 if TYPE_CHECKING:
     from metalloid.checker import Finding, Report, check, checked
     from metalloid.comparing import Case, Comparison, Input, cases, compare, edges
@@ -74,15 +76,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'metalloid' has no attribute '{name}'")
-    from importlib import import_module
-
-    found = getattr(import_module(home), name)
-    globals()[name] = found
-    return found
+__getattr__ = lazy.names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

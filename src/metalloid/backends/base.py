@@ -8,7 +8,7 @@ from typing import Any
 
 from metalloid.backends.words import formatted
 from metalloid.errors import LaunchError
-from metalloid.ir.debug import Location
+from metalloid.location import Location
 
 Triple = tuple[int, int, int]
 Memory = Any  # whatever has the buffer protocol: a numpy array, a bytearray, a memoryview

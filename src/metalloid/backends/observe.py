@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from metalloid.backends.base import Triple
-from metalloid.ir.debug import Location
+from metalloid.location import Location
 
 KINDS = {
     "read outside": "M101",

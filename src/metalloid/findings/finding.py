@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metalloid.errors import WIDEST
-from metalloid.ir.debug import Location
+from metalloid.location import Location
 
 Triple = tuple[int, int, int]
 ERROR, WARNING, NOTE = "error", "warning", "note"

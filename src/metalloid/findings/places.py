@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from metalloid.ir.debug import Location
+from metalloid.location import Location
 
 _ASSIGNS = re.compile(r"(<<|>>|[-+*/%&|^])?=(?!=)|\+\+|--")
 _OPENS = {"]": "[", ")": "("}

@@ -18,7 +18,7 @@ from typing import Any
 from metalloid import cache, types
 from metalloid.frontend import clang
 from metalloid.frontend.header import header_key
-from metalloid.frontend.translate import Kernel, compile_source
+from metalloid.frontend.kernel import Kernel
 from metalloid.source import Constant, Source
 from metalloid.types import Signature
 
@@ -40,17 +40,23 @@ def compile_kernel(
     """
     given = dict(constants or {})
     if fresh:
-        return compile_source(source, name, given, checked)
+        return _compile(source, name, given, checked)
     flags = clang.CHECKED if checked else clang.OPTIMISE
     code = (clang.language(source.math, all_swizzles=False), flags, header_key(), _code_key())
     key = source.key(_FORMAT, name, sorted(given.items(), key=repr), code)
     store = cache.default()
     if (entry := store.get(key, "kernel")) is not None and (kernel := _read(entry)) is not None:
         return kernel
-    kernel = compile_source(source, name, given, checked)
+    kernel = _compile(source, name, given, checked)
     if (made := _write(source, kernel)) is not None:
         store.put(key, "kernel", made)
     return kernel
+
+
+def _compile(source: Source, name: str, constants: dict[str | int, Constant], checked: bool) -> Kernel:
+    from metalloid.frontend.translate import compile_source
+
+    return compile_source(source, name, constants, checked)
 
 
 @memoise

@@ -5,8 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.build import build, check_source, whole_text
@@ -16,6 +15,7 @@ from metalloid.frontend.describe import signature
 from metalloid.frontend.diagnose import Preimage, Texts, Wanted, misfit, place
 from metalloid.frontend.entry import Binding, bindings, check_indices
 from metalloid.frontend.examine import left_over
+from metalloid.frontend.kernel import Kernel
 from metalloid.frontend.moved import with_places
 from metalloid.frontend.parse import Parsed, parse
 from metalloid.frontend.patch import copy_conditionals
@@ -29,16 +29,6 @@ from metalloid.frontend.unsupported import stage_function
 from metalloid.frontend.variables import refused_variables
 from metalloid.ir import Module, read, write
 from metalloid.source import Constant, Source
-from metalloid.types import Signature
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """One kernel, compiled."""
-
-    ir: str
-    signature: Signature
-    files: tuple[Path, ...] = ()  # what was included
 
 
 def find_kernels(source: Source) -> tuple[Entry, ...]:

@@ -8,23 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from metalloid.ir.module import GlobalVariable, Instruction, Module
+from metalloid.location import Location, plain_name
+
+__all__ = ["Location", "location", "locations", "plain_name", "variable_name", "written_by_user"]
 
 _FIELD = re.compile(r'(\w+): (![0-9]+|"[^"]*"|-?\w+)')
-_INNER = re.compile(r"^_ZZ.*E(\d+)([A-Za-z_]\w*)$")
 _INCLUDE = str(Path(__file__).parents[1] / "frontend" / "include")
-
-
-@dataclass(frozen=True)
-class Location:
-    file: str
-    line: int  # 0 where the compiler made the code up
-    column: int = 0
-    function: str = ""  # the function it was written in
 
 
 @lru_cache(maxsize=65536)
@@ -92,16 +85,3 @@ def variable_name(module: Module, variable: GlobalVariable) -> str:
             described = _fields(module.metadata[node]).get("var", node)
             return _fields(module.metadata.get(described, "")).get("name", variable.name)
     return plain_name(variable.name)
-
-
-def plain_name(symbol: str) -> str:
-    """The last name in a C++ symbol: `s` of `_ZZL1kPfE1s`, `f` of `_ZN1a1fEv`; other symbols as they are."""
-    if inner := _INNER.search(symbol):  # a variable inside a function
-        return inner[2][: int(inner[1])]
-    names: list[str] = []
-    rest = re.sub(r"^_Z[LN]?", "", symbol) if symbol.startswith("_Z") else ""
-    while match := re.match(r"L?(\d+)", rest):
-        end = match.end() + int(match[1])
-        names.append(rest[match.end() : end])
-        rest = rest[end:]
-    return names[-1] if names else symbol

@@ -6,7 +6,6 @@ not enqueued -> enqueued -> committed -> scheduled -> completed
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -118,6 +117,8 @@ class CommandBuffer:
         self._raise()
 
     def __await__(self) -> Generator[Any, None, None]:
+        import asyncio  # slow to import, and only programs that have it already get here
+
         self._must_be_committed()
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[None] = loop.create_future()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from metalloid import config
-from metalloid.backends.base import Launch, LogMessage
-from metalloid.errors import LaunchError, NotVectorised
+from metalloid.backends.base import Fault, Launch, LogMessage
+from metalloid.errors import KernelFault, LaunchError, NotVectorised
 from metalloid.runtime.arguments import bound, unshared, untouched
-from metalloid.runtime.faults import told
 from metalloid.runtime.guess import warn_about_grid
 from metalloid.runtime.places import place, warn_slow
 from metalloid.runtime.sizes import Size, local_memory, shown, sizes, thread_limit
@@ -82,8 +81,13 @@ class Kernel:
         from metalloid.compile import cpu_program
 
         made = cpu_program(self.ir, self.signature)
-        made.told = partial(told, self)
+        made.told = self._told
         return made
+
+    def _told(self, fault: Fault, launch: Launch) -> KernelFault:
+        from metalloid.runtime.faults import told
+
+        return told(self, fault, launch)
 
     @cached_property
     def loops(self) -> bool:

@@ -32,7 +32,7 @@ from metalloid.backends.cpu.shadow import (
 )
 from metalloid.backends.observe import Access, Memory, Observation, Record
 from metalloid.errors import DeviceError
-from metalloid.ir.debug import Location
+from metalloid.location import Location
 
 _NOBODY = 0xFFFFFFFF
 # enum RootKind.
@@ -107,7 +107,7 @@ class ChecksLike(Protocol):
 
 def checks_of(prepared: Prepared) -> ChecksLike:
     """What the code of a checked launch agreed on."""
-    found: ChecksLike = next(v.compiled.checks for v in prepared.variants if v is not None)
+    found: ChecksLike = next(v.compiled.details.checks for v in prepared.variants if v is not None)
     return found
 
 
@@ -244,11 +244,11 @@ class CheckedRun:
         made.bias = site.bias
         made.root, made.index, made.local = LOCAL if root.space == 3 else root.index, root.index, LOCALS
         made.root_kind = _ROOT_KINDS.get(root.kind, 6 if root.space == 3 else 4 if root.space == 5 else 5)
-        made.length = self.compiled.check_lengths.get(number, 0)
+        made.length = self.compiled.details.check_lengths.get(number, 0)
         if root in self.checks.locals:
             made.local = min(LOCALS, list(self.checks.locals).index(root))
         if root.kind == "variable":
-            made.start, made.length = self.compiled.local_places[root.name]
+            made.start, made.length = self.compiled.details.local_places[root.name]
         return made
 
     def _cover_buffers(self) -> None:
@@ -305,7 +305,7 @@ class CheckedRun:
         c.local_count = min(LOCALS, len(checks.locals))
         for n, root in enumerate(checks.locals[:LOCALS]):
             length = (
-                self.compiled.local_places[root.name][1]
+                self.compiled.details.local_places[root.name][1]
                 if root.kind == "variable"
                 else self.launch.threadgroup_memory.get(root.index, 0)
             )
@@ -330,7 +330,7 @@ class CheckedRun:
     def _fault_site(self) -> Any:
         loaded = self.prepared.variants[self.record.fault.variant]
         assert loaded is not None
-        return loaded.compiled.sites[self.record.fault.site]
+        return loaded.compiled.details.sites[self.record.fault.site]
 
     # ---- after ---------------------------------------------------------------------------------------------------
 
@@ -399,7 +399,7 @@ class CheckedRun:
             return self._inactive(site, group, raw)
         memory, offset = self._memory(site.root), int(raw.offset)
         if memory.kind == "private":
-            memory = replace(memory, bytes=self.compiled.check_lengths.get(raw.site, 0))
+            memory = replace(memory, bytes=self.compiled.details.check_lengths.get(raw.site, 0))
         if site.root.kind == "unknown" and site.root.space != 3:
             memory, offset = self._found(offset)
         detail = {}
@@ -449,7 +449,7 @@ class CheckedRun:
                     "threadgroup", root.index, bytes=self.launch.threadgroup_memory.get(root.index, 0)
                 )
             case "variable":
-                size = self.compiled.local_places[root.name][1]
+                size = self.compiled.details.local_places[root.name][1]
                 return Memory("variable", name=self.names.get(root.name, root.name), bytes=size)
             case "constant":
                 return Memory("constant", name=self.names.get(root.name, root.name))
@@ -474,7 +474,7 @@ class CheckedRun:
         loaded = self.prepared.variants[fault.variant]
         assert loaded is not None
         number = fault.offset
-        site = loaded.compiled.barriers[number - 1] if number else self._fault_site()
+        site = loaded.compiled.details.barriers[number - 1] if number else self._fault_site()
         group = (fault.x, fault.y, fault.z)
         access = Access(site.location, thread_at(self.launch, group, fault.index), group, "barrier")
         return Record("barrier not reached", access)

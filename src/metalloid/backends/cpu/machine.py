@@ -86,20 +86,23 @@ def optimise(text: str, target: Target, level: int) -> tuple[llvm.ModuleRef, llv
     return module, made
 
 
-def to_object(text: str, target: Target, level: int = 1) -> bytes:
-    """Machine code, from the cache where it is there."""
+def to_object(text: str, target: Target, level: int = 1) -> tuple[str, bytes]:
+    """Machine code, from the cache where it is there, and its key."""
     key = hashlib.sha256(
         repr((llvmlite.__version__, llvm.llvm_version_info, target.cpu, target.features, level, 2)).encode()
         + text.encode()
     ).hexdigest()
-    store = disk.default()
-    found = store.get(key, "o")
+    found = kept_object(key)
     if found is None:
         with _LOCK:
             module, made = optimise(text, target, level)
             found = made.emit_object(module)
-        store.put(key, "o", found)
-    return found
+        disk.default().put(key, "o", found)
+    return key, found
+
+
+def kept_object(key: str) -> bytes | None:
+    return disk.default().get(key, "o")
 
 
 def to_assembly(text: str, target: Target, level: int = 1) -> str:

@@ -125,7 +125,7 @@ class Runtime:
             if not line.startswith(("target datalayout", "target triple"))
         )
         # clang has optimised it: doing so again took 0.35 s of the first run.
-        self._code = machine.Code(machine.to_object(text, target, 0), target)
+        self._code = machine.Code(machine.to_object(text, target, 0)[1], target)
         run = ctypes.CFUNCTYPE(
             ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int64, ctypes.c_uint32
         )

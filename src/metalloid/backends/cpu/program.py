@@ -16,7 +16,7 @@ from metalloid.backends.base import Fault, Launch, LogMessage, Triple
 from metalloid.backends.cpu import machine, native
 from metalloid.backends.cpu.choice import Area, Choice, Prover
 from metalloid.errors import DeviceError, KernelFault, LaunchError
-from metalloid.ir.debug import Location, plain_name
+from metalloid.location import Location, plain_name
 
 MAX_THREADS = 1024
 CONSTANTS = "mt_constants"  # see passes/abi.py
@@ -52,23 +52,34 @@ class SiteLike(Protocol):
 
 
 @dataclass(frozen=True)
-class Compiled:
-    """Vector code of one variant, ready for LLVM."""
+class Details:
+    """What messages and checked runs want to know of vector code."""
 
-    text: str
-    entry: str
     sites: Sequence[SiteLike]
     barriers: Sequence[SiteLike]
+    checks: Any = None  # of a checked run: see cpu/checked.py
+    check_lengths: Mapping[int, int] = field(default_factory=dict)
+    local_places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Machine code of one variant, and what its launches need."""
+
+    object_key: str  # what the cache calls the code
+    code: bytes
+    entry: str
     formats: Sequence[str]
     local: int
     scratch: int
     tables: bool
     searches: bool
-    level: int = 1
-    checks: Any = None  # of a checked run: see cpu/checked.py
-    check_lengths: Mapping[int, int] = field(default_factory=dict)
-    local_places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    look_up: Callable[[], Details]
     shared: dict[str, Any] = field(default_factory=dict)  # what checked launches of this code have in common
+
+    @cached_property
+    def details(self) -> Details:
+        return self.look_up()
 
 
 # A variant of a kernel: size of the threadgroup; fewer threads in the outermost axis; any size; guarded; backwards;
@@ -122,9 +133,7 @@ class Program:
             with self._lock:
                 native.runtime()  # kernels refer to its functions
                 compiled = self._compile(key)
-                code = machine.Code(
-                    machine.to_object(compiled.text, self.target, compiled.level), self.target
-                )
+                code = machine.Code(compiled.code, self.target)
                 found = Loaded(compiled, code, code.address(compiled.entry))
                 self._variants[key] = found
         return found
@@ -306,7 +315,7 @@ class Program:
         raise DeviceError(f"[launch {launch.kernel}] no memory for threadgroup memory and scratch")
 
     def _fault(self, record: native.FaultRecord, launch: Launch, compiled: Compiled) -> Fault:
-        site = compiled.sites[record.site]
+        site = compiled.details.sites[record.site]
         group = (record.x, record.y, record.z)
         sx, sy, _ = launch.size_of(group)
         n = record.index
@@ -316,7 +325,7 @@ class Program:
         rule = site.rule
         if rule == "M204":
             number = record.offset
-            chosen = compiled.barriers[number - 1] if number else site
+            chosen = compiled.details.barriers[number - 1] if number else site
             message = (
                 "barrier not reached by all threads of the threadgroup in one iteration; this one is missing"
             )

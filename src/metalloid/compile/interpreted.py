@@ -1,0 +1,27 @@
+"""The slow way, for kernels that have no vector code."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from metalloid.backends import interpret
+from metalloid.backends.base import Launch, LogMessage
+
+
+def run_interpreted(
+    ir: str,
+    launch: Launch,
+    timeout: float | None = None,
+    on_log: Callable[[LogMessage], None] | None = None,
+) -> None:
+    """Always guarded, one thread after the other."""
+    bytes_of = {
+        index: memory.reshape(-1).view(np.uint8) if isinstance(memory, np.ndarray) and memory.size else memory
+        for index, memory in launch.buffers.items()
+    }
+    deadline = time.monotonic() + timeout if timeout else None
+    interpret.run(ir, replace(launch, buffers=bytes_of), on_log=on_log, step_limit=2**62, deadline=deadline)

@@ -1,0 +1,93 @@
+"""Programs for the CPU from scalar IR: code from the disk where it is there, else made and kept."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from metalloid.backends.cpu import machine
+from metalloid.backends.cpu.program import Compiled, Program, Variant
+from metalloid.compile.proofs import Claim, Proofs, name_of, proofs_of
+from metalloid.compile.stored import Shelf
+from metalloid.types import Signature
+
+if TYPE_CHECKING:
+    from metalloid.backends.cpu.checked import CheckedProgram
+    from metalloid.ir import Module
+    from metalloid.passes.bounds.prove import Prover
+    from metalloid.passes.instrument import Options
+
+
+def cpu_program(
+    ir: str, signature: Signature, width: int = 0, target: machine.Target | None = None, level: int = 1
+) -> Program:
+    """A program for the CPU. `width` forces a number of lanes; `level` 0 leaves LLVM's optimiser out."""
+    names = {p.index: p.name for p in signature.parameters if p.kind == "buffer"}
+    made = Vectors(ir, width, target or machine.host(), level)
+    return Program(signature.name, made.compile, names, made.target, lambda: made.proofs)
+
+
+def checked_program(ir: str, signature: Signature, width: int = 0, level: int = 1) -> CheckedProgram:
+    """A kernel under observation, from IR that keeps every access (`scalar(..., checked=True)`)."""
+    from metalloid.backends.cpu.checked import CheckedProgram, Mode
+    from metalloid.ir.debug import variable_name
+    from metalloid.passes.instrument import Options, read_once
+
+    made = Vectors(ir, width, machine.host(), level)
+    names = {g.name: variable_name(made.module, g) for g in made.module.globals}
+
+    def make(mode: Mode) -> Program:
+        options = Options(mode.careful, mode.undefined, mode.aliased, mode.wide, mode.marked, mode.starts)
+        return Program(
+            signature.name,
+            lambda variant: made.compile(variant, options),
+            {},
+            made.target,
+            lambda: made.proofs,
+        )
+
+    return CheckedProgram(ir, make, names, read_once(made.module))
+
+
+class Vectors:
+    """The vector code of one kernel for one processor, and what can be proved of it."""
+
+    def __init__(self, ir: str, width: int, target: machine.Target, level: int) -> None:
+        self.ir, self.width, self.target, self.level = ir, width, target, level
+        self._shelf = Shelf(ir)
+
+    @cached_property
+    def module(self) -> Module:
+        from metalloid.passes.canonical import canonical
+
+        return canonical(self.ir)
+
+    @cached_property
+    def prover(self) -> Prover:
+        from metalloid.passes.bounds.prove import Prover
+
+        return Prover(self.module)
+
+    @cached_property
+    def proofs(self) -> Proofs | None:
+        return proofs_of(self._shelf, lambda: self.prover)
+
+    def compile(self, variant: Variant, check: Options | None = None) -> Compiled:
+        """Machine code of one variant. May raise NotVectorised."""
+        *shape, proof = variant
+        name: object = proof.name if isinstance(proof, Claim) else proof
+        found = self._shelf.code(self._key(*shape, name, check))
+        if found is not None:
+            return found
+        from metalloid.compile.vector import compiled, vector_code
+
+        if isinstance(proof, Claim):
+            proof = proof.proof()
+            name = name_of(proof)  # of this one: made again, it may have found less than was claimed
+        code = vector_code(self.module, (*variant[:-1], proof), self.width, self.target, check)
+        made = compiled(code, self.target, self.level)
+        self._shelf.keep(self._key(*shape, name, check), made)
+        return made
+
+    def _key(self, *parts: object) -> str:
+        return self._shelf.key("code", self.width, self.target, self.level, *parts)

@@ -1,0 +1,51 @@
+"""Scalar IR to vector code: the passes for one variant of a kernel."""
+
+from __future__ import annotations
+
+from metalloid.backends.cpu import machine
+from metalloid.backends.cpu.choice import FAR
+from metalloid.backends.cpu.program import Compiled, Details, Variant
+from metalloid.ir import Module
+from metalloid.passes import abi
+from metalloid.passes.bounds.prove import Proof
+from metalloid.passes.canonical import canonical
+from metalloid.passes.driver import ENTRY_NAME
+from metalloid.passes.instrument import Options
+from metalloid.passes.kernel import VectorCode, vectorise
+from metalloid.passes.lanes import Lanes
+from metalloid.passes.width import choose
+
+
+def vector_code(
+    module: Module, variant: Variant, width: int, target: machine.Target, check: Options | None = None
+) -> VectorCode:
+    """Vector code of a canonical module. `width` forces a number of lanes."""
+    size, ragged, tables, guard, backwards, proof = variant
+    lanes = Lanes(width or choose(module, size, target.vector_bits), size, ragged, tables, proof == FAR)
+    if not isinstance(proof, Proof):
+        return vectorise(module, lanes, guard, backwards, target.vector_bits, check=check)
+    return vectorise(proof.mark(module), lanes, guard, backwards, target.vector_bits, proof.loops, check)
+
+
+def vector_stage(ir: str, size: tuple[int, int, int]) -> str:
+    """The guarded vector code of a kernel for threadgroups of one size, as text. May raise NotVectorised."""
+    return vector_code(canonical(ir), (size, False, False, True, False, None), 0, machine.host()).text
+
+
+def compiled(code: VectorCode, target: machine.Target, level: int) -> Compiled:
+    """Machine code, and what a program has to know of it."""
+    details = Details(
+        code.sites, code.barriers, code.checks, dict(code.check_lengths), dict(code.local_places)
+    )
+    key, made = machine.to_object(code.text, target, level)
+    return Compiled(
+        key,
+        made,
+        ENTRY_NAME,
+        code.formats,
+        code.local,
+        code.scratch,
+        tables="%tables, i64" in code.text,
+        searches=abi.OUTSIDE in code.text,
+        look_up=lambda: details,
+    )

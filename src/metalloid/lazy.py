@@ -1,0 +1,20 @@
+"""Names of a package that are looked up when they are first used: a start should import what it needs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+
+def names(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+    """`__getattr__` of a package: `homes` says which module has a name."""
+
+    def look_up(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+        found: object = getattr(import_module(homes[name]), name)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    return look_up
