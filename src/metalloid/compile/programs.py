@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from metalloid.backends.cpu import machine
+from metalloid.backends.cpu import machine, native
 from metalloid.backends.cpu.program import Compiled, Program, Variant
 from metalloid.compile.proofs import Claim, Proofs, name_of, proofs_of
 from metalloid.compile.stored import Shelf
@@ -38,13 +38,12 @@ def checked_program(ir: str, signature: Signature, width: int = 0, level: int = 
 
     def make(mode: Mode) -> Program:
         options = Options(mode.careful, mode.undefined, mode.aliased, mode.wide, mode.marked, mode.starts)
-        return Program(
-            signature.name,
-            lambda variant: made.compile(variant, options),
-            {},
-            made.target,
-            lambda: made.proofs,
-        )
+
+        def compile(variant: Variant) -> Compiled:
+            native.checks()  # which the code refers to
+            return made.compile(variant, options)
+
+        return Program(signature.name, compile, {}, made.target, lambda: made.proofs)
 
     return CheckedProgram(ir, make, names, read_once(made.module))
 

@@ -10,7 +10,6 @@ from metalloid.frontend import clang
 from metalloid.frontend.diagnose import Preimage, Texts, Wanted, diagnose
 from metalloid.frontend.entry import Binding, entry_text
 from metalloid.frontend.header import forget_header, header_arguments
-from metalloid.frontend.hints import Known
 from metalloid.frontend.parse import Parsed
 from metalloid.frontend.patch import ROUNDS, mend
 from metalloid.frontend.rewrite import Rewritten, rewrite
@@ -36,6 +35,8 @@ def build(
     action = (*(clang.CHECKED if checked else clang.OPTIMISE), "-o", "-", "-")
     result, rewritten = _run(parsed.source, rewritten, entry_text(wanted.entry, bound), action)
     if result.failed:
+        from metalloid.frontend.hints import Known
+
         known = tuple(Known(b.argument.name, " ".join(b.argument.words[:-1]), b.builtin) for b in bound)
         texts = Texts(parsed.source)
         raise CompileError(diagnose(result.messages, texts, Preimage(rewritten), known, wanted))

@@ -7,13 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from metalloid.errors import Diagnostic
 from metalloid.frontend.declarations import Entry
-from metalloid.frontend.hints import Context, Known, fold, improve
 from metalloid.frontend.rewrite import Rewritten, unescaped
 from metalloid.frontend.tokens import Token, tokenize
 from metalloid.source import Source
+
+if TYPE_CHECKING:
+    from metalloid.frontend.hints import Known
 
 _MESSAGE = re.compile(
     r"^(?P<file>.*?):(?P<line>\d+):(?P<column>\d+):(?:(?P<ranges>(?:\{[^}]*\})+):)? "
@@ -110,6 +113,8 @@ def diagnose(
     wanted: Wanted | None = None,
 ) -> tuple[Diagnostic, ...]:
     """All errors in clang's output, in the user's coordinates, explained and without their echoes."""
+    from metalloid.frontend.hints import Context, fold, improve  # many words, for kernels that are wrong
+
     context = Context(texts, parameters=parameters, form="mlx" if texts.source.form == "mlx" else "metal")
     found: list[Diagnostic] = []
     for error, notes in _grouped(messages, texts):

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from metalloid.errors import Diagnostic
+from metalloid.frontend.attributes import PARAMETER_ATTRIBUTES
 from metalloid.frontend.declarations import Argument, Kernel, Span
-from metalloid.frontend.hints.nearest import nearest
-from metalloid.frontend.hints.vocabulary import PARAMETER_ATTRIBUTES
 from metalloid.frontend.tokens import Token
 from metalloid.types import Signature
 
@@ -145,7 +144,11 @@ def recursion(function: str, file: str, line: int, excerpt: str = "") -> Diagnos
 
 def _unknown_attributes(argument: Argument) -> Iterator[Problem]:
     for attribute in argument.attributes:
-        if attribute not in PARAMETER_ATTRIBUTES and (guess := nearest(attribute, PARAMETER_ATTRIBUTES)):
+        if attribute in PARAMETER_ATTRIBUTES:
+            continue
+        from metalloid.frontend.hints import nearest
+
+        if guess := nearest(attribute, PARAMETER_ATTRIBUTES):
             message = f"[[{attribute}]] is not an attribute of Metal"
             yield Problem("M619", message, f"did you mean [[{guess}]]?", argument.name_index)
 

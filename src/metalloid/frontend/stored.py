@@ -10,14 +10,14 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache as memoise
 from pathlib import Path
 from typing import Any
 
 from metalloid import cache, types
 from metalloid.frontend import clang
-from metalloid.frontend.header import header_key
+from metalloid.frontend.header import begin, header_key
 from metalloid.frontend.kernel import Kernel
 from metalloid.source import Constant, Source
 from metalloid.types import Signature
@@ -32,11 +32,13 @@ def compile_kernel(
     *,
     fresh: bool = False,
     checked: bool = False,
+    on_miss: Callable[[], object] = lambda: None,
 ) -> Kernel:
     """Scalar IR and signature of the kernel called `name` (its host name, where it has one).
 
     `constants` gives function constants by name or index. `fresh` neither reads nor writes the disk.
-    `checked` gives IR that keeps every access of the user's, for a run that watches them.
+    `checked` gives IR that keeps every access of the user's, for a run that watches them. `on_miss` is called where the
+    kernel has to be compiled, before that begins.
     """
     given = dict(constants or {})
     if fresh:
@@ -47,6 +49,8 @@ def compile_kernel(
     store = cache.default()
     if (entry := store.get(key, "kernel")) is not None and (kernel := _read(entry)) is not None:
         return kernel
+    begin(source.math)
+    on_miss()
     kernel = _compile(source, name, given, checked)
     if (made := _write(source, kernel)) is not None:
         store.put(key, "kernel", made)

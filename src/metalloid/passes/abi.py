@@ -25,7 +25,7 @@ OUTSIDE = "mt_outside"
 LOG = "mt_log"
 CONSTANTS = "mt_constants"  # in the module of a kernel that looks for buffers: (start, length) of its tables
 
-# In a Check (runtime/check.h); words of the shadow are serial | site | thread.
+# In a Check (runtime/check.cpp); words of the shadow are serial | site | thread.
 NOW, GROUP, START = 0, 8, 16  # u64, shifted
 FROM = 24  # 2 x u64: device, threadgroup
 SIMD_FROM = 40  # 2 x 32 x u64

@@ -1,6 +1,7 @@
 """The native runtime: built by clang on first use, kept in the cache, loaded into the process.
 
-It needs no linker and no header of the system: clang makes LLVM IR of it, llvmlite the rest.
+It needs no linker and no header of the system: clang makes LLVM IR of it, llvmlite the rest. Checked kernels call a
+second part, which nobody waits for who does not check.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from metalloid.backends.cpu import machine
 from metalloid.errors import DeviceError
 
 _SOURCE = Path(__file__).parents[1] / "runtime"
-_FLAGS = ("-x", "c++", "-std=c++17", "-O2", "-emit-llvm", "-fno-rtti", "-nostdsysteminc", "-nobuiltininc")
-_LOCK = threading.Lock()
-SOURCES = ("launch.h", "apart.h", "halves.h", "check.h", "runtime.cpp")
-CHECKS = (
+_FLAGS = ("-x", "c++", "-std=c++17", "-emit-llvm", "-fno-rtti", "-nostdsysteminc", "-nobuiltininc")
+_LOCK = threading.RLock()
+_CALLED = ("mt_fault", "mt_outside", "mt_log")  # by kernels
+_HALVES = ("__truncdfhf2", "__truncsfhf2", "__extendhfsf2")  # LLVM calls them where there is no instruction
+_CHECKS = (
     *("mt_check_group", "mt_check_barrier", "mt_check_simd_barrier", "mt_check_fence"),
     *("mt_check_lanes", "mt_check_inactive"),
-)  # what checked kernels call
+)  # by checked kernels
 
 FAULT, TIMEOUT, INTERRUPTED, NO_MEMORY = 1, 2, 3, 4
 
@@ -93,17 +95,17 @@ def _compiler() -> str:
     return str(Path(spec.submodule_search_locations[0]) / ("zig.exe" if sys.platform == "win32" else "zig"))
 
 
-def _source_ir() -> str:
-    """The runtime as LLVM IR."""
-    texts = [(_SOURCE / name).read_bytes() for name in SOURCES]
+def _source_ir(name: str, level: str) -> str:
+    """A part of the runtime as LLVM IR."""
+    texts = [path.read_bytes() for path in (_SOURCE / name, *sorted(_SOURCE.glob("*.h")))]
     triple = llvm.get_process_triple()
-    key = hashlib.sha256(b"\0".join([*texts, triple.encode(), repr(_FLAGS).encode()])).hexdigest()
+    key = hashlib.sha256(b"\0".join([*texts, repr((name, level, triple, _FLAGS)).encode()])).hexdigest()
     store = disk.default()
     found = store.get(key, "ll")
     if found is None:
-        command = [_compiler(), "clang", "-cc1", "-triple", triple, *_FLAGS, "-I", str(_SOURCE), "-o", "-"]
+        command = [_compiler(), "clang", "-cc1", "-triple", triple, level, *_FLAGS, "-I", str(_SOURCE)]
         result = subprocess.run(
-            [*command, str(_SOURCE / "runtime.cpp")], capture_output=True, timeout=120, check=False
+            [*command, "-o", "-", str(_SOURCE / name)], capture_output=True, timeout=120, check=False
         )
         if result.returncode:
             raise DeviceError(
@@ -114,44 +116,48 @@ def _source_ir() -> str:
     return found.decode()
 
 
+def _loaded(name: str, level: str, exported: tuple[str, ...]) -> machine.Code:
+    """A part of the runtime in this process; kernels can call what it exports."""
+    target = machine.host()
+    lines = _source_ir(name, level).splitlines()
+    text = "\n".join(line for line in lines if not line.startswith(("target datalayout", "target triple")))
+    # clang has optimised it: doing so again took 0.35 s of the first run.
+    code = machine.Code(machine.to_object(text, target, 0)[1], target)
+    for function in exported:
+        machine.add_symbol(function, code.address(function))
+    return code
+
+
 class Runtime:
     """Functions of the native runtime."""
 
     def __init__(self) -> None:
-        target = machine.host()
-        text = "\n".join(
-            line
-            for line in _source_ir().splitlines()
-            if not line.startswith(("target datalayout", "target triple"))
-        )
-        # clang has optimised it: doing so again took 0.35 s of the first run.
-        self._code = machine.Code(machine.to_object(text, target, 0)[1], target)
+        # Most of it runs once in a launch: -O2 would take half as long again, and gain nothing that can be measured.
+        self._code = code = _loaded("runtime.cpp", "-O1", (*_CALLED, *_HALVES))
         run = ctypes.CFUNCTYPE(
             ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int64, ctypes.c_uint32
         )
-        self.run: Any = run(self._code.address("mt_run"))
+        self.run: Any = run(code.address("mt_run"))
         run_all = ctypes.CFUNCTYPE(
             ctypes.c_int64, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32
         )
-        self.run_all: Any = run_all(self._code.address("mt_run_all"))
-        self.free: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._code.address("mt_free"))
-        for name in (
-            *("mt_fault", "mt_outside", "mt_log"),
-            *CHECKS,
-            *(
-                "__truncdfhf2",
-                "__truncsfhf2",
-                "__extendhfsf2",
-            ),  # LLVM calls them where there is no instruction
-        ):
-            machine.add_symbol(name, self._code.address(name))
-        ctypes.CFUNCTYPE(None)(self._code.address("mt_start"))()
-        self.sizeof_check = int(ctypes.CFUNCTYPE(ctypes.c_uint64)(self._code.address("mt_sizeof_check"))())
-        size = ctypes.CFUNCTYPE(ctypes.c_uint64)(self._code.address("mt_sizeof_launch"))()
+        self.run_all: Any = run_all(code.address("mt_run_all"))
+        self.free: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address("mt_free"))
+        ctypes.CFUNCTYPE(None)(code.address("mt_start"))()
+        size = ctypes.CFUNCTYPE(ctypes.c_uint64)(code.address("mt_sizeof_launch"))()
         if size != ctypes.sizeof(LaunchRecord):
             raise DeviceError(
                 f"[engine] a launch has {size} bytes in C++ and {ctypes.sizeof(LaunchRecord)} in Python"
             )
+
+
+class Checks:
+    """What checked kernels call."""
+
+    def __init__(self) -> None:
+        self._code = _loaded("check.cpp", "-O2", _CHECKS)
+        size = ctypes.CFUNCTYPE(ctypes.c_uint64)(self._code.address("mt_sizeof_check"))
+        self.sizeof_check = int(size())
 
 
 @cache
@@ -159,6 +165,16 @@ def _runtime() -> Runtime:
     return Runtime()
 
 
+@cache
+def _checks() -> Checks:
+    return Checks()
+
+
 def runtime() -> Runtime:
     with _LOCK:
         return _runtime()
+
+
+def checks() -> Checks:
+    with _LOCK:
+        return _checks()

@@ -1,4 +1,4 @@
-"""The memory of a checked launch: struct Check of runtime/check.h, its shadows, and what is read out of them."""
+"""The memory of a checked launch: struct Check of runtime/check.cpp, its shadows, and what is read out of them."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def cover(start: int, length: int, granule: int, word: Word, readers: bool) -> C
 
 
 def new_check() -> CheckRecord:
-    wanted = native.runtime().sizeof_check
+    wanted = native.checks().sizeof_check
     if wanted != ctypes.sizeof(CheckRecord):
         raise DeviceError(f"[check] a Check has {wanted} bytes in C++ and {ctypes.sizeof(CheckRecord)} here")
     return CheckRecord()

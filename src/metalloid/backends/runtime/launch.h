@@ -39,7 +39,7 @@ struct Launch {
     volatile i32 cancel;  // 0 go on, 1 fault, 2 time is up, 3 interrupted
     i32 pad1;
     u64 local_total;
-    void *check;     // of a checked launch: see check.h
+    void *check;     // of a checked launch: see check.cpp
     // From here on only the runtime looks.
     Kernel kernels[3];  // whole threadgroups; fewer threads in the outermost axis; any other size
     u64 scratch[3];

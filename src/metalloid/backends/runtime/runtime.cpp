@@ -3,7 +3,6 @@
 // Compiled to an object by the same clang as the kernels, without any system header: what the C library has to give
 // is declared here. The caller of `mt_run` works as well, so a small launch wakes nobody.
 #include "apart.h"
-#include "check.h"
 #include "halves.h"
 #include "launch.h"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from metalloid.frontend.attributes import PARAMETER_ATTRIBUTES
+
 _FUNCTIONS_TEXT = """
 abs absdiff acos acosh addsat all any as_type asin asinh atan atan2 atanh
 atomic_compare_exchange_weak_explicit atomic_exchange_explicit atomic_fetch_add_explicit
@@ -55,16 +57,6 @@ _USUAL_TEXT = {
 }
 USUAL = {name: text.format(name) for text, names in _USUAL_TEXT.items() for name in names.split()}
 
-_ATTRIBUTES_TEXT = """
-buffer threadgroup function_constant texture sampler stage_in payload patch id raster_order_group color
-imageblock_data thread_position_in_grid thread_position_in_threadgroup threadgroup_position_in_grid
-threads_per_grid threads_per_threadgroup dispatch_threads_per_threadgroup threadgroups_per_grid grid_origin
-grid_size thread_index_in_threadgroup thread_index_in_simdgroup simdgroup_index_in_threadgroup
-simdgroups_per_threadgroup threads_per_simdgroup dispatch_simdgroups_per_threadgroup thread_execution_width
-thread_index_in_quadgroup quadgroup_index_in_threadgroup quadgroups_per_threadgroup
-dispatch_quadgroups_per_threadgroup dispatch_threadgroups_per_grid
-"""
-PARAMETER_ATTRIBUTES = frozenset(_ATTRIBUTES_TEXT.split())
 POSITIONS = frozenset(
     name for name in PARAMETER_ATTRIBUTES if "_in_" in name or "_per_" in name or "grid_" in name
 )

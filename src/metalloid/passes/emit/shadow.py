@@ -1,6 +1,6 @@
 """Words of shadow memory in vector code: where they lie, how they are read, compared and written.
 
-A word is serial | site | thread (runtime/check.h). `Lot` is a number of words that one event looks at: neighbours, or
+A word is serial | site | thread (runtime/check.cpp). `Lot` is a number of words that one event looks at: neighbours, or
 one per lane at any place; under a mask or not.
 """
 

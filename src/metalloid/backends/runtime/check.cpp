@@ -4,7 +4,6 @@
 // nothing is ever cleared: whatever is older than `group` belongs to another threadgroup, whatever is older than `from` is
 // put in order by a barrier. Vector code tests and writes words itself (passes/emit/check.py); what it cannot call fine comes
 // here, lane by lane.
-#pragma once
 #include "launch.h"
 
 enum Kind : u32 {  // the order of KINDS in cpu/checked.py
