@@ -19,7 +19,7 @@ from metalloid.backends.interpret.notes import unflattened
 from metalloid.backends.observe import Record
 from metalloid.checker.case import Case, nbytes
 from metalloid.checker.code import GROUP, LANE, SIMDGROUP, THREAD
-from metalloid.checker.guards import Store, guards, stores_to
+from metalloid.checker.guards import Store, guards, scalars, stores_to
 from metalloid.checker.origin import of_zero
 from metalloid.checker.rules.coverage import Extent, extent
 from metalloid.findings import NOTE, Finding
@@ -242,7 +242,7 @@ def _guarded(output: Output, store: Store) -> Link:
     said = f"no thread reached line {store.location.line}, which stores to '{output.name}'"
     for guard in guards(case, store):
         line = case.line(guard).strip()
-        values = _scalars(case, line)
+        values = scalars(case, line)
         known = f"; {', '.join(values)}" if values else ""
         return Link(
             False,
@@ -252,20 +252,6 @@ def _guarded(output: Output, store: Store) -> Link:
             else "look at the condition: it is false for every thread",
         )
     return Link(False, said, "look at what stands before that line")
-
-
-def _scalars(case: Case, line: str) -> list[str]:
-    """The scalar arguments that a line mentions, with their values."""
-    import re
-
-    found = []
-    for parameter in case.kernel.signature.buffers:
-        memory = case.launch.buffers.get(parameter.index)
-        if memory is None or not isinstance(parameter.type, Scalar) or nbytes(memory) != parameter.type.size:
-            continue
-        if re.search(rf"\b{re.escape(parameter.name)}\b", line):
-            found.append(f"{parameter.name} is {_elements(parameter, memory)[0]}")
-    return found
 
 
 def _inside(output: Output, report: Report) -> Link | None:

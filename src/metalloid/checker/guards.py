@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from metalloid.checker.case import Case
+import numpy as np
+
+from metalloid.checker.case import Case, nbytes
 from metalloid.checker.code import Code, Dependences
 from metalloid.ir.debug import Location
 from metalloid.ir.module import Block, Instruction
 from metalloid.ir.values import Int, Local, Value
+from metalloid.runtime.pack import NUMPY
+from metalloid.types import Field, Scalar, Struct
 
 _VARYING = frozenset(("thread", "lane", "simdgroup", "device load", "local load"))
 _THROUGH = ("getelementptr", "phi", "select", "freeze", "bitcast", "inttoptr")
@@ -51,6 +56,60 @@ def guards(case: Case, store: Store) -> Iterator[Location]:
         place = case.code.location(condition)
         if place is not None and place.line:
             yield place
+
+
+def scalars(case: Case, line: str) -> list[str]:
+    """The arguments that a line mentions, with their values: `n is 0`, `sizes.rows is 4`."""
+    found = []
+    for parameter in case.kernel.signature.buffers:
+        memory, type = case.launch.buffers.get(parameter.index), parameter.type
+        if memory is None or nbytes(memory) != type.size:
+            continue
+        whole = [Field(parameter.name, type, 0)] if isinstance(type, Scalar) else []
+        parts = [
+            Field(f"{parameter.name}.{f.name}", f.type, f.offset)
+            for f in (type.fields if isinstance(type, Struct) else ())
+        ]
+        data = bytes(memoryview(memory).cast("B"))
+        for part in whole + parts:
+            if isinstance(part.type, Scalar) and re.search(rf"\b{re.escape(part.name)}\b", line):
+                value = np.frombuffer(data, NUMPY[part.type.dtype], 1, part.offset)[0]
+                found.append(f"{part.name} is {value}")
+    return found
+
+
+def looks_at_data(case: Case, store: Store) -> bool:
+    """Whether what decides over a store was read from an array, or is an array's address or more."""
+    loads = _loads(case, store)
+    return any(index is None or not case.parameters[index].reference for index in loads)
+
+
+def has_zero(case: Case, store: Store) -> bool:
+    """Whether an argument that decides over a store is 0, or has a part that is."""
+    for index in _loads(case, store) - {None}:
+        memory = case.launch.buffers.get(index) if index is not None else None
+        if memory is not None:
+            data = bytes(memoryview(memory).cast("B"))
+            words = [data[n : n + 4] for n in range(0, len(data), 4)] if len(data) >= 4 else [data]
+            if any(not any(word) for word in words):
+                return True
+    return False
+
+
+def _loads(case: Case, store: Store) -> set[int | None]:
+    """The buffers that the conditions of a store are read from; None for memory that is no argument."""
+    code, found, seen = case.code, set[int | None](), set[str]()
+    work = list(case.code.conditions(store.block))
+    while work:
+        instruction = work.pop()
+        if instruction.opcode == "load":
+            found |= _buffers(code, instruction.operands[0]) or {None}
+            continue
+        for name in instruction.uses:
+            if name not in seen and name in code.defined:
+                seen.add(name)
+                work.append(code.defined[name])
+    return found
 
 
 def _operands(instruction: Instruction) -> tuple[Value, Value] | None:

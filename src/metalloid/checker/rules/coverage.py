@@ -24,6 +24,7 @@ import numpy as np
 
 from metalloid.backends.base import Launch
 from metalloid.checker.case import Case, nbytes
+from metalloid.checker.rules.effect import nothing_stored, without_effect
 from metalloid.findings import Finding
 from metalloid.ir.debug import Location
 from metalloid.types import Parameter, Scalar
@@ -66,6 +67,9 @@ class Extent:
 def unwritten(case: Case) -> Iterator[Finding]:
     """M106 and M305 for outputs; M305 for the input of a reduction."""
     if case.observation.stopped:
+        return
+    if nothing_stored(case):
+        yield from without_effect(case)
         return
     for parameter in case.kernel.signature.buffers:
         written = extent(case, parameter, case.observation.writers)
