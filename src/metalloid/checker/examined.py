@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 STEPS = 200_000  # instructions of one sample: about two seconds
 SMALL = 1 << 20  # bytes of a buffer that is kept in any case
 MOST_LOOKS = 3  # at the NaNs of one kernel
-_CALL = re.compile(r"[A-Za-z_]\w*\s*\(")
+_CALL = re.compile(r"(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*\s*\(")
 
 
 @dataclass

@@ -8,6 +8,7 @@ the same thread does, as often, and the same test mends it, that is one mistake 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from metalloid.findings import Finding
 
 _RACES = ("M201", "M202", "M203", "M206")
 _LOCAL = ("M201", "M206")
+_SAME_MEND = re.compile(r"return early where .*|pass grid=\d+ .*")
 
 
 def joined(findings: Iterable[Finding]) -> list[Finding]:
@@ -35,9 +37,9 @@ def _one_guard(first: Finding, second: Finding) -> bool:
     """Whether one early return keeps both inside."""
     if not {first.rule, second.rule} <= {"M101", "M102"} or first.kernel != second.kernel:
         return False
-    guards = {f.hint.partition("; ")[2] for f in (first, second)}
+    mends = [_SAME_MEND.search(f.hint) for f in (first, second)]
     same = (first.thread, first.count) == (second.thread, second.count)
-    return same and len(guards) == 1 and guards.pop().startswith("return early")
+    return same and None not in mends and len({found[0] for found in mends if found}) == 1
 
 
 def _one_barrier(first: Finding, second: Finding) -> bool:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
+
+Triple = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -15,8 +19,11 @@ class Outside:
     size: int  # of the access
     bytes: int  # of the memory
     element: int  # bytes of one element; 0 where it is not known
-    threads: int  # in the grid
+    grid: Triple
+    threadgroup: Triple
+    thread: Triple = (0, 0, 0)
     buffer: bool = True  # rather than threadgroup or private memory
+    line: str = ""  # the source line
 
     @property
     def message(self) -> str:
@@ -28,22 +35,87 @@ class Outside:
 
     @property
     def hint(self) -> str:
-        each = max(1, self.element or self.size)
-        count, index = self.bytes // each, self.offset // each
-        if self.offset < 0:
-            return f"the index is {index}: guard it, or compute it in a signed type and test that it is not negative"
-        if not self.buffer:
-            return (
-                f"the index is {index} and {self.name} has room for {count}; make it larger or use an index"
-                f" below {count}"
-            )
-        if self.threads > count:
-            return (
-                f"the grid has {self.threads} threads and {self.name} {count} elements;"
-                f" return early where the index is not below {count}"
-            )
-        return f"the index is {index} and {self.name} has {count} elements; use it only where it is below {count}"
+        return next(said for way in _WAYS if (said := way(self)))
 
+    @property
+    def threads(self) -> int:
+        return prod(self.grid)
+
+    @property
+    def count(self) -> int:
+        """How many elements the memory has."""
+        return self.bytes // max(1, self.element or self.size)
+
+    @property
+    def index(self) -> int:
+        return self.offset // max(1, self.element or self.size)
+
+
+def _negative(o: Outside) -> str:
+    if o.offset >= 0:
+        return ""
+    return (
+        f"the index is {o.index}: guard it, or compute it in a signed type and test that it is not negative"
+    )
+
+
+def _small(o: Outside) -> str:
+    if o.buffer:
+        return ""
+    return f"the index is {o.index} and {o.name} has room for {o.count}; make it larger or use an index below {o.count}"
+
+
+def _groups(o: Outside) -> str:
+    """As many threadgroups as there are elements: threads were meant."""
+    each = prod(o.threadgroup)
+    if each < 2 or not o.count or o.threads != o.count * each:
+        return ""
+    return (
+        f"{o.count} threadgroups of {each} threads are {o.threads} threads, and {o.name} has {o.count} elements:"
+        f" for one thread each pass grid={o.count} (dispatch_threads), not as a count of threadgroups"
+    )
+
+
+def _rows(o: Outside) -> str:
+    """`y * height + x` where `y * width + x` is meant, or the other way round."""
+    (width, height, depth), (x, y, z) = o.grid, o.thread
+    if depth > 1 or z or width < 2 or height < 2 or width == height or width * height > o.count:
+        return ""
+    if y and o.index == y * height + x:
+        said, meant = f"y * {height} + x", f"y * {width} + x"
+    elif x and o.index == x * width + y:
+        said, meant = f"x * {width} + y", f"x * {height} + y"
+    else:
+        return ""
+    return f"thread ({x}, {y}) goes to {said}; the grid is {width} wide and {height} high: index with {meant}"
+
+
+def _stride(o: Outside) -> str:
+    """`i * 4` where each thread has one element of its own."""
+    x, stride = o.thread[0], o.index // o.thread[0] if o.thread[0] else 0
+    scaled = "*" in o.line or "<<" in o.line
+    if o.thread[1:] != (0, 0) or stride < 2 or o.index != x * stride or not scaled or o.threads > o.count:
+        return ""
+    return (
+        f"thread {x} goes to element {x} * {stride} = {o.index}; with {o.threads} threads that takes"
+        f" {(o.threads - 1) * stride + 1} elements and {o.name} has {o.count}: make it larger, or leave out the"
+        f" factor {stride}"
+    )
+
+
+def _guard(o: Outside) -> str:
+    if o.threads > o.count:
+        return (
+            f"the grid has {o.threads} threads and {o.name} {o.count} elements;"
+            f" return early where the index is not below {o.count}"
+        )
+    return (
+        f"the index is {o.index} and {o.name} has {o.count} elements; use it only where it is below {o.count}"
+    )
+
+
+# The first that has something to say.
+_WAYS: tuple[Callable[[Outside], str], ...] = (_negative, _small, _groups, _rows, _stride, _guard)
 
 BARRIER_HINT = (
     "let every thread reach the barrier: instead of returning before it, put the work in `if (...) { }` and"

@@ -23,11 +23,11 @@ def pointed(location: Location | None, excerpt: str) -> Location | None:
         return location
     if not _ASSIGNS.match(excerpt, location.column - 1):
         return location
-    start = _target(excerpt, location.column - 1)
+    start = target(excerpt, location.column - 1)
     return replace(location, column=start + 1) if start >= 0 else location
 
 
-def _target(text: str, end: int) -> int:
+def target(text: str, end: int) -> int:
     """Where the expression that ends before `end` begins: `a.b[i][j]`, `p->x`, `*p`; -1 where it is not clear."""
     at = len(text[:end].rstrip())
     first = -1

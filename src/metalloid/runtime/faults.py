@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,8 +38,18 @@ def _finding(kernel: Kernel, fault: Fault, launch: Launch) -> Finding:
         name = parameter.name
     if parameter is not None and memory is not None and fault.offset is not None and fault.size:
         total = memory.nbytes if isinstance(memory, np.ndarray) else memoryview(memory).nbytes
-        write, threads = fault.rule == "M102", prod(launch.grid)
-        outside = Outside(write, name, fault.offset, fault.size, total, parameter.type.size, threads)
+        outside = Outside(
+            fault.rule == "M102",
+            name,
+            fault.offset,
+            fault.size,
+            total,
+            parameter.type.size,
+            launch.grid,
+            launch.threadgroup,
+            fault.thread or (0, 0, 0),
+            line=excerpt,
+        )
         message, hint = outside.message, outside.hint
     return Finding(
         fault.rule,

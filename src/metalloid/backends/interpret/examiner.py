@@ -71,6 +71,7 @@ class Examiner(Observer):
         self.memory: dict[tuple[int, int], Real] = {}
         self._headers: dict[int, bool] = {}
         self._stores: dict[object, tuple[Access, Any]] = {}
+        self._calls: dict[str, list[Local]] | None = None
 
     # What the scheduler tells.
 
@@ -105,6 +106,15 @@ class Examiner(Observer):
             place = location(self.module, i)
             found = self._headers[id(i)] = place is not None and self.wanted.calls(place)
         return found
+
+    def given(self, t: Thread, i: Instruction) -> tuple[float, ...]:
+        """The numbers that the user's call gave to the function of Metal's that an instruction is part of."""
+        if not self.in_header(i):
+            return ()
+        if self._calls is None:
+            self._calls = _arguments(self.module)
+        values = ((a.type, t.registers.get(a.name)) for a in self._calls.get(i.debug, ()))
+        return tuple(to_float(k, v) for k, v in values if isinstance(k, FloatType) and v is not None)
 
     def infinity(self, t: Thread, i: Instruction, operands: tuple[float, ...], reals: Sequence[Real]) -> bool:
         """Arithmetic on an infinity, under fast math; whether it was reported."""
@@ -157,6 +167,7 @@ class Examiner(Observer):
         detail = {
             "operation": _operation(birth.instruction),
             "operands": birth.operands,
+            "given": birth.given,
             "result": birth.result,
             "stored": result,
             "exact": exact,
@@ -329,6 +340,23 @@ class _Watched:
     def _constant(self, type: FloatType, bits: int) -> Real:
         self.examiner.foreign |= not finite(type, bits)
         return real(type, bits)
+
+
+def _arguments(module: Module) -> dict[str, list[Local]]:
+    """By the place of code: the floats that come into it from elsewhere, each once.
+
+    Metal's functions have no places of their own: all their code is at the user's call.
+    """
+    parts: dict[str, list[Instruction]] = {}
+    for i in module.function["__mt_entry"].instructions():
+        if i.opcode != "phi":
+            parts.setdefault(i.debug, []).append(i)
+    found: dict[str, list[Local]] = {}
+    for node, code in parts.items():
+        own = {i.name for i in code}
+        used = (o for i in code for o in i.operands if isinstance(o, Local) and isinstance(o.type, FloatType))
+        found[node] = list({o.name: o for o in used if o.name not in own}.values())
+    return found
 
 
 def _shared(t: Any, i: Instruction, type: FloatType, value: int) -> Real:

@@ -198,6 +198,6 @@ def _is_born(result: float, operands: tuple[float, ...]) -> bool:
 
 def born(t: Any, i: Instruction, type: FloatType, operands: tuple[float, ...], result: float) -> Birth:
     half = type.name == "half" and math.isinf(result)
-    birth = Birth(i, t.position, t.group.position, operands, result, half)
+    birth = Birth(i, t.position, t.group.position, operands, result, half, t.examiner.given(t, i))
     t.examiner.births.append(birth)
     return birth

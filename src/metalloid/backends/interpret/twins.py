@@ -54,6 +54,7 @@ class Birth:
     operands: tuple[float, ...]
     result: float
     half: bool  # an overflow of half
+    given: tuple[float, ...] = ()  # in a function of Metal's: what the user's call gave it
 
 
 @dataclass(frozen=True, slots=True)

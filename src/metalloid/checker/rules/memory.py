@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 
-from metalloid.backends.observe import Record
+from metalloid.backends.observe import Memory, Record
 from metalloid.checker.case import Case
 from metalloid.findings import Finding
 from metalloid.findings.bounds import Outside
+
+_NULL = 1 << 16  # bytes around address 0 that nothing but null pointers lead to
+_FAR = 1 << 40  # further from a buffer than any index of 32 bits goes
 
 
 def accesses(case: Case) -> Iterator[Finding]:
@@ -22,13 +24,18 @@ def accesses(case: Case) -> Iterator[Finding]:
 def _outside(case: Case, record: Record) -> tuple[str, str]:
     assert record.memory is not None and record.offset is not None
     memory, what = record.memory, "write" if record.rule == "M102" else "read"
-    if memory.kind == "null":
-        return f"{what} through a null pointer", "give the pointer a buffer before it is used"
+    if memory.kind == "null" or abs(record.offset) >= _FAR:
+        return _nowhere(memory, record.offset, what)
     name = case.called(memory)
     if memory.kind == "buffer" and memory.index not in case.launch.buffers:
         return (
             f"{what} of {name}, which is not bound",
             f"bind a buffer at index {memory.index}, or do not touch '{case.name(memory)}' in this variant",
+        )
+    if memory.kind == "threadgroup" and memory.index < 0 and not memory.name:
+        return (
+            f"{what} at threadgroup address {record.offset:#x}, where no threadgroup memory is",
+            "take the address of a threadgroup variable or argument instead of making a pointer from a number",
         )
     if memory.kind == "threadgroup" and not memory.bytes:
         return (
@@ -42,10 +49,25 @@ def _outside(case: Case, record: Record) -> tuple[str, str]:
         record.access.size,
         memory.bytes,
         case.element_size(memory),
-        prod(case.launch.grid),
+        case.launch.grid,
+        case.launch.threadgroup,
+        record.access.thread,
         memory.kind == "buffer",
+        case.line(record.access.location),
     )
     return outside.message, outside.hint
+
+
+def _nowhere(memory: Memory, offset: int, what: str) -> tuple[str, str]:
+    """A pointer that leads to no buffer."""
+    if 0 <= offset < _NULL:
+        at = f", {offset} bytes from it" if offset else ""
+        return f"{what} through a null pointer{at}", "give the pointer a buffer before it is used"
+    address = f", {offset:#x}" if memory.kind == "null" else ""
+    return (
+        f"{what} at an address where no buffer is{address}: the pointer was made from a number",
+        "take pointers from buffers; as a field of an argument buffer pass the Buffer itself",
+    )
 
 
 def _misaligned(case: Case, record: Record) -> tuple[str, str]:

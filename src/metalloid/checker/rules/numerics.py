@@ -10,7 +10,7 @@ from metalloid.backends.observe import Record
 from metalloid.checker.case import Case
 from metalloid.findings import Finding
 
-_CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")
+_CALL = re.compile(r"(?:[A-Za-z_]\w*::)*([A-Za-z_]\w*)\s*\(")
 _TEST = re.compile(r"\b(isnan|isinf|isfinite|isnormal|isordered|isunordered)\s*\(")
 
 
@@ -44,8 +44,23 @@ def tested_under_fast_math(case: Case) -> Iterator[Finding]:
 def _call(case: Case, record: Record) -> str:
     """The function that is called where it happened, if one is."""
     place = record.access.location
-    found = _CALL.match(case.line(place)[max(0, place.column - 1) :]) if place else None
+    found = _CALL.match(case.line(place), max(0, place.column - 1)) if place else None
     return found[1] if found else ""
+
+
+def _arguments(case: Case, record: Record) -> int:
+    """How many arguments the call there has, as far as it is on one line."""
+    place = record.access.location
+    found = _CALL.match(case.line(place), max(0, place.column - 1)) if place else None
+    if place is None or found is None:
+        return 0
+    count, depth = 1, 0
+    for mark in case.line(place)[found.end() :]:
+        depth += (mark in "([{") - (mark in ")]}")
+        if depth < 0:
+            break
+        count += mark == "," and depth == 0
+    return count
 
 
 def _shown(value: float) -> str:
@@ -59,7 +74,12 @@ def _how(case: Case, record: Record) -> str:
     called, operation = _call(case, record), record.detail.get("operation", "")
     values = [_shown(v) for v in record.detail.get("operands", ())]
     if called:
-        return f"{called}({', '.join(values)})" if operation == called else f"{called}()"
+        if operation == called:
+            return f"{called}({', '.join(values)})"
+        given, arguments = [_shown(v) for v in record.detail.get("given", ())], _arguments(case, record)
+        if len(given) < arguments:  # the others are constants, or the same
+            return f"{called}(){' of ' * bool(given)}{' and '.join(given)}"
+        return f"{called}({', '.join(given[: max(1, arguments)])})"
     if operation in "+-*/" and len(values) == 2:
         return f"{values[0]} {operation} {values[1]}"
     if operation in ("fma", "fmuladd") and len(values) == 3:

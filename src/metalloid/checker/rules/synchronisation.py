@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ from metalloid.backends.observe import Access, Record
 from metalloid.backends.races import DEVICE, THREADGROUP
 from metalloid.checker.case import Case
 from metalloid.checker.code import Barrier
+from metalloid.checker.rules.updates import atomic_hint, update_at
 from metalloid.findings import Finding
 from metalloid.findings.bounds import BARRIER_HINT
 from metalloid.ir.debug import Location
@@ -21,7 +23,14 @@ _FLAGS = {DEVICE: _DEVICE, THREADGROUP: _LOCAL, 4: "mem_flags::mem_texture"}
 def races(case: Case) -> Iterator[Finding]:
     for record in case.records("M201", "M202", "M203", "M206"):
         record = _write_first(record)
+        update = update_at(case, record)
+        if update is not None and record.rule == "M206":  # lockstep would lose it as well
+            local = _flag(record) == _LOCAL
+            record = replace(record, kind=f"race in {'threadgroup' if local else 'device'} memory")
         message, hint = _SAY[record.rule](case, record)
+        if update is not None:
+            message = message.replace("without a barrier between them", "in an update that is not atomic")
+            hint = atomic_hint(case, record, update)
         yield case.finding(record, message, hint)
 
 
@@ -97,12 +106,14 @@ def _pair(record: Record) -> str:
     return f"{what} and {before}"
 
 
-def _between(record: Record) -> str:
+def _between(case: Case, record: Record) -> str:
     """Where a barrier would stand."""
     here, there = record.access.location, record.other.location if record.other else None
     if here is None or there is None:
         return "between the two accesses"
     first, second = sorted((here.line, there.line))
+    if first == second and _two_statements(case.line(here), here, there):
+        return f"between the two statements of line {first}"
     if first == second:
         return (
             f"at the end of the loop around line {first}, outside any `if`; where there is no loop, read into"
@@ -111,11 +122,17 @@ def _between(record: Record) -> str:
     return f"between line {first} and line {second}, outside any `if`, and at the end of a loop around them"
 
 
+def _two_statements(line: str, here: Location, there: Location) -> bool:
+    """Whether both places are on one line that has no loop, with the end of a statement between them."""
+    first, last = sorted((here.column, there.column))
+    return ";" in line[first - 1 : last] and not re.search(r"\b(for|while|do)\b", line)
+
+
 def _threadgroup_race(case: Case, record: Record) -> tuple[str, str]:
     name = case.called(record.memory)
     return (
         f"race in threadgroup memory: {_pair(record)} of {name} without a barrier between them",
-        f"put threadgroup_barrier({_LOCAL}) {_between(record)}",
+        f"put threadgroup_barrier({_LOCAL}) {_between(case, record)}",
     )
 
 
@@ -142,17 +159,6 @@ def _verbs(record: Record) -> str:
 
 def _device_hint(case: Case, record: Record) -> str:
     name = case.name(record.memory)
-    line = case.line(record.access.location)
-    if "+=" in line or "-=" in line:
-        if case.kernel.library.source.form == "mlx":
-            return (
-                f"pass atomic_outputs=True and init_value=0, and use atomic_fetch_add_explicit(&{name}[...],"
-                " value, memory_order_relaxed)"
-            )
-        return (
-            f"declare '{name}' as device atomic_float* (or atomic_int*, atomic_uint*) and use"
-            f" atomic_fetch_add_explicit(&{name}[...], value, memory_order_relaxed)"
-        )
     if record.rule == "M203":
         return (
             f"no barrier orders threadgroups: let one thread own each element of '{name}', use atomics,"
@@ -160,7 +166,7 @@ def _device_hint(case: Case, record: Record) -> str:
         )
     return (
         f"let one thread own each element of '{name}', use atomics,"
-        f" or put threadgroup_barrier({_DEVICE}) {_between(record)}"
+        f" or put threadgroup_barrier({_DEVICE}) {_between(case, record)}"
     )
 
 
@@ -168,7 +174,7 @@ def _lockstep(case: Case, record: Record) -> tuple[str, str]:
     name, flag = case.called(record.memory), _flag(record)
     return (
         f"{_pair(record)} of {name} by two lanes of a SIMD-group, which need not run in lockstep",
-        f"put simdgroup_barrier({flag}) {_between(record)}",
+        f"put simdgroup_barrier({flag}) {_between(case, record)}",
     )
 
 
