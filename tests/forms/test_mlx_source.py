@@ -132,6 +132,8 @@ def test_mistakes_are_value_errors() -> None:
         math_mode({"math_mode": "quick"})
     with pytest.raises(ValueError, match="no 'optimize'"):
         math_mode({"optimize": 3})
+    with pytest.raises(ValueError, match=r"adam_0\.9\] the name .* only letters, digits and _"):
+        generate(exp_kernel(name="adam_0.9"), [VECTOR], ["float32"])
     with pytest.raises(ValueError, match="inputs has 2 entries, expected 1"):
         generate(exp_kernel(), [VECTOR, VECTOR], ["float32"])
     with pytest.raises(ValueError, match="'float64' is not a type MLX knows"):

@@ -8,6 +8,7 @@ It knows no arrays and imports no MLX: an input is a dtype name and a shape.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -149,6 +150,11 @@ def generate(
     template: Iterable[tuple[str, TemplateValue]] = (),
 ) -> Generated:
     """The full text that MLX would compile for one call of `kernel`."""
+    if not re.fullmatch(r"\w+", kernel.name, re.ASCII):
+        raise ValueError(
+            f"[metal_kernel {kernel.name}] the name becomes part of a function's name in Metal: "
+            "only letters, digits and _ may stand in it."
+        )
     _check_count(kernel.name, "inputs", len(kernel.input_names), len(inputs))
     _check_count(kernel.name, "output_dtypes", len(kernel.output_names), len(output_dtypes))
     arguments = tuple(template)
