@@ -4,10 +4,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
-from metalloid.compile import vector_stage
+from metalloid.backends.cpu import machine
+from metalloid.compile import vector_code, vector_stage
+from metalloid.passes.canonical import canonical
 from tests.engine.both import same, scalar_ir
 
 WIDTHS = (1, 8, 32, 64)
@@ -30,6 +34,36 @@ def test_tree_reduction(size):
     a = RNG.integers(0, 50, 2 * size).astype(np.float32)
     expected = same(text, [a, np.zeros(2, np.float32)], 2 * size, size, widths=WIDTHS)
     np.testing.assert_array_equal(expected[1], a.reshape(2, size).sum(1))
+
+
+TREE = """kernel void k(device const T* a, device T* out, uint i [[thread_position_in_grid]],
+    uint t [[thread_index_in_threadgroup]], uint g [[threadgroup_position_in_grid]]) {
+    threadgroup T s[256];
+    s[t] = a[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint step = 128; step > 0; step >>= 1) {
+        if (t < step) s[t] += s[t + step];
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+    out[i] = s[t];
+}"""
+
+
+@pytest.mark.parametrize("kind, dtype", [("float", np.float32), ("half", np.float16), ("long", np.int64)])
+def test_a_tree_of_a_whole_threadgroup(kind, dtype):
+    """Every partial sum is right and back in memory, though most of the tree is added up in registers."""
+    a = RNG.integers(0, 8, 512).astype(dtype)
+    expected = same(TREE.replace("T", kind), [a, np.full(512, 9, dtype)], 512, 256, widths=(64, 256))
+    np.testing.assert_array_equal(expected[1][::256], a.reshape(2, 256).sum(1))
+
+
+def test_a_tree_stays_in_registers():
+    target = machine.host()
+    module = canonical(scalar_ir(TREE.replace("T", "float"), "k")[0])
+    text = vector_code(module, ((256, 1, 1), False, False, False, False, None), 256, target).text
+    optimised = str(machine.optimise(text, target, 1)[0])
+    loads = re.findall(rf"load <{target.vector_bits // 32} x float>", optimised)
+    assert len(loads) == 1  # the last register's worth is halved in memory, and read back at the end
 
 
 def test_tiled_matrix_product():

@@ -16,7 +16,8 @@ from metalloid.ir.values import Int, Local, Value
 from metalloid.passes.bounds import is_proved
 from metalloid.passes.emit.core import Emitter, Val, lowered
 from metalloid.passes.emit.guard import bounds, inside, stop_unless
-from metalloid.passes.emit.patterns import Part, Run, concat, merge, run_start
+from metalloid.passes.emit.neighbours import concat
+from metalloid.passes.emit.patterns import Part, Run, merge, run_start
 from metalloid.passes.emit.places import Place, address, memory_type, shifted, where
 
 MAX_FREE = 64  # lanes; each has its own load

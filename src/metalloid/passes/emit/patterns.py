@@ -10,6 +10,7 @@ import itertools
 from dataclasses import dataclass
 
 from metalloid.passes.emit.core import Emitter, Val
+from metalloid.passes.emit.neighbours import concat, read, write
 from metalloid.passes.emit.places import Place, address
 from metalloid.passes.shape import Terms
 
@@ -163,20 +164,6 @@ def _load_chunk(
     return total
 
 
-def concat(e: Emitter, kind: str, chunks: list[str], count: int) -> str:
-    """Short vectors end to end."""
-    while len(chunks) > 1:
-        picks = ", ".join(f"i32 {n}" for n in range(2 * count))
-        chunks = [
-            e.put(
-                f"shufflevector <{count} x {kind}> {a}, <{count} x {kind}> {b}, <{2 * count} x i32> <{picks}>"
-            )
-            for a, b in zip(chunks[::2], chunks[1::2], strict=True)
-        ]
-        count *= 2
-    return chunks[0]
-
-
 def _load_run(
     e: Emitter, place: Place, run: Run, kind: str, size: int, align: int
 ) -> tuple[str, int, list[int]] | None:
@@ -289,9 +276,10 @@ def fast_load(e: Emitter, place: Place, plan: list[Run], kind: str, size: int, a
     val = place.offset
     vk = e.vt(kind)
     if contiguous(val.terms, size):
-        at = address(e, place.ptr, run_start(e, val, plan[0], plan[0].offsets[0]))
+        start = run_start(e, val, plan[0], plan[0].offsets[0])
         if e.mask is None:
-            return e.put(f"load {vk}, ptr {at}, align {align}")
+            return read(e, place, start, e.width, kind, size, align)
+        at = address(e, place.ptr, start)
         suffix = {"float": "f32", "half": "f16", "double": "f64"}.get(kind, kind)
         name = f"llvm.masked.load.v{e.width}{suffix}.p0"
         e.out.declare(name, f"declare {vk} @{name}(ptr, {e.vt('i1')}, {vk})")
@@ -319,13 +307,14 @@ def fast_store(
     val = place.offset
     vk = e.vt(kind)
     if contiguous(val.terms, size):
-        at = address(e, place.ptr, run_start(e, val, plan[0], plan[0].offsets[0]))
+        start = run_start(e, val, plan[0], plan[0].offsets[0])
         whole = min(e.streamed, size * e.width)
-        if e.mask is None and whole and place.multiple % whole == 0:
-            e.do(f"store {vk} {value}, ptr {at}, align {whole}, !nontemporal !3")
+        if e.mask is None and not (whole and place.multiple % whole == 0):
+            write(e, place, start, value, e.width, kind, size, align)
             return
+        at = address(e, place.ptr, start)
         if e.mask is None:
-            e.do(f"store {vk} {value}, ptr {at}, align {align}")
+            e.do(f"store {vk} {value}, ptr {at}, align {whole}, !nontemporal !3")
             return
         suffix = {"float": "f32", "half": "f16", "double": "f64"}.get(kind, kind)
         name = f"llvm.masked.store.v{e.width}{suffix}.p0"
@@ -334,12 +323,12 @@ def fast_store(
         return
     for run in plan:
         order = sorted(range(len(run.lanes)), key=run.offsets.__getitem__)
-        start = 0
+        first = 0
         for n in range(1, len(order) + 1):
             if n < len(order) and run.offsets[order[n]] - run.offsets[order[n - 1]] == size:
                 continue
-            lanes = [run.lanes[order[m]] for m in range(start, n)]
-            at = address(e, place.ptr, run_start(e, val, run, run.offsets[order[start]]))
+            lanes = [run.lanes[order[m]] for m in range(first, n)]
+            at = address(e, place.ptr, run_start(e, val, run, run.offsets[order[first]]))
             if len(lanes) == 1:
                 one = e.put(f"extractelement {vk} {value}, i64 {lanes[0]}")
                 e.do(f"store {kind} {one}, ptr {at}, align {align}")
@@ -347,4 +336,4 @@ def fast_store(
                 picks = ", ".join(f"i32 {lane}" for lane in lanes)
                 part = e.put(f"shufflevector {vk} {value}, {vk} poison, <{len(lanes)} x i32> <{picks}>")
                 e.do(f"store <{len(lanes)} x {kind}> {part}, ptr {at}, align {align}")
-            start = n
+            first = n

@@ -5,8 +5,9 @@ from __future__ import annotations
 from metalloid.ir import Instruction
 from metalloid.passes.emit.core import Emitter, Val
 from metalloid.passes.emit.guard import stop_unless
+from metalloid.passes.emit.neighbours import read, write
 from metalloid.passes.emit.patterns import contiguous
-from metalloid.passes.emit.places import Place, address
+from metalloid.passes.emit.places import Place
 
 
 def by_range(e: Emitter, place: Place, size: int) -> bool:
@@ -41,7 +42,7 @@ def range_load(e: Emitter, i: Instruction, place: Place, kind: str, size: int, a
     assert e.range is not None
     first, last = e.range
     start, count = _start(e, i, place, size, False), last - first
-    part = e.put(f"load <{count} x {kind}>, ptr {address(e, place.ptr, start)}, align {align}")
+    part = read(e, place, start, count, kind, size, align)
     picks = ", ".join(f"i32 {n - first if first <= n < last else 'poison'}" for n in range(e.width))
     return e.put(
         f"shufflevector <{count} x {kind}> {part}, <{count} x {kind}> poison, <{e.width} x i32> <{picks}>"
@@ -56,4 +57,4 @@ def range_store(
     start = _start(e, i, place, size, True)
     picks = ", ".join(f"i32 {n}" for n in range(first, last))
     part = e.put(f"shufflevector {e.vt(kind)} {value}, {e.vt(kind)} poison, <{last - first} x i32> <{picks}>")
-    e.do(f"store <{last - first} x {kind}> {part}, ptr {address(e, place.ptr, start)}, align {align}")
+    write(e, place, start, part, last - first, kind, size, align)
