@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from metalloid.passes.instrument import Options
 
 
+# Characters of code under observation. Longer code (a flash attention has 9 million) would keep LLVM's optimiser busy
+# for longer than a check runs.
+LONG = 4_000_000
+
+
 def cpu_program(
     ir: str, signature: Signature, width: int = 0, target: machine.Target | None = None, level: int = 1
 ) -> Program:
@@ -84,7 +89,7 @@ class Vectors:
             proof = proof.proof()
             name = name_of(proof)  # of this one: made again, it may have found less than was claimed
         code = vector_code(self.module, (*variant[:-1], proof), self.width, self.target, check)
-        made = compiled(code, self.target, self.level)
+        made = compiled(code, self.target, self.level if check is None or len(code.text) < LONG else 0)
         self._shelf.keep(self._key(*shape, name, check), made)
         return made
 
