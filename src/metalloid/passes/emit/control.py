@@ -21,6 +21,7 @@ from metalloid.passes.bounds import is_proved, streamed
 from metalloid.passes.emit import (
     arithmetic,
     atomics,
+    calls,
     check,
     collective,
     crossing,
@@ -368,7 +369,7 @@ def instruction(e: Emitter, i: Instruction) -> None:
 def call(e: Emitter, i: Instruction) -> None:
     name = i.called
     if name.startswith("llvm."):
-        arithmetic.llvm_call(e, i)
+        calls.llvm_call(e, i)
     elif positions.is_position(name):
         positions.position(e, i)
     elif name in ("__mt_buffer", "__mt_threadgroup", "__mt_private"):
