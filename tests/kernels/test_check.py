@@ -1,75 +1,38 @@
-"""Every kernel of the library runs clean under the checker."""
+"""Every kernel of the library, for every dtype and format, runs clean under the checker."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import metalloid as mt
 import metalloid.kernels as mk
 from metalloid.kernels import families
-from metalloid.kernels.matmul import VARIANTS
-from metalloid.kernels.primitives import PRIMITIVES
 from metalloid.runtime.watch import Watcher, watchers
-from tests.kernels.helpers import BFLOAT16, normal
+from tests.kernels.everything import every_call
+from tests.kernels.helpers import normal
 
-OTHERS = ("affine", "decode", "quantized", "sampling")  # have tests of their own
-
-
-def everything(dtype):
-    """Calls that run every kernel for a dtype, by name."""
-
-    def some(*shape, seed=0):
-        return normal(shape, dtype, seed)
-
-    def derivatives(name, *x, **settings):
-        p = PRIMITIVES[name]
-        p.vjp(x, normal(p(*x, **settings).shape, dtype, 9), **settings)
-        p.jvp(x, x, **settings)
-
-    pages = np.array([[4, 1, 2]]), np.array([19])
-    found = {
-        "rms_norm": lambda: derivatives("rms_norm", some(3, 45), some(45)),
-        "layer_norm": lambda: derivatives("layer_norm", some(3, 45), some(45), some(45)),
-        "attention": lambda: mk.attention(some(4, 3, 33), some(2, 40, 33), some(2, 40, 33), causal=True),
-        "paged_attention": lambda: mk.paged_attention(
-            some(1, 4, 3, 32), some(5, 2, 8, 32), some(5, 2, 8, 32), *pages
-        ),
-        "rope": lambda: (mk.rope(some(2, 5, 34), 30), mk.rope(some(2, 5, 34), 30, interleaved=True)),
-        "silu": lambda: derivatives("silu", some(300)),
-        "gelu": lambda: (derivatives("gelu", some(300)), derivatives("gelu", some(300), tanh=True)),
-        "swiglu": lambda: derivatives("swiglu", some(3, 30), some(3, 30)),
-        "reductions": lambda: (mk.sum(some(3, 300)), mk.max(some(3, 300)), mk.argmax(some(3, 300))),
-        "softmax": lambda: derivatives("softmax", some(3, 300)),
-        "one row": lambda: (mk.matmul(some(45), some(45, 37)), mk.matvec(some(37, 45), some(45))),
-    }
-    for variant in VARIANTS:
-        found[f"A @ B, {variant}"] = lambda v=variant: mk.matmul(some(19, 45), some(45, 37), variant=v)
-        found[f"A @ B^T, {variant}"] = lambda v=variant: mk.matmul(some(19, 45), some(37, 45), True, v)
-    return found
+CALLS = every_call()
+# The others take minutes; the quick ones have every operation in float32 and one of each kind in 16 bits.
+SIXTEEN = ("rms_norm, bfloat16", "softmax, float16", "q4_0 product, bfloat16", "affine 4 bits, float16")
+QUICK = [n for n in CALLS if n in SIXTEEN or not n.endswith(("float16", ", bf16"))]
+SLOW = [name for name in CALLS if name not in QUICK]
 
 
-@pytest.mark.parametrize("name", everything(np.float32))
+def clean(name: str) -> None:
+    with mt.checked() as report:
+        CALLS[name]()
+    assert report.ok, report.text()
+
+
+@pytest.mark.parametrize("name", QUICK)
 def test_clean(name):
-    with mt.checked() as report:
-        everything(np.float32)[name]()
-    assert report.ok, report.text()
-
-
-@pytest.mark.parametrize("name", ["rms_norm", "attention", "softmax", "A @ B^T, direct"])
-def test_clean_with_bfloat16(name):
-    with mt.checked() as report:
-        everything(BFLOAT16)[name]()
-    assert report.ok, report.text()
+    clean(name)
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("dtype", [np.float16, BFLOAT16], ids=["float16", "bfloat16"])
-@pytest.mark.parametrize("name", everything(np.float32))
-def test_clean_with_16_bits(name, dtype):
-    with mt.checked() as report:
-        everything(dtype)[name]()
-    assert report.ok, report.text()
+@pytest.mark.parametrize("name", SLOW)
+def test_clean_with_every_dtype_and_format(name):
+    clean(name)
 
 
 def test_long_rows_are_clean():
@@ -80,20 +43,19 @@ def test_long_rows_are_clean():
 
 
 def test_these_are_all_kernels():
-    ran: set[str] = set()
+    asked: set[str] = set()
 
     class Names(Watcher):
         def before(self, kernel, launch):
-            ran.add(kernel.name)
-            return False
+            asked.add(kernel.name)
+            return True  # the name is all that is wanted
 
     watcher = Names()
     watchers.append(watcher)
     try:
-        for call in everything(np.float32).values():
+        for call in CALLS.values():
             call()
     finally:
         watchers.remove(watcher)
-    ours = [f for f in families.families() if f not in OTHERS]
-    names = {k for f in ours for k in families.library(f).kernels if not k.endswith("float16")}
-    assert names <= ran
+    every = {name for family in families.families() for name in families.library(family).kernels}
+    assert asked == every

@@ -76,25 +76,33 @@ kernel void embedding(device const uchar* table, device const int* ids, device T
     out[ulong(i.y) * columns + i.x] = T(F::at(row, i.x / 32, i.x % 32));
 }
 
-#define FOR_TYPE(name, F, type, T)                                                                                  \
+#define PRODUCTS(name, F, type, T)                                                                                  \
     template [[host_name("matvec_" name "_" type)]] kernel decltype(matvec<F, T, 8, false>) matvec<F, T, 8, false>; \
-    template [[host_name("matmul_" name "_" type)]] kernel                                                          \
-        decltype(matmul<F, T, 2, 8, false>) matmul<F, T, 2, 8, false>;                                              \
+    template [[host_name("matmul_" name "_" type)]] kernel decltype(matmul<F, T, 2, 8, false>) matmul<F, T, 2, 8, false>;
+
+#define EMBEDDING(name, F, type, T)                                                                                 \
     template [[host_name("embedding_" name "_" type)]] kernel decltype(embedding<F, T>) embedding<F, T>;
 
+// For all: what a Llama needs.
 #define FOR_FORMAT(name, F)                                                                                         \
-    template [[host_name("dequantize_" name)]] kernel decltype(dequantize<F>) dequantize<F>;                        \
     template [[host_name("matvec_add_" name)]] kernel decltype(matvec<F, float, 8, true>) matvec<F, float, 8, true>;\
     template [[host_name("matmul_add_" name)]] kernel                                                               \
         decltype(matmul<F, float, 2, 8, true>) matmul<F, float, 2, 8, true>;                                        \
-    FOR_TYPE(name, F, "float32", float)                                                                             \
-    FOR_TYPE(name, F, "float16", half)                                                                              \
-    FOR_TYPE(name, F, "bfloat16", bfloat)
+    PRODUCTS(name, F, "float32", float)                                                                             \
+    EMBEDDING(name, F, "float32", float)
+
+#define FOR_BLOCKS(name, F)                                                                                         \
+    template [[host_name("dequantize_" name)]] kernel decltype(dequantize<F>) dequantize<F>;                        \
+    FOR_FORMAT(name, F)                                                                                             \
+    PRODUCTS(name, F, "float16", half)                                                                              \
+    PRODUCTS(name, F, "bfloat16", bfloat)
 
 FOR_FORMAT("f32", Plain<float>)
 FOR_FORMAT("f16", Plain<half>)
 FOR_FORMAT("bf16", Plain<bfloat>)
-FOR_FORMAT("q8_0", Q8_0)
-FOR_FORMAT("q4_0", Q4_0)
-FOR_FORMAT("q4_K", Q4_K)
-FOR_FORMAT("q6_K", Q6_K)
+EMBEDDING("f16", Plain<half>, "float16", half)
+EMBEDDING("bf16", Plain<bfloat>, "bfloat16", bfloat)
+FOR_BLOCKS("q8_0", Q8_0)
+FOR_BLOCKS("q4_0", Q4_0)
+FOR_BLOCKS("q4_K", Q4_K)
+FOR_BLOCKS("q6_K", Q6_K)

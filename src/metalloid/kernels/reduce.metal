@@ -48,41 +48,44 @@ kernel void sum(device const T* x, device T* out, constant Row& r, THREADS) {
 
 // The largest of a row; NaN where there is one.
 template <typename T>
-inline float largest(device const T* x, constant Row& r, uint t, uint threads, threadgroup float* part, Where w) {
+kernel void maximum(device const T* x, device T* out, constant Row& r, THREADS) {
+    threadgroup float part[32];
+    Where w = {lane, group, groups};
+    x += ulong(row) * r.stride;
     float top = -INFINITY, odd = 0;
     for (uint i = t; i < r.n; i += threads) {
         float value = float(x[i]);
         top = value > top ? value : top;
-        odd = value == value ? odd : 1.0f;
+        odd = isnan(value) ? 1.0f : odd;
     }
     top = max_of(top, part, w);
-    return max_of(odd, part, w) > 0 ? NAN : top;
+    odd = max_of(odd, part, w);
+    if (t == 0) out[row] = T(odd > 0 ? NAN : top);
 }
 
-template <typename T>
-kernel void maximum(device const T* x, device T* out, constant Row& r, THREADS) {
-    threadgroup float part[32];
-    float top = largest(x + ulong(row) * r.stride, r, t, threads, part, Where{lane, group, groups});
-    if (t == 0) out[row] = T(top);
-}
-
-// The first place of the largest: what it is, then where it is.
+// The first place of the largest, or of a NaN: every thread finds its own, then they compare.
 template <typename T>
 kernel void argmax(device const T* x, device uint* out, constant Row& r, THREADS) {
     threadgroup float part[32];
     threadgroup uint places[32];
+    const uint nowhere = 0xffffffff;
+    Where w = {lane, group, groups};
     x += ulong(row) * r.stride;
-    float top = largest(x, r, t, threads, part, Where{lane, group, groups});
-    uint at = 0xffffffff;
-    if (top == top)
-        for (uint i = t; i < r.n; i += threads) at = float(x[i]) == top && i < at ? i : at;
-    else
-        for (uint i = t; i < r.n; i += threads) at = isnan(float(x[i])) && i < at ? i : at;
-    at = simd_min(at);
+    float top = -INFINITY;
+    uint at = t < r.n ? t : nowhere;
+    for (uint i = t; i < r.n; i += threads) {
+        float value = float(x[i]);
+        bool better = !isnan(top) && !(value <= top);
+        top = better ? value : top;
+        at = better ? i : at;
+    }
+    bool odd = max_of(isnan(top) ? 1.0f : 0.0f, part, w) > 0;
+    float most = max_of(top, part, w);
+    at = simd_min((odd ? isnan(top) : top == most) ? at : nowhere);
     if (groups > 1) {
         if (lane == 0) places[group] = at;
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        at = simd_min(lane < groups ? places[lane] : 0xffffffff);
+        at = simd_min(lane < groups ? places[lane] : nowhere);
     }
     if (t == 0) out[row] = at;
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,6 @@ def _row(n: int, stride: int) -> Array:
 
 def _run(name: str, shape: tuple[int, ...], stride: int, *arrays: Array) -> None:
     n = shape[-1]
-    count = int(np.prod(shape[:-1], dtype=np.int64))
+    count = prod(shape[:-1])
     threads = 256 if n >= LONG and count < 16 else 32
     kernel("reduce", name)(*arrays, _row(n, stride), grid=count * threads, threadgroup=threads)
