@@ -13,7 +13,7 @@ from metalloid.passes.driver import ENTRY_NAME
 from metalloid.passes.instrument import Options
 from metalloid.passes.kernel import VectorCode, vectorise
 from metalloid.passes.lanes import Lanes
-from metalloid.passes.width import choose
+from metalloid.passes.width import by_rows, choose
 
 
 def vector_code(
@@ -22,6 +22,8 @@ def vector_code(
     """Vector code of a canonical module. `width` forces a number of lanes."""
     size, ragged, tables, guard, backwards, proof = variant
     lanes = Lanes(width or choose(module, size, target.vector_bits), size, ragged, tables, proof == FAR)
+    if not width and check is None:
+        lanes = by_rows(module, lanes)
     if not isinstance(proof, Proof):
         return vectorise(module, lanes, guard, backwards, target.vector_bits, check=check)
     return vectorise(proof.mark(module), lanes, guard, backwards, target.vector_bits, proof.loops, check)

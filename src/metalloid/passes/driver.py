@@ -38,11 +38,18 @@ class Driver:
     def count(self) -> str:
         """The number of threads, where it is known a number."""
         lanes = self.out.lanes
-        return "%count.real" if lanes.ragged or lanes.tables else str(lanes.count)
+        return str(lanes.count) if lanes.fixed else "%count.real"
+
+    @property
+    def instances(self) -> list[str]:
+        lanes, w = self.out.lanes, self.out.lanes.width
+        if lanes.rows:
+            return ["  %instances = mul i32 %sy, %sz"]
+        return [f"  %more = add i32 {self.count}, {w - 1}", f"  %instances = udiv i32 %more, {w}"]
 
     def write(self) -> str:
         """Threadgroups side by side along x; for each, segment after segment."""
-        out, w = self.out, self.out.lanes.width
+        out = self.out
         out.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
         # alignstack: registers that are spilled would cross cache lines, wherever the caller's stack happens to
         # stand (32x32 matmul 95 -> 107 GFLOP/s).
@@ -52,8 +59,7 @@ class Driver:
             "start:",
             "  %xy = mul i32 %sx, %sy",
             "  %count.real = mul i32 %xy, %sz",
-            f"  %more = add i32 {self.count}, {w - 1}",
-            f"  %instances = udiv i32 %more, {w}",
+            *self.instances,
             "  %gx.end = add i32 %gx.first, %groups",
             "  br label %group",
             "group:",
@@ -139,7 +145,7 @@ class Driver:
             f"  %agree{n} = or i1 %begin{n}, %same{n}",
             f"  br i1 %agree{n}, label %s{n}.next, label %s{n}.apart, !prof !1",
             f"s{n}.apart:",
-            *_apart(self.out, n, j, self.out.lanes.width),
+            *_apart(self.out, n, j),
         ]
 
     def _onward(self, n: int) -> list[str]:
@@ -172,7 +178,7 @@ def _clear(out: Output, cleared: frozenset[str]) -> list[str]:
     ]
 
 
-def _apart(out: Output, n: int, j: str, w: int) -> list[str]:
+def _apart(out: Output, n: int, j: str) -> list[str]:
     """Instances stopped at different places: report the barrier that one of them has not reached."""
     out.declare(abi.FAULT, f"declare void @{abi.FAULT}(ptr, i32, i64, i32, i32, i32, i32) cold")
     return [
@@ -181,7 +187,7 @@ def _apart(out: Output, n: int, j: str, w: int) -> list[str]:
         f"  %ahead{n} = icmp ugt i32 %one{n}, %other{n}",
         f"  %which{n} = select i1 %ahead{n}, i32 %one{n}, i32 %other{n}",
         f"  %barrier{n} = zext i32 %which{n} to i64",
-        f"  %thread{n} = mul i32 {j}, {w}",
+        f"  %thread{n} = mul i32 {j}, {out.lanes.step}",
         f"  %site{n} = sub i32 %which{n}, 1",
         f"  call void @{abi.FAULT}(ptr %launch, i32 %site{n}, i64 %barrier{n}, i32 %thread{n}, "
         f"i32 %gx, i32 %gy, i32 %gz)",

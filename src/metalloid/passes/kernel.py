@@ -187,16 +187,7 @@ def _segment_text(out: Output, part: Part, number: int) -> str:
     control = Control(e)
     head: list[str] = []
     if not out.lanes.full:
-        w = e.width
-        iota = e.constants("i32", list(range(w)))
-        head += [
-            f"  %first.0 = insertelement <{w} x i32> poison, i32 %first, i64 0",
-            f"  %first.v = shufflevector <{w} x i32> %first.0, <{w} x i32> poison, <{w} x i32> zeroinitializer",
-            f"  %threads = add <{w} x i32> %first.v, {iota}",
-            f"  %count.0 = insertelement <{w} x i32> poison, i32 %count, i64 0",
-            f"  %count.v = shufflevector <{w} x i32> %count.0, <{w} x i32> poison, <{w} x i32> zeroinitializer",
-            f"  %present = icmp ult <{w} x i32> %threads, %count.v",
-        ]
+        head += _present(out.lanes)
         control.entry_mask = "%present"
     e.entry_mask = control.entry_mask
     control.write()
@@ -206,7 +197,7 @@ def _segment_text(out: Output, part: Part, number: int) -> str:
         "start:",
         f"  %state = alloca {told}",
         f"  store {told} 0, ptr %state",
-        f"  %first = mul i32 %j, {e.width}",
+        f"  %first = mul i32 %j, {out.lanes.step}",
         *e.allocas,
         *head,
         *e.prologue,
@@ -219,6 +210,18 @@ def _segment_text(out: Output, part: Part, number: int) -> str:
         "}",
     ]
     return "\n".join(lines)
+
+
+def _present(lanes: Lanes) -> list[str]:
+    """The lanes that are threads: those before the end of the row, or of the threadgroup."""
+    w = lanes.width
+    lane = "<" + ", ".join(f"i32 {n}" for n in range(w)) + ">"
+    return [
+        f"  %left = sub i32 {lanes.row}, 0" if lanes.rows else "  %left = sub i32 %count, %first",
+        f"  %left.0 = insertelement <{w} x i32> poison, i32 %left, i64 0",
+        f"  %left.v = shufflevector <{w} x i32> %left.0, <{w} x i32> poison, <{w} x i32> zeroinitializer",
+        f"  %present = icmp ult <{w} x i32> {lane}, %left.v",
+    ]
 
 
 def _module_text(out: Output, texts: list[str], driver: str) -> str:

@@ -33,6 +33,7 @@ class Place:
     modulo: int = 0
     table: bool = False
     limit: int = MAX_THREADS  # values are below it
+    row: str = ""  # instead, where instances are rows: "y", "z" or "index" of row j
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Lanes:
     ragged: bool = False  # fewer threads than that, in the outermost axis
     tables: bool = False  # positions come from a table whatever the size: any threadgroup
     far: bool = False  # there are buffers in which an index of 32 bits that has wrapped is inside
+    rows: bool = False  # an instance is a row of the threadgroup; lanes beyond the row's end are idle
 
     @property
     def count(self) -> int:
@@ -53,11 +55,30 @@ class Lanes:
     @property
     def full(self) -> bool:
         """Whether no lane is ever idle from the start."""
-        return self.width == 1 or (not self.ragged and not self.tables and self.count % self.width == 0)
+        if self.width == 1:
+            return True
+        return not (self.rows or self.ragged or self.tables) and self.count % self.width == 0
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the threadgroup is known to have all its threads."""
+        return not (self.ragged or self.tables)
+
+    @property
+    def row(self) -> str:
+        """The threads of a row, in vector code."""
+        return str(self.size[0]) if self.fixed else "%sx"
+
+    @property
+    def step(self) -> str:
+        """How many threads further the next instance starts, in vector code."""
+        return self.row if self.rows else str(self.width)
 
     @property
     def instances(self) -> int:
         """How many there are at most."""
+        if self.rows:
+            return self.size[1] * self.size[2]
         return -(-(MAX_THREADS if self.tables else self.count) // self.width)
 
     @property
@@ -70,6 +91,8 @@ class Lanes:
         """The position in the threadgroup along each axis."""
         w, (x, y, z) = self.width, self.size
         iota = tuple(range(w))
+        if self.rows:
+            return Place(iota, limit=w), Place(step=1, limit=y, row="y"), Place(step=1, limit=z, row="z")
         if self.tables:
             return (Place(table=True), Place(table=True), Place(table=True))
         rounded = self.instances * w
@@ -103,6 +126,10 @@ class Lanes:
         match builtin:
             case "thread_position_in_threadgroup" | "thread_position_in_grid":
                 return self.places[axis]
+            case "thread_index_in_threadgroup" if self.rows:
+                return Place(iota, 1, limit=all, row="index")
+            case _ if self.rows and builtin in VARYING:
+                return Place(table=True)
             case "thread_index_in_threadgroup":
                 return Place(iota, w, limit=all)
             case "thread_index_in_simdgroup":

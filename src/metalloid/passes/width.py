@@ -9,6 +9,8 @@ straight code, where nothing is gained. SIMD-group operations need whole SIMD-gr
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from metalloid.ir import Block, Function, Module
 from metalloid.ir.layout import data_layout
 from metalloid.ir.types import FloatType, IntType
@@ -25,6 +27,7 @@ WIDEST = 256
 STRAIGHT = 4  # registers per value where there is no loop
 DIVERGENT = 4  # where lanes leave a loop at different times
 CODE = 5000  # vector instructions, counted in registers
+SHORTEST = 4  # threads of a row that gets an instance of its own
 
 
 def choose(module: Module, size: Triple, vector_bits: int) -> int:
@@ -55,6 +58,22 @@ def choose(module: Module, size: Triple, vector_bits: int) -> int:
     if privates:
         most = min(most, 2 * lanes)
     return _fit(max(8, most), size, count)
+
+
+def by_rows(module: Module, lanes: Lanes) -> Lanes:
+    """A row of the threadgroup per instance, where lanes would lie in no pattern, or those that run would not: at
+    the edge of a grid, and where x is odd. Positions and addresses are as regular as in whole threadgroups then, for
+    some idle lanes. SIMD-groups go by the index in the threadgroup, so a kernel with operations among them cannot."""
+    x, y, z = lanes.size
+    parted = not lanes.fixed and lanes.width > x
+    if (
+        y * z == 1
+        or not SHORTEST <= x <= WIDEST
+        or not (lanes.places[0].table or parted)
+        or uses_lanes(module)
+    ):
+        return lanes
+    return replace(lanes, width=max(8, 1 << (x - 1).bit_length()), rows=True)
 
 
 def _fit(most: int, size: Triple, count: int) -> int:

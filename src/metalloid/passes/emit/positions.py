@@ -9,6 +9,8 @@ from metalloid.passes.emit.core import Emitter, Val
 from metalloid.passes.lanes import FIXED, QUAD, SIMD, VARYING, Place
 
 AXES = "xyz"
+PLACES = ("thread_position_in_grid", "thread_position_in_threadgroup")
+ROWS = {"y": "urem", "z": "udiv"}
 
 
 def is_position(name: str) -> bool:
@@ -26,7 +28,7 @@ def position(e: Emitter, i: Instruction) -> None:
     grid = name == "thread_position_in_grid"
     origin = e.put(f"mul i32 %g{AXES[axis]}, {e.out.lanes.size[axis]}") if grid else "0"
     if place.table:
-        e.set(i.name, looked_up(e, axis, origin))
+        e.set(i.name, looked_up(e, axis, origin) if name in PLACES else of_index(e, name))
         return
     base = base_of(e, place)
     if grid:
@@ -39,12 +41,23 @@ def position(e: Emitter, i: Instruction) -> None:
 def base_of(e: Emitter, place: Place) -> str:
     if not place.step or e.out.lanes.one:
         return "0"
+    if place.row:
+        high = str(e.out.lanes.size[1]) if e.out.lanes.fixed else "%sy"
+        return "%first" if place.row == "index" else e.put(f"{ROWS[place.row]} i32 %j, {high}")
     base = "%j" if place.step == 1 else e.put(f"mul i32 %j, {place.step}")
     if place.divide > 1:
         base = e.put(f"udiv i32 {base}, {place.divide}")
     if place.modulo:
         base = e.put(f"urem i32 {base}, {place.modulo}")
     return base
+
+
+def of_index(e: Emitter, name: str) -> Val:
+    """A position in SIMD-groups or quadgroups, which go by the index in the threadgroup."""
+    unit = SIMD if "simd" in name else QUAD
+    index = e.put(f"add {e.vt('i32')} {e.splat('i32', '%first')}, {e.constants('i32', list(range(e.width)))}")
+    opcode = "urem" if name.startswith("thread_index") else "udiv"
+    return Val("i32", vec=e.put(f"{opcode} {e.vt('i32')} {index}, splat (i32 {unit})"))
 
 
 def looked_up(e: Emitter, axis: int, origin: str) -> Val:
@@ -71,9 +84,7 @@ def fixed(e: Emitter, name: str, axis: int) -> str:
         case "threadgroups_per_grid":
             return e.launch_field(abi.GROUPS + 4 * axis, "i32")
         case "threads_per_threadgroup":
-            if lanes.ragged or lanes.tables:
-                return f"%s{AXES[axis]}"
-            return str(lanes.size[axis])
+            return str(lanes.size[axis]) if lanes.fixed else f"%s{AXES[axis]}"
         case "dispatch_threads_per_threadgroup":
             return str(lanes.size[axis])
         case "grid_origin":
@@ -81,7 +92,7 @@ def fixed(e: Emitter, name: str, axis: int) -> str:
         case "threads_per_simdgroup" | "thread_execution_width":
             return str(SIMD)
     unit = SIMD if "simd" in name else QUAD
-    if name.startswith("dispatch") or not (lanes.ragged or lanes.tables):
+    if name.startswith("dispatch") or lanes.fixed:
         return str(-(-lanes.count // unit))
     more = e.put(f"add i32 %count, {unit - 1}")
     return e.put(f"udiv i32 {more}, {unit}")
