@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -128,6 +130,24 @@ def test_the_page_is_whole_and_escaped() -> None:
     assert text.count("<tr>") == 4
     assert "a&lt;b&gt;" in text and "a &lt;machine&gt;" in text and "a<b>" not in text
     assert "http" not in text, "it needs nothing from outside"
+
+
+def test_labels_do_not_lie_on_each_other() -> None:
+    machine, (first, *_) = measurements()
+    same = [Measurement(f"kernel {n}", first.timing, first.work) for n in range(6)]
+    heights = [
+        float(y)
+        for y in re.findall(r'<text x="[\d.]+" y="([\d.]+)" text-anchor="start">kernel', page(machine, same))
+    ]
+    assert len(heights) == 6
+    assert min(b - a for a, b in pairwise(sorted(heights))) >= 12
+
+
+def test_the_page_has_what_others_take() -> None:
+    machine, found = measurements()
+    text = page(machine, found, others={"numpy": ["2x", "3x", "<4x"]})
+    assert "<th>numpy</th>" in text and "<td>3x</td>" in text and "&lt;4x" in text
+    assert "numpy: how many times as long" in text
 
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

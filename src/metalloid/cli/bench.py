@@ -116,33 +116,30 @@ def report(machine: Machine, found: Sequence[Measurement]) -> dict[str, object]:
     }
 
 
-# Heading and cell of each column about one measurement; those of the second table leave room for others' figures.
-_Cell = Callable[[Measurement, Machine], str]
-_BRIEF: dict[str, _Cell] = {
+# Heading and cell of each column about one measurement.
+_COLUMNS: dict[str, Callable[[Measurement, Machine], str]] = {
     "median": lambda m, machine: shown(m.timing.median),
+    "spread": lambda m, machine: f"{m.timing.spread:.0%}",
+    "GB/s": lambda m, machine: f"{m.bandwidth / 1e9:.1f}",
     "GFLOP/s": lambda m, machine: f"{m.rate / 1e9:.1f}",
     "limit": lambda m, machine: m.bound(machine),
     "of it": lambda m, machine: f"{m.share(machine):.0%}",
 }
-_FULL: dict[str, _Cell] = {
-    **_BRIEF,
-    "GB/s": lambda m, machine: f"{m.bandwidth / 1e9:.1f}",
-    "spread": lambda m, machine: f"{m.timing.spread:.0%}",
-}
 
 
-def _table(
-    machine: Machine, found: Sequence[Measurement], others: Mapping[str, Sequence[str]] | None = None
-) -> Table:
-    """One row per measurement; `others` are columns to add."""
-    columns, more = (_BRIEF, others) if others else (_FULL, {})
+def _table(machine: Machine, found: Sequence[Measurement]) -> Table:
+    """One row per measurement."""
+    columns = {heading: [cell(m, machine) for m in found] for heading, cell in _COLUMNS.items()}
+    return _plain(found, columns)
+
+
+def _plain(found: Sequence[Measurement], columns: Mapping[str, Sequence[str]]) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("kernel", no_wrap=True)
-    for heading in (*columns, *more):
+    for heading in columns:
         table.add_column(heading, justify="right", no_wrap=True)
     for n, m in enumerate(found):
-        cells = [cell(m, machine) for cell in columns.values()]
-        table.add_row(m.name, *cells, *(column[n] for column in more.values()))
+        table.add_row(m.name, *(column[n] for column in columns.values()))
     return table
 
 
@@ -161,17 +158,18 @@ def _library(console: Console, seconds: float, only: str, html: Path | None, as_
             status.update(operation.name)
             found.append(compare(operation, seconds))
     measured = [c.ours for c in found]
+    others = {
+        name: [f"{c.faster(name):.3g}x" if name in c.others else "" for c in found]
+        for name in dict.fromkeys(n for c in found for n in c.others)
+    }
     if html is not None:
-        html.write_text(page(machine, measured, "The kernel library"), encoding="utf-8")
+        html.write_text(page(machine, measured, "The kernel library", others), encoding="utf-8")
     if as_json:
         result = report(machine, measured)
         result["others"] = {c.ours.name: {n: t.median for n, t in c.others.items()} for c in found}
         click.echo(json.dumps(result))
         return
-    others = {
-        name: [f"{c.faster(name):.2f}x" if name in c.others else "" for c in found]
-        for name in dict.fromkeys(n for c in found for n in c.others)
-    }
-    console.print(_table(machine, measured, others))
-    console.print(f"{', '.join(others)}: how many times as long as the library they take here")
+    console.print(_table(machine, measured))
     _footer(console, machine)
+    console.print("\nhow many times as long others take on the same processor")
+    console.print(_plain(measured, others))
