@@ -124,3 +124,33 @@ def test_views_offsets_and_bfloat16(lib):
 def test_elements_of_another_size_are_warned_about(lib):
     with pytest.warns(LaunchWarning, match=r"M306 .*torch.float64"):
         lib.full(torch.zeros(4, dtype=torch.float64), 1.0)
+
+
+def test_headers_of_pytorch_are_at_hand():
+    special = compile_shader("""
+#include <c10/metal/special_math.h>
+#include <c10/metal/reduction_utils.h>
+kernel void bessel(device float* out, constant float* x, uint i [[thread_position_in_grid]]) {
+    out[i] = c10::metal::i0(x[i]) + c10::metal::log_gamma(x[i]);
+}
+kernel void total(device float* out, constant float* x, uint i [[thread_position_in_threadgroup]]) {
+    threadgroup float parts[32];
+    out[i] = c10::metal::threadgroup_sum(parts, x[i], i, 256u);
+}
+""")
+    x = torch.rand(1000, generator=torch.manual_seed(0)) * 5 + 0.1
+    out = torch.full_like(x, torch.nan)
+    special.bessel(out, x)
+    right = torch.special.i0(x.double()) + torch.lgamma(x.double())
+    assert ((out - right).abs() / right.abs().clamp(min=1)).max() < 1e-5
+    out = torch.full((256,), torch.nan)
+    special.total(out, x[:256], threads=256, group_size=256)
+    assert torch.allclose(out, x[:256].double().sum().float().expand(256), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("asked", "mode"), [(None, "safe"), ("0", "safe"), ("1", "fast")])
+def test_math_is_safe_unless_the_environment_asks(monkeypatch, asked, mode):
+    monkeypatch.delenv("PYTORCH_MPS_FAST_MATH", raising=False)
+    if asked is not None:
+        monkeypatch.setenv("PYTORCH_MPS_FAST_MATH", asked)
+    assert compile_shader(TEXT)._library.source.math == mode

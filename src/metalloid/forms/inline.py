@@ -34,6 +34,7 @@ from metalloid.forms.reading.values import (
     mentions,
 )
 from metalloid.forms.reading.written import Literals
+from metalloid.forms.torch_source import shader_source
 from metalloid.source import Source
 
 MAX_PATHS = 48  # per function
@@ -198,7 +199,7 @@ class _Finder:
             "torch",
             "shader",
             min(lines, default=made.line),
-            Source(text, self.name, quoted=quoted),
+            replace(shader_source(text, self.name), quoted=quoted),
             None,
             made.line,
             (source,),

@@ -16,6 +16,7 @@ import numpy as np
 
 from metalloid.backends.base import Launch
 from metalloid.errors import CompileError, LaunchError
+from metalloid.forms.torch_source import shader_source
 from metalloid.runtime.arguments import element, refuse
 from metalloid.runtime.device import device
 from metalloid.runtime.kernel import Kernel
@@ -131,7 +132,7 @@ class ShaderKernel:
 
 def compile_shader(source: str) -> ShaderLibrary:
     """A library from MSL text. Text that does not compile is a SyntaxError, as in PyTorch."""
-    library = device("cpu").library(source, name="shader.metal")
+    library = device("cpu").library(shader_source(source))
     try:
         names = library.kernels
     except CompileError as error:
