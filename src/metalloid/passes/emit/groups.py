@@ -22,6 +22,8 @@ from metalloid.passes.emit.places import Place, address, memory_type, shifted, w
 
 MAX_FREE = 64  # lanes; each has its own load
 MAX_BYTES = 16  # of a row; longer ones, turned round, do not fit the registers and were slower
+_PART = 16  # bytes of a register that are shuffled on their own
+_SIZES = {"half": 2, "i16": 2, "float": 4, "i32": 4, "double": 8, "i64": 8}
 MAX_COPIED = 64  # of one that is only stored again, and not turned round
 
 
@@ -92,15 +94,25 @@ def resolve(function: Function, pointer: Value, layout: DataLayout) -> tuple[Val
     return pointer, total
 
 
+_KINDS = ("half", "float")
+
+
+def cast_of(function: Function, value: Value) -> Instruction | None:
+    """The cast between half and float that a value is the result of."""
+    i = function.definitions.get(value.name) if isinstance(value, Local) else None
+    if i is None or i.opcode not in ("fptrunc", "fpext"):
+        return None
+    return i if str(i.type) in _KINDS and str(i.operands[0].type) in _KINDS else None
+
+
 def is_copied(function: Function, i: Instruction) -> bool:
-    """Whether a load's value is stored elsewhere, and that is all."""
+    """Whether a load's value is stored elsewhere, perhaps as half instead of float, and that is all."""
     users = function.users.get(i.name, ())
-    return (
-        i.opcode == "load"
-        and len(users) == 1
-        and users[0].opcode == "store"
-        and users[0].operands[0] == i.value
-    )
+    if i.opcode != "load" or len(users) != 1:
+        return False
+    if cast_of(function, users[0].value) is not None:
+        i, users = users[0], function.users.get(users[0].name, ())
+    return len(users) == 1 and users[0].opcode == "store" and users[0].operands[0] == i.value
 
 
 def _sequences(
@@ -317,6 +329,8 @@ def _from_strips(
 
 def _turned(e: Emitter, kind: str, rows: list[str], n: int) -> list[str]:
     """Rows of n elements as n columns: halves are interleaved until all is one vector."""
+    if n * _SIZES.get(kind, 0) == _PART and len(rows) % n == 0:
+        return _turned_in_parts(e, kind, rows, n)
     count, length = len(rows), n
     while len(rows) > 1:
         half = len(rows) // 2
@@ -329,6 +343,28 @@ def _turned(e: Emitter, kind: str, rows: list[str], n: int) -> list[str]:
         ]
         length *= 2
     return [_pick(e, kind, rows[0], length, [k * count + x for x in range(count)]) for k in range(n)]
+
+
+def _turned_in_parts(e: Emitter, kind: str, rows: list[str], n: int) -> list[str]:
+    """Rows of 16 bytes: processors interleave such parts of a register in one step each, and what is n rows apart
+    may go through it together."""
+    count = len(rows)
+    lines = [concat(e, kind, rows[j::n], n) for j in range(n)]
+    low, high = (
+        [start + x + side * count for start in range(first, count, n) for x in range(n // 2) for side in (0, 1)]
+        for first in (0, n // 2)
+    )
+    for _ in range(n.bit_length() - 1):
+        pairs = zip(lines[: n // 2], lines[n // 2 :], strict=True)
+        lines = [_pick_two(e, kind, a, b, count, index) for a, b in pairs for index in (low, high)]
+    return lines
+
+
+def _pick_two(e: Emitter, kind: str, a: str, b: str, count: int, index: list[int]) -> str:
+    text = ", ".join(f"i32 {x}" for x in index)
+    return e.put(
+        f"shufflevector <{count} x {kind}> {a}, <{count} x {kind}> {b}, <{len(index)} x i32> <{text}>"
+    )
 
 
 def _pick(e: Emitter, kind: str, ref: str, count: int, index: list[int]) -> str:

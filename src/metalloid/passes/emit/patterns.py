@@ -321,19 +321,32 @@ def fast_store(
         e.out.declare(name, f"declare void @{name}({vk}, ptr, {e.vt('i1')})")
         e.do(f"call void @{name}({vk} {value}, ptr align {align} {at}, {e.vt('i1')} {e.mask})")
         return
-    for run in plan:
-        order = sorted(range(len(run.lanes)), key=run.offsets.__getitem__)
-        first = 0
-        for n in range(1, len(order) + 1):
-            if n < len(order) and run.offsets[order[n]] - run.offsets[order[n - 1]] == size:
-                continue
-            lanes = [run.lanes[order[m]] for m in range(first, n)]
-            at = address(e, place.ptr, run_start(e, val, run, run.offsets[order[first]]))
-            if len(lanes) == 1:
-                one = e.put(f"extractelement {vk} {value}, i64 {lanes[0]}")
-                e.do(f"store {kind} {one}, ptr {at}, align {align}")
-            else:
-                picks = ", ".join(f"i32 {lane}" for lane in lanes)
-                part = e.put(f"shufflevector {vk} {value}, {vk} poison, <{len(lanes)} x i32> <{picks}>")
-                e.do(f"store <{len(lanes)} x {kind}> {part}, ptr {at}, align {align}")
-            first = n
+    pieces = [(run, piece) for run in plan for piece in _neighbours(run, size)]
+    order = [run.lanes[n] for run, piece in pieces for n in piece]
+    if order != list(range(e.width)):
+        # All lanes in order first: LLVM takes short pieces with gaps apart element by element.
+        picks = ", ".join(f"i32 {lane}" for lane in order)
+        value = e.put(f"shufflevector {vk} {value}, {vk} poison, <{len(order)} x i32> <{picks}>")
+    first = 0
+    for run, piece in pieces:
+        at = address(e, place.ptr, run_start(e, val, run, run.offsets[piece[0]]))
+        vo = f"<{len(order)} x {kind}>"
+        if len(piece) == 1:
+            one = e.put(f"extractelement {vo} {value}, i64 {first}")
+            e.do(f"store {kind} {one}, ptr {at}, align {align}")
+        else:
+            picks = ", ".join(f"i32 {n}" for n in range(first, first + len(piece)))
+            part = e.put(f"shufflevector {vo} {value}, {vo} poison, <{len(piece)} x i32> <{picks}>")
+            e.do(f"store <{len(piece)} x {kind}> {part}, ptr {at}, align {align}")
+        first += len(piece)
+
+
+def _neighbours(run: Run, size: int) -> list[list[int]]:
+    """The places of a run by address, those together that lie side by side."""
+    found: list[list[int]] = []
+    for n in sorted(range(len(run.lanes)), key=run.offsets.__getitem__):
+        if found and run.offsets[n] - run.offsets[found[-1][-1]] == size:
+            found[-1].append(n)
+        else:
+            found.append([n])
+    return found

@@ -19,6 +19,7 @@ from metalloid.passes.emit.groups import (
     MAX_COPIED,
     MAX_FREE,
     Key,
+    cast_of,
     chunks,
     free_bounds,
     is_copied,
@@ -89,7 +90,7 @@ def _sequences(function: Function, members: list[_Member], layout: DataLayout) -
     """Runs of two stores and more, one element apart."""
     size = layout.store_size(members[0][2].operands[0].type)
     values = [i.operands[0] for _, _, i in members]
-    copied = all(isinstance(v, Local) and is_copied(function, function.definitions[v.name]) for v in values)
+    copied = all(_is_copy(function, v) for v in values)
     most = MAX_COPIED if copied else MAX_BYTES
     made: list[list[_Member]] = []
     for member in sorted(members, key=lambda m: m[0]):
@@ -139,7 +140,8 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
         stop_unless(e, inside(e, begin, reach, place.limit), first, place, size, True, places)
     offsets = "" if keys else e.expand(place.offset)
     for number in range(e.width // count):
-        part = rows[number] if rows else _turned(e, kind, vectors, number * count, count)
+        lanes = slice(number * count, number * count + count)
+        part = rows[lanes] if rows else _turned(e, kind, vectors, number * count, count)
         for x, row in enumerate(part):
             if keys:
                 symbolic, distance = keys[number][x]
@@ -150,10 +152,25 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
     return True
 
 
-def _loaded(e: Emitter, values: list[Value]) -> list[list[str]]:
-    """The rows of each chunk of lanes, where the values are those of one group of loads."""
-    names = tuple(v.name if isinstance(v, Local) else "" for v in values)
-    return e.rows.get(names, [])
+def _is_copy(function: Function, value: Value) -> bool:
+    cast = cast_of(function, value)
+    source = cast.operands[0] if cast is not None else value
+    return isinstance(source, Local) and is_copied(function, function.definitions[source.name])
+
+
+def _loaded(e: Emitter, values: list[Value]) -> list[str]:
+    """The rows of all lanes, where the values are those of one group of loads, or casts of them."""
+    casts = [cast_of(e.function, v) for v in values]
+    inner = [v if c is None else c.operands[0] for v, c in zip(values, casts, strict=True)]
+    parts = e.rows.get(tuple(v.name if isinstance(v, Local) else "" for v in inner), [])
+    rows = [row for part in parts for row in part]
+    if not rows or not any(casts):
+        return rows
+    if not all(casts):
+        return []
+    have, want = (f"<{len(values)} x {v.type}>" for v in (inner[0], values[0]))
+    opcode = "fptrunc" if str(values[0].type) == "half" else "fpext"
+    return [e.put(f"{opcode} {have} {row} to {want}") for row in rows]
 
 
 def _turned(e: Emitter, kind: str, vectors: list[str], start: int, count: int) -> list[str]:
