@@ -145,3 +145,70 @@ def test_a_matrix_at_the_end_of_its_buffer(offset):
         return
     got = same(text, arguments, 32, 32)[2]
     np.testing.assert_allclose(got, np.einsum("irk,jkc->ijrc", a, b), rtol=1e-5)
+
+
+# ---- sums that live across barriers ---------------------------------------------------------------------------
+
+LOOP = """kernel void k(device const float* a, device float* out, device float* more, constant uint& rounds,
+        uint t [[thread_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]], uint g [[simdgroup_index_in_threadgroup]]) {{
+    threadgroup float s[256];
+    simdgroup_float8x8 x[2], y[2], c[2][2], d[2][2];
+    for (int i = 0; i < 2; ++i) for (int j = 0; j < 2; ++j) {{
+        c[i][j] = make_filled_simdgroup_matrix<float, 8>(1 + g);
+        d[i][j] = make_filled_simdgroup_matrix<float, 8>(i - j);
+    }}
+    for (uint k = 0; k < rounds; ++k) {{
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        for (uint n = t; n < 256; n += 64) s[n] = a[k * 256 + n];
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        for (int i = 0; i < 2; ++i) {{
+            simdgroup_load(x[i], s + 64 * i, 8);
+            simdgroup_load(y[i], s + 128 + 64 * i, 8);
+        }}
+        {body}
+    }}
+    for (int i = 0; i < 2; ++i) for (int j = 0; j < 2; ++j) {{
+        simdgroup_store(c[i][j], out + g * 256 + i * 128 + j * 64, 8);
+        simdgroup_store(d[i][j], more + g * 256 + i * 128 + j * 64, 8);
+    }}
+}}"""
+EACH = "for (int i = 0; i < 2; ++i) for (int j = 0; j < 2; ++j)"
+BODIES = {
+    "in place": f"{EACH} simdgroup_multiply_accumulate(c[i][j], x[i], y[j], c[i][j]);",
+    "the old sum is looked at later": f"""
+        simdgroup_float8x8 p[2][2];
+        {EACH} simdgroup_multiply_accumulate(p[i][j], x[i], y[j], c[i][j]);
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        {EACH} {{
+            simdgroup_multiply_accumulate(d[i][j], x[j], y[i], c[i][j]);
+            c[i][j] = p[i][j];
+        }}""",
+    "one sum, several times": f"""
+        simdgroup_float8x8 p[2][2];
+        for (uint r = 0; r <= k % 3; ++r) {{
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            {EACH} simdgroup_multiply_accumulate(p[i][j], x[i], y[j], c[i][j]);
+        }}
+        {EACH} c[i][j] = p[i][j];""",
+    "two that change places": f"""
+        {EACH} {{
+            simdgroup_float8x8 p;
+            simdgroup_multiply_accumulate(p, x[i], y[j], c[i][j]);
+            simdgroup_multiply_accumulate(c[i][j], x[j], y[i], d[i][j]);
+            d[i][j] = p;
+        }}""",
+    "only now and then": f"""
+        if (k % 2) {{ {EACH} simdgroup_multiply_accumulate(c[i][j], x[i], y[j], c[i][j]); }}
+        else {{ {EACH} c[i][j].thread_elements()[k / 2 % 2] += float(lane); }}""",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 5])
+@pytest.mark.parametrize("body", list(BODIES))
+def test_sums_that_live_across_barriers(body, rounds):
+    arguments = [values(8, 256), *(np.full((2, 2, 2, 8, 8), np.nan, "float32") for _ in range(2))]
+    got = same(LOOP.format(body=BODIES[body]), [*arguments, np.array([rounds], "uint32")], 64, 64)
+    if body == "in place":
+        a = arguments[0].reshape(8, 2, 2, 8, 8)[:rounds]
+        sums = np.einsum("kirx,kjxc->ijrc", a[:, 0], a[:, 1])
+        np.testing.assert_array_equal(got[1], sums[None] + np.arange(1, 3).reshape(2, 1, 1, 1, 1))

@@ -7,7 +7,6 @@ loop through a phi, every value named. Copies of whole structs become copies of 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 
 import llvmlite.binding as llvm
@@ -18,6 +17,7 @@ from metalloid.ir.loops import loops
 from metalloid.ir.reducible import reducible
 from metalloid.ir.types import I8, I32, VOID, IntType, Type
 from metalloid.ir.values import Int, Local, Value
+from metalloid.passes.parts import take_apart
 from metalloid.passes.products import bring_out
 
 ENTRY = "__mt_entry"
@@ -53,7 +53,7 @@ def canonical(text: str) -> Module:
         plain = read(text)
         plain = plain.with_function(reducible(plain.function[ENTRY]))
         module = tidy(write(plain), first=True, simplify=False)
-    plain_code = _one_exit(_take_apart(_expand_memory(_drop_hints(module.function[ENTRY]))))
+    plain_code = _one_exit(take_apart(_expand_memory(_drop_hints(module.function[ENTRY]))))
     return module.with_function(bring_out(plain_code))
 
 
@@ -91,39 +91,6 @@ def _drop_hints(function: Function) -> Function:
             for b in function.blocks
         )
     )
-
-
-def _take_apart(function: Function) -> Function:
-    """Results of several parts are taken apart where they are made: only the parts live on, and cross barriers."""
-    parts: dict[str, dict[tuple[int, ...], Instruction]] = {}
-    names: dict[str, Value] = {}
-    for i in function.instructions():
-        if i.opcode == "extractvalue" and isinstance(i.operands[0], Local):
-            of = parts.setdefault(i.operands[0].name, {})
-            first = of.setdefault(i.indices, i)
-            names[i.name] = first.value
-    if not parts:
-        return function
-
-    def behind(name: str) -> Iterator[Instruction]:
-        for part in parts.get(name, {}).values():
-            yield part.substitute(names)
-            yield from behind(part.name)
-
-    blocks = []
-    for block in function.blocks:
-        phis: list[Instruction] = []
-        after: list[Instruction] = []  # parts of phis, which come first
-        for i in block.phis:
-            phis.append(i.substitute(names))
-            after += behind(i.name)
-        code: list[Instruction] = []
-        for i in block.body:
-            if i.name not in names:
-                code.append(i.substitute(names))
-                code += behind(i.name)
-        blocks.append(Block(block.name, (*phis, *after, *code)))
-    return function.with_blocks(tuple(blocks))
 
 
 def _one_exit(function: Function) -> Function:

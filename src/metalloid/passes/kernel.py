@@ -17,13 +17,15 @@ from metalloid.ir.tokens import quote
 from metalloid.ir.types import PointerType
 from metalloid.ir.values import Local
 from metalloid.ir.write import write_value
-from metalloid.passes import abi, segments
+from metalloid.passes import abi, accumulators, segments
 from metalloid.passes.canonical import ENTRY, tidy
 from metalloid.passes.clearing import filled_first
 from metalloid.passes.divergence import Flow
 from metalloid.passes.driver import PLACE, Driver
+from metalloid.passes.emit import products
 from metalloid.passes.emit.control import Control
-from metalloid.passes.emit.core import Emitter, Output, Site, SlotPlace, lowered
+from metalloid.passes.emit.core import Emitter, MatrixPlace, Output, Site, SlotPlace, lowered
+from metalloid.passes.emit.operands import SIDE
 from metalloid.passes.emit.places import memory_type
 from metalloid.passes.instrument import Checks, Options, instrument
 from metalloid.passes.lanes import Lanes
@@ -143,7 +145,20 @@ def _split(out: Output, module: Module, whole: Roots, scratch: Scratch) -> list[
         roots = Roots(part, slot_roots)
         shapes = {number: _in_segment(place.shape, n) for number, place in out.slots.items()}
         parts.append(Part(tidied, part, roots, Uniformity(Flow(part), roots, lanes, out.layout, shapes)))
+    if products.in_tiles(out) and lanes.full:
+        _place_matrices(out, accumulators.strips([part.uniformity for part in parts]), scratch)
     return parts
+
+
+def _place_matrices(out: Output, strips: list[list[accumulators.Slots]], scratch: Scratch) -> None:
+    """Sums of products as rows of one matrix, or of two side by side."""
+    for strip in strips:
+        pitch = 4 * SIDE * len(strip)
+        at = scratch.take(SIDE * pitch)
+        for n, slots in enumerate(strip):
+            for element, number in enumerate(slots):
+                place = MatrixPlace(at + 4 * SIDE * n, pitch, element)
+                out.slots[number] = replace(out.slots[number], matrix=place)
 
 
 def _texts(out: Output, parts: list[Part]) -> list[str]:

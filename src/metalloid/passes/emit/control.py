@@ -174,7 +174,8 @@ class Control(Copies):
             self._take(phi)
         if name in self.flow.forest.loops and e.out.guard and name not in e.out.short_loops:
             self._poll()
-        found = products.find(self.flow.function, block) if products.worthwhile(e) else []
+        tiled = e.mask is None and products.in_tiles(e.out)
+        found = products.find(self.flow.function, block) if tiled else []
         block = products.gathered(block, found)
         multiplied = {group.chains[0].products[0].name: group for group in found}
         together = groups.find(self.flow.function, block, e.out.layout)
@@ -212,6 +213,8 @@ class Control(Copies):
     def _take(self, phi: Instruction) -> None:
         """Read what the edges brought; it is used up then."""
         e = self.e
+        if phi.name in e.stored:
+            return
         kind = lowered(phi.type)
         shape = e.shape(phi.value)
         base = vec = None
@@ -314,6 +317,8 @@ class Control(Copies):
         e = self.e
         values: list[tuple[Instruction, Val]] = []
         for phi in self.flow.function.block[target].phis:
+            if phi.name in e.stored:
+                continue
             value = next(v for v, source in phi.cases if source == block.name)
             values.append((phi, self._incoming(phi, value)))
         together = mask is None and self.leader[target] == self.leader[block.name]

@@ -7,7 +7,7 @@ into registers, so nobody here has to think of dominance.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -108,11 +108,21 @@ class Output:
 
 
 @dataclass(frozen=True)
+class MatrixPlace:
+    """Where the matrix lies that a kept value is an element of, in each lane; see `accumulators`."""
+
+    at: int
+    pitch: int  # bytes from row to row
+    element: int  # of the lane's two
+
+
+@dataclass(frozen=True)
 class SlotPlace:
     """Where a value that crosses a barrier is kept in an instance's scratch."""
 
     at: int
     shape: Shape | None  # with constant patterns only the base is kept
+    matrix: MatrixPlace | None = None
 
 
 @dataclass(frozen=True)
@@ -150,6 +160,9 @@ class Emitter:
         self.prologue: list[str] = []
         self.values: dict[str, Val] = {}  # in the current block
         self.built: dict[str, str] = {}  # vectors made from bases, in the current block
+        self.stored: dict[
+            str, tuple[MatrixPlace, Callable[[], Val]]
+        ] = {}  # values in memory, how to get them
         self.rows: dict[
             tuple[str, ...], list[list[str]]
         ] = {}  # of grouped loads: each lane's elements together
@@ -306,6 +319,9 @@ class Emitter:
 
     def _local(self, name: str, type: str) -> Val:
         if name in self.values:
+            return self.values[name]
+        if name in self.stored:
+            self.values[name] = self.stored[name][1]()
             return self.values[name]
         shape = self.u.shape(Local(name, IntType(1)))
         base = vec = None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from metalloid.ir import Instruction
-from metalloid.ir.values import Int
+from metalloid.ir.values import Int, Local
 from metalloid.passes.emit import check
 from metalloid.passes.emit.core import Emitter, SlotPlace, Val, lowered
 from metalloid.passes.emit.guard import fault
+from metalloid.passes.emit.matrix import keep_element, kept_element
 
 
 def barrier(e: Emitter, i: Instruction) -> None:
@@ -44,6 +45,8 @@ def reload(e: Emitter, i: Instruction) -> None:
         made = Val(kind, e.put(f"load {kind}, ptr {at}"), shape.terms)
         vec = e.expand(made) if shape.terms and i.name in e.needs else None
         e.set(i.name, Val(kind, made.base, shape.terms, vec))
+    elif place.matrix is not None:
+        e.set(i.name, kept_element(e, place.matrix, kind))
     else:
         e.set(i.name, Val(kind, vec=e.put(f"load {e.vt(kind)}, ptr {at}")))
 
@@ -51,6 +54,11 @@ def reload(e: Emitter, i: Instruction) -> None:
 def spill(e: Emitter, i: Instruction) -> None:
     place, at = _place(e, i)
     value = i.operands[1]
+    if place.matrix is not None:
+        stored = e.stored.get(value.name) if isinstance(value, Local) else None
+        if stored is None or stored[0] != place.matrix:  # else it is there already
+            keep_element(e, place.matrix, lowered(value.type), e.vector(value))
+        return
     made = e.get(value)
     if e.width == 1 or place.shape is not None:
         assert made.base is not None

@@ -351,7 +351,12 @@ def _turned_in_parts(e: Emitter, kind: str, rows: list[str], n: int) -> list[str
     count = len(rows)
     lines = [concat(e, kind, rows[j::n], n) for j in range(n)]
     low, high = (
-        [start + x + side * count for start in range(first, count, n) for x in range(n // 2) for side in (0, 1)]
+        [
+            start + x + side * count
+            for start in range(first, count, n)
+            for x in range(n // 2)
+            for side in (0, 1)
+        ]
         for first in (0, n // 2)
     )
     for _ in range(n.bit_length() - 1):

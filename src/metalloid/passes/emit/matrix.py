@@ -12,7 +12,7 @@ from dataclasses import replace
 from metalloid.errors import NotVectorised
 from metalloid.ir import Instruction
 from metalloid.ir.values import Int
-from metalloid.passes.emit.core import Emitter, Val
+from metalloid.passes.emit.core import Emitter, MatrixPlace, Val
 from metalloid.passes.emit.guard import checked_mask, stop_unless
 from metalloid.passes.emit.patterns import gather, scatter
 from metalloid.passes.emit.places import Place, address, where
@@ -177,10 +177,10 @@ def _load_rows(e: Emitter, i: Instruction, place: Place, size: int, kind: str) -
         if row:
             at = e.put(f"add i64 {at}, {e.put(f'mul i64 {stride}, {row * size}')}")
         rows.append(e.put(f"load <8 x {kind}>, ptr {address(e, place.ptr, at)}, align {size}"))
-    return [_assemble(e, kind, rows, element, bool(transpose.value)) for element in (0, 1)]
+    return [assemble(e, kind, rows, element, bool(transpose.value)) for element in (0, 1)]
 
 
-def _assemble(e: Emitter, kind: str, rows: list[str], element: int, transpose: bool) -> str:
+def assemble(e: Emitter, kind: str, rows: list[str], element: int, transpose: bool) -> str:
     """The elements of all lanes from eight rows: rows are joined pairwise, then picked."""
     level = [(ref, 8) for ref in rows]
     while len(level) > 1:
@@ -242,3 +242,25 @@ def _store_lanes(e: Emitter, i: Instruction, place: Place, size: int, kind: str,
         check, offset = _offsets(e, i, place, size, element)
         mask = checked_mask(e, i, _lanewise(e, place, check, offset), size, True)
         scatter(e, place.ptr, offset, mask, kind, size, values[element])
+
+
+def kept_element(e: Emitter, place: MatrixPlace, kind: str) -> Val:
+    """What lanes hold of a matrix that is kept as such."""
+    lines = []
+    for row in range(8):
+        at = e.put(f"getelementptr i8, ptr %kept, i64 {place.at + row * place.pitch}")
+        lines.append(e.put(f"load <8 x {kind}>, ptr {at}, align 32"))
+    return Val(kind, vec=assemble(e, kind, lines, place.element, False))
+
+
+def keep_element(e: Emitter, place: MatrixPlace, kind: str, value: str) -> None:
+    """Into every other column, leaving the others as they are."""
+    name = f"llvm.masked.store.v8{'f32' if kind == 'float' else kind}.p0"
+    e.out.declare(name, f"declare void @{name}(<8 x {kind}>, ptr, <8 x i1>)")
+    mask = ", ".join(f"i1 {column % 2 == place.element}".lower() for column in range(8))
+    for row in range(8):
+        holders = [HOLDER[row, column] for column in range(8)]
+        picks = ", ".join(f"i32 {lane}" if n == place.element else "i32 poison" for lane, n in holders)
+        part = e.put(f"shufflevector {e.vt(kind)} {value}, {e.vt(kind)} poison, <8 x i32> <{picks}>")
+        at = e.put(f"getelementptr i8, ptr %kept, i64 {place.at + row * place.pitch}")
+        e.do(f"call void @{name}(<8 x {kind}> {part}, ptr align 32 {at}, <8 x i1> <{mask}>)")

@@ -13,7 +13,7 @@ from metalloid.ir import Instruction
 from metalloid.ir.values import Int, Local, Value
 from metalloid.passes.emit.core import Emitter
 from metalloid.passes.emit.groups import resolve
-from metalloid.passes.emit.matrix import COLUMNS, HOLDER, ROWS, loads_rows
+from metalloid.passes.emit.matrix import HOLDER, loads_rows
 from metalloid.passes.emit.places import address, where
 
 SIDE = 8
@@ -147,12 +147,3 @@ def rows_of(e: Emitter, pair: Pair) -> str:
             lane, n = HOLDER[r, c]
             picks.append(f"i32 {lane + n * e.width}")
     return e.put(f"shufflevector {vf} {x}, {vf} {y}, <64 x i32> <{', '.join(picks)}>")
-
-
-def lanes_of(e: Emitter, rows: str) -> list[str]:
-    """The other way round: the two elements of each lane from all rows."""
-    made = []
-    for n in (0, 1):
-        cells = ", ".join(f"i32 {ROWS[lane] * SIDE + COLUMNS[lane] + n}" for lane in range(32))
-        made.append(e.put(f"shufflevector <64 x float> {rows}, <64 x float> poison, <32 x i32> <{cells}>"))
-    return made

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from metalloid.ir import Block, Function, Instruction
-from metalloid.ir.values import Local, Value
-from metalloid.passes.emit.core import Emitter
+from metalloid.ir.values import Int, Local, Value
+from metalloid.passes.emit.core import Output
 
 PRODUCT = "__mt_matrix_multiply_accumulate"
 LEAST = 4  # products; laying out the matrices of fewer does not pay
+_KEEP = "__mt_spill"
 _WRITES = ("store", "atomicrmw", "cmpxchg", "fence")
 _WRITING_CALLS = ("__mt_threadgroup_barrier", "__mt_fence", "__mt_matrix_store", "llvm.mem")
 Pair = tuple[Value, ...]  # the two elements of each lane
@@ -114,7 +115,7 @@ def find(function: Function, block: Block) -> list[Products]:
         elif now.made(i):
             if i.opcode == "extractvalue" or (i.opcode == "bitcast" and i.uses[0] in now.origin):
                 now.take_part(i)
-            else:
+            elif not i.called.startswith(_KEEP):
                 close()
         if _writes(i):
             close()
@@ -129,9 +130,9 @@ def _writes(i: Instruction) -> bool:
     return i.opcode in _WRITES or i.called.startswith(_WRITING_CALLS)
 
 
-def worthwhile(e: Emitter) -> bool:
-    """Whether the current block can have tiles at all."""
-    return e.width == 32 and e.mask is None and e.out.vector_bytes >= 64
+def in_tiles(out: Output) -> bool:
+    """Whether products are computed together at all: instances of one SIMD-group, registers of 16 floats."""
+    return out.lanes.width == 32 and out.vector_bytes >= 64
 
 
 def gathered(block: Block, found: list[Products]) -> Block:
@@ -145,7 +146,8 @@ def gathered(block: Block, found: list[Products]) -> Block:
     def ordered() -> Iterator[Instruction]:
         waiting: dict[int, list[Instruction]] = {}
         for i in block.instructions:
-            n = group.get(i.name)
+            kept = i.uses[0] if i.called.startswith(_KEEP) and i.uses else i.name
+            n = group.get(kept)
             if n is None or n not in last:
                 yield i
                 continue
@@ -155,3 +157,33 @@ def gathered(block: Block, found: list[Products]) -> Block:
                 del last[n]
 
     return Block(block.name, tuple(ordered()))
+
+
+def slot_number(i: Instruction) -> int:
+    """The slot that a value is kept in, or read from."""
+    number = i.operands[0]
+    assert isinstance(number, Int)
+    return number.value
+
+
+def slot_of(function: Function, value: Value) -> int | None:
+    """The slot that a value of 32 bits is read from."""
+    i = function.definitions[value.name] if isinstance(value, Local) else None
+    while i is not None and i.opcode == "bitcast" and isinstance(i.operands[0], Local):
+        i = function.definitions[i.operands[0].name]
+    return slot_number(i) if i is not None and i.called in _RELOADS else None
+
+
+_RELOADS = ("__mt_reload_float", "__mt_reload_i32")
+
+
+def origin(function: Function, value: Value) -> tuple[str, int] | None:
+    """The product whose result a value is, and which element of the lane."""
+    while isinstance(value, Local):
+        i = function.definitions[value.name]
+        if i.opcode == "extractvalue" and isinstance(i.operands[0], Local):
+            return i.operands[0].name, i.indices[0]
+        if i.opcode != "bitcast" and not (i.opcode == "phi" and len(i.operands) == 1):
+            break
+        value = i.operands[0]
+    return None

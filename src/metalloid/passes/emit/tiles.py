@@ -8,11 +8,13 @@ out in such rows first; elements of left ones are read where they are.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
-from metalloid.passes.emit.core import Emitter, Val
-from metalloid.passes.emit.operands import SIDE, Pair, Source, lanes_of, rows_of, source
-from metalloid.passes.emit.products import Chain, Products
+from metalloid.passes.emit.core import Emitter, MatrixPlace, Val, lowered
+from metalloid.passes.emit.matrix import assemble, kept_element
+from metalloid.passes.emit.operands import SIDE, Pair, Source, rows_of, source
+from metalloid.passes.emit.products import Chain, Products, origin, slot_of
 
 ACROSS = 4  # chains of a tile
 
@@ -35,23 +37,9 @@ class Tiles:
         self.right: dict[tuple[Pair, ...], str] = {}
 
     def write(self) -> None:
-        tiles = [[group[n : n + ACROSS] for n in range(0, len(group), ACROSS)] for group in self._rows()]
-        for chains in (tile for row in tiles for tile in row):
-            for step in range(len(chains[0].products)):
-                self._lay_left(chains[0].lefts[step])
-                for vector in _vectors(chains):
-                    self._lay_right(tuple(c.rights[step] for c in vector))
-        for chains in (tile for row in tiles for tile in row):
-            self._multiply(chains)
-
-    def _rows(self) -> list[list[Chain]]:
-        """Chains with the same left matrices, in one order of their right ones."""
-        place: dict[tuple[Pair, ...], int] = {}
-        rows: dict[tuple[Pair, ...], list[Chain]] = {}
-        for chain in self.products.chains:
-            place.setdefault(chain.rights, len(place))
-            rows.setdefault(chain.lefts, []).append(chain)
-        return [sorted(row, key=lambda chain: place[chain.rights]) for row in rows.values()]
+        for row in rows(self.products):
+            for n in range(0, len(row), ACROSS):
+                self._multiply(row[n : n + ACROSS])
 
     # ---- matrices in memory ---------------------------------------------------------------------------
 
@@ -60,27 +48,29 @@ class Tiles:
         place = self.e.alloca(f"[{vectors} x <{lanes} x float>], align 64", "matrix")
         return self.e.put(f'call ptr asm sideeffect "", "=r,0"(ptr {place})')
 
-    def _lay_left(self, pair: Pair) -> None:
-        if pair in self.left:
-            return
-        e, found = self.e, source(self.e, pair, self.products.fresh)
-        if found is not None and found.kind == "float" and found.is_known:
-            self.left[pair] = Elements(found.pointer, int(found.row), int(found.column))
-            return
-        place = self._area(SIDE, SIDE)
+    def _lay_left(self, pair: Pair) -> Elements:
+        if pair not in self.left:
+            found = source(self.e, pair, self.products.fresh)
+            if found is not None and found.kind == "float" and found.is_known:
+                self.left[pair] = Elements(found.pointer, int(found.row), int(found.column))
+            else:
+                self.left[pair] = self._lay_elements(pair, found)
+        return self.left[pair]
+
+    def _lay_elements(self, pair: Pair, found: Source | None) -> Elements:
+        e, place = self.e, self._area(SIDE, SIDE)
         if found is None:
             e.do(f"store <64 x float> {rows_of(e, pair)}, ptr {place}, align 64")
-            self.left[pair] = Elements(place, 4 * SIDE, 4)
-            return
+            return Elements(place, 4 * SIDE, 4)
         for n, line in enumerate(_lines(e, found)):
             at = e.put(f"getelementptr i8, ptr {place}, i64 {4 * SIDE * n}")
             e.do(f"store <{SIDE} x float> {line}, ptr {at}, align 32")
-        self.left[pair] = Elements(place, *((4 * SIDE, 4) if found.by_row else (4, 4 * SIDE)))
+        return Elements(place, 4 * SIDE, 4) if found.by_row else Elements(place, 4, 4 * SIDE)
 
-    def _lay_right(self, pairs: tuple[Pair, ...]) -> None:
+    def _lay_right(self, pairs: tuple[Pair, ...]) -> str:
         """Rows of one or two matrices side by side."""
         if pairs in self.right:
-            return
+            return self.right[pairs]
         e, lanes = self.e, SIDE * len(pairs)
         parts = [self._rows_of(pair) for pair in pairs]
         if all(by_row for _, by_row in parts):
@@ -93,6 +83,7 @@ class Tiles:
             at = e.put(f"getelementptr i8, ptr {place}, i64 {4 * lanes * n}")
             e.do(f"store <{lanes} x float> {row}, ptr {at}, align {4 * lanes}")
         self.right[pairs] = place
+        return place
 
     def _rows_of(self, pair: Pair) -> tuple[list[str], bool]:
         """Eight vectors of eight, and whether they are rows."""
@@ -106,26 +97,26 @@ class Tiles:
 
     def _multiply(self, chains: list[Chain]) -> None:
         e = self.e
-        vectors = list(_vectors(chains))
-        sums = [self._start(vector) for vector in vectors]
+        tile = list(vectors(chains))
+        sums = [self._start(vector) for vector in tile]
         for step in range(len(chains[0].products)):
-            left = self.left[chains[0].lefts[step]]
-            right = [self.right[tuple(c.rights[step] for c in vector)] for vector in vectors]
+            left = self._lay_left(chains[0].lefts[step])
+            right = [self._lay_right(tuple(c.rights[step] for c in vector)) for vector in tile]
             pointers = [left.pointer, *right]
             for k in range(SIDE):
-                *pointers, sums[-1][-1] = self._after(pointers, sums[-1][-1], _kind(vectors[-1]))
-                rows = []
-                for vector, pointer in zip(vectors, pointers[1:], strict=True):
+                *pointers, sums[-1][-1] = self._after(pointers, sums[-1][-1], _kind(tile[-1]))
+                right_rows = []
+                for vector, pointer in zip(tile, pointers[1:], strict=True):
                     size = 4 * SIDE * len(vector)
                     at = e.put(f"getelementptr i8, ptr {pointer}, i64 {size * k}")
-                    rows.append(e.put(f"load {_kind(vector)}, ptr {at}, align {size}"))
+                    right_rows.append(e.put(f"load {_kind(vector)}, ptr {at}, align {size}"))
                 for r in range(SIDE):
                     offset = r * left.row + k * left.column
                     at = e.put(f"getelementptr i8, ptr {pointers[0]}, i64 {offset}")
                     one = e.put(f"load float, ptr {at}, align 4")
-                    for n, vector in enumerate(vectors):
-                        sums[n][r] = self._fused(one, rows[n], sums[n][r], len(vector) * SIDE)
-        for vector, found in zip(vectors, sums, strict=True):
+                    for n, vector in enumerate(tile):
+                        sums[n][r] = self._fused(one, right_rows[n], sums[n][r], len(vector) * SIDE)
+        for vector, found in zip(tile, sums, strict=True):
             self._finish(vector, [self._pinned(ref, _kind(vector)) for ref in found])
 
     def _fused(self, one: str, row: str, total: str, lanes: int) -> str:
@@ -150,35 +141,83 @@ class Tiles:
         return self.e.put(f'call {kind} asm sideeffect "", "=v,0"({kind} {ref})')
 
     def _start(self, vector: list[Chain]) -> list[str]:
-        e = self.e
+        e, size = self.e, 4 * SIDE * len(vector)
+        kept = self._kept(vector)
+        if kept is not None:
+            places = [e.put(f"getelementptr i8, ptr %kept, i64 {kept + size * r}") for r in range(SIDE)]
+            return [e.put(f"load {_kind(vector)}, ptr {at}, align {size}") for at in places]
         wholes = [rows_of(e, chain.start) for chain in vector]
         return [
             _beside(e, [_picked(e, whole, 64, range(SIDE * r, SIDE * r + SIDE)) for whole in wholes])
             for r in range(SIDE)
         ]
 
-    def _finish(self, vector: list[Chain], rows: list[str]) -> None:
-        """Give the results back to the lanes."""
-        e, lanes = self.e, SIDE * len(vector)
+    def _kept(self, vector: list[Chain]) -> int | None:
+        """Where the sums are that stay in memory, if they do: see `accumulators`."""
+        first = None
         for n, chain in enumerate(vector):
-            level = [_picked(e, row, lanes, range(SIDE * n, SIDE * n + SIDE)) for row in rows]
-            count = SIDE
-            while len(level) > 1:
-                level = [_joined(e, a, b, count) for a, b in zip(level[::2], level[1::2], strict=True)]
-                count *= 2
-            last = chain.products[-1].name
-            for half, ref in enumerate(lanes_of(e, level[0])):
-                made = e.put(f"bitcast {e.vt('float')} {ref} to {e.vt('i32')}")
-                e.set(f"{last}#{half}", Val("i32", vec=made))
+            for element, value in enumerate(chain.start):
+                slot = slot_of(self.e.function, value)
+                place = self.e.out.slots[slot].matrix if slot is not None else None
+                if n == element == 0 and place is not None:
+                    first = place.at
+                if first is None or place != MatrixPlace(
+                    first + 4 * SIDE * n, 4 * SIDE * len(vector), element
+                ):
+                    return None
+        return first
+
+    def _finish(self, vector: list[Chain], sums: list[str]) -> None:
+        e, lanes = self.e, SIDE * len(vector)
+        kept = self._kept(vector)
+        for n, chain in enumerate(vector):
             inner = {i.name for i in chain.products[:-1]}
             e.done |= {i.name for i in chain.products}
             for part in self.products.parts:
                 if inner & set(part.uses):
                     inner.add(part.name)
                     e.done.add(part.name)
+            if kept is None:
+                self._give_back(chain, [_picked(e, s, lanes, range(SIDE * n, SIDE * n + SIDE)) for s in sums])
+            else:
+                self._leave(chain, MatrixPlace(kept + 4 * SIDE * n, 4 * lanes, 0))
+        if kept is not None:
+            for r, total in enumerate(sums):
+                at = e.put(f"getelementptr i8, ptr %kept, i64 {kept + 4 * lanes * r}")
+                e.do(f"store {_kind(vector)} {total}, ptr {at}, align {4 * lanes}")
+
+    def _give_back(self, chain: Chain, lines: list[str]) -> None:
+        """The result, to the lanes."""
+        e = self.e
+        for element in (0, 1):
+            ref = assemble(e, "float", lines, element, False)
+            made = e.put(f"bitcast {e.vt('float')} {ref} to {e.vt('i32')}")
+            e.set(f"{chain.products[-1].name}#{element}", Val("i32", vec=made))
+
+    def _leave(self, chain: Chain, place: MatrixPlace) -> None:
+        """The result stays in memory; whoever wants an element of it gets it from there."""
+        e, last = self.e, chain.products[-1].name
+        for i in e.function.instructions():
+            found = origin(e.function, i.value) if i.name else None
+            if found is not None and found[0] == last:
+                held = replace(place, element=found[1])
+                e.stored[i.name] = held, partial(kept_element, e, held, lowered(i.type))
+                if i.opcode != "phi":
+                    e.done.add(i.name)
 
 
-def _vectors(chains: list[Chain]) -> Iterator[list[Chain]]:
+def rows(products: Products) -> list[list[Chain]]:
+    """Chains with the same left matrices, in one order of their right ones."""
+    place: dict[tuple[Pair, ...], int] = {}
+    found: dict[tuple[Pair, ...], list[Chain]] = {}
+    for chain in products.chains:
+        place.setdefault(chain.rights, len(place))
+        found.setdefault(chain.lefts, []).append(chain)
+    return [sorted(row, key=lambda chain: place[chain.rights]) for row in found.values()]
+
+
+def vectors(chains: list[Chain]) -> Iterator[list[Chain]]:
+    """One or two chains whose sums lie side by side in a register."""
     for n in range(0, len(chains), 2):
         yield chains[n : n + 2]
 
