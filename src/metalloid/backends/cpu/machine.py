@@ -14,6 +14,7 @@ import llvmlite.binding as llvm
 from metalloid import cache as disk
 from metalloid.errors import DeviceError, NotVectorised
 
+_FORMAT = 3  # of what is done here to a text; part of every key
 _LOCK = threading.RLock()  # llvmlite is not safe to use from several threads at once
 
 
@@ -61,9 +62,11 @@ def machine(target: Target, optimise: int = 2) -> llvm.TargetMachine:
     )
 
 
-def optimise(text: str, target: Target, level: int) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
-    """A verified, optimised module."""
-    made = machine(target, 2 if level else 0)
+def optimise(
+    text: str, target: Target, level: int, ready: bool = False
+) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+    """A verified, optimised module; one that is `ready` was optimised before, and only becomes good machine code."""
+    made = machine(target, 2 if level or ready else 0)
     head = f'target triple = "{target.triple or llvm.get_process_triple()}"\ntarget datalayout = "{made.target_data}"\n'
     width = f'"prefer-vector-width"="{target.vector_bits}" "min-legal-vector-width"="0"'
     text = text.replace(" nounwind {", f" nounwind {width} {{").replace(
@@ -86,16 +89,14 @@ def optimise(text: str, target: Target, level: int) -> tuple[llvm.ModuleRef, llv
     return module, made
 
 
-def to_object(text: str, target: Target, level: int = 1) -> tuple[str, bytes]:
+def to_object(text: str, target: Target, level: int = 1, ready: bool = False) -> tuple[str, bytes]:
     """Machine code, from the cache where it is there, and its key."""
-    key = hashlib.sha256(
-        repr((llvmlite.__version__, llvm.llvm_version_info, target.cpu, target.features, level, 2)).encode()
-        + text.encode()
-    ).hexdigest()
+    versions = llvmlite.__version__, llvm.llvm_version_info, target.cpu, target.features
+    key = hashlib.sha256(repr((versions, level, ready, _FORMAT)).encode() + text.encode()).hexdigest()
     found = kept_object(key)
     if found is None:
         with _LOCK:
-            module, made = optimise(text, target, level)
+            module, made = optimise(text, target, level, ready)
             found = made.emit_object(module)
         disk.default().put(key, "o", found)
     return key, found

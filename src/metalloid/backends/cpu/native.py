@@ -121,8 +121,7 @@ def _loaded(name: str, level: str, exported: tuple[str, ...]) -> machine.Code:
     target = machine.host()
     lines = _source_ir(name, level).splitlines()
     text = "\n".join(line for line in lines if not line.startswith(("target datalayout", "target triple")))
-    # clang has optimised it: doing so again took 0.35 s of the first run.
-    code = machine.Code(machine.to_object(text, target, 0)[1], target)
+    code = machine.Code(machine.to_object(text, target, 0, ready=True)[1], target)
     for function in exported:
         machine.add_symbol(function, code.address(function))
     return code
