@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +14,7 @@ import pytest
 import metalloid as mt
 from metalloid.backends import interpret
 from metalloid.checker import engines
+from tests.checker import hostile
 from tests.checker.triplet import HEADER, compiled
 
 WILD = """kernel void wild(device int* x, uint i [[thread_position_in_grid]]) {
@@ -83,3 +88,32 @@ def test_a_grid_of_billions_stops_in_time():
     start = time.monotonic()
     seen = interpret.observe(kernel.checked_ir, launch, seconds=1.0)
     assert "still running" in seen.stopped and time.monotonic() - start < 30
+
+
+def in_a_child(how: str, **environment: str) -> dict[str, list[str]]:
+    """What came of each hostile kernel, in a process of its own; it must neither die nor hang."""
+    done = subprocess.run(
+        [sys.executable, str(Path(hostile.__file__)), how],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stdout[-300:] + done.stderr[-3000:]
+    return {name: rest.split() for name, rest in (line.split(": ") for line in done.stdout.splitlines())}
+
+
+@pytest.mark.parametrize("engine", ["vector", pytest.param("oracle", marks=pytest.mark.fuzz)])
+def test_hostile_kernels_under_check_end_with_findings(engine: str):
+    came = in_a_child("check", METALLOID_CHECK_ENGINE=engine)
+    assert came.keys() == hostile.KERNELS.keys()
+    for name, one in hostile.KERNELS.items():
+        assert set(came[name]) <= one.outcome | {"stopped"}, (name, came[name])
+        assert bool(came[name]) == bool(one.outcome), name
+
+
+def test_hostile_kernels_in_a_program_that_is_checked_leave_it_running():
+    came = in_a_child("call", METALLOID_CHECK="1")
+    assert came.keys() == hostile.KERNELS.keys()
+    for name, one in hostile.KERNELS.items():
+        assert came[name] == ["refused" if one.outcome == {"refused"} else "ran"], name

@@ -13,6 +13,7 @@ from metalloid.location import Location
 Triple = tuple[int, int, int]
 Memory = Any  # whatever has the buffer protocol: a numpy array, a bytearray, a memoryview
 
+MOST_PRIVATE = 64 << 20  # bytes of one thread's own arrays; a GPU has a few kilobytes
 SIMD_WIDTH = 32
 QUAD_WIDTH = 4
 

@@ -136,7 +136,12 @@ def with_numbers(seen: Before, observation: Observation) -> Observation:
     new = key not in seen.known.sampled
     seen.known.sampled.add(key)
     records = (*observation.records, *_examined(seen, observation, new))
-    if new and seen.known.arrivals and not any(r.rule[:2] == "M2" for r in records):
+    if (
+        new
+        and seen.known.arrivals
+        and not observation.stopped
+        and not any(r.rule[:2] == "M2" for r in records)
+    ):
         place = location(seen.known.module, seen.known.arrivals[0])
         records = (*records, *order_matters(seen.kernel, seen.again, seen.written, place))
     return replace(observation, records=records)

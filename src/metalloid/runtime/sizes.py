@@ -87,6 +87,11 @@ def triple(where: str, what: str, size: object) -> Triple:
             f"{where} M306 {what} is {size!r}; an axis holds fewer than 2^32 threads.\n"
             "Spread the threads over two axes, or over several launches."
         )
+    if x * y * z >= 1 << 63:
+        raise LaunchError(
+            f"{where} M306 {what} is {size!r}; a launch holds fewer than 2^63 threads.\n"
+            "Spread the work over several launches."
+        )
     return x, y, z
 
 

@@ -39,6 +39,7 @@ _NOBODY = 0xFFFFFFFF
 _ROOT_KINDS = {"buffer": 0, "threadgroup": 1, "variable": 2, "constant": 3, "private": 4}
 _WHAT = {"write": 1, "atomic": 2, "writer": 4, "defined": 8, "readers": 16, "reads": 32, "races": 64}
 _MAIN = threading.main_thread()
+MOST_GROUPS = 1 << 26  # 2 GiB of addresses for what is known of each
 
 
 class NotWatched(DeviceError):
@@ -189,6 +190,8 @@ class CheckedRun:
         self.muted = np.zeros(sites, np.uint8)
         self.counts = np.zeros(sites, np.uint64)
         self.events = np.zeros(sites, np.uint32)
+        if self.record.total > MOST_GROUPS:
+            raise NotWatched("[check] more threadgroups than a checked run can follow")
         self.groups = np.empty(self.record.total, GROUPS)
         self.sites = self.compiled.shared.get("sites") or self._sites()
         c.muted, c.counts, c.events = (address_of(a) for a in (self.muted, self.counts, self.events))

@@ -12,13 +12,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from metalloid.backends.base import Fault, Launch, LogMessage, Triple
+from metalloid.backends.base import MOST_PRIVATE, Fault, Launch, LogMessage, Triple
 from metalloid.backends.cpu import machine, native
 from metalloid.backends.cpu.choice import Area, Choice, Prover
 from metalloid.errors import DeviceError, KernelFault, LaunchError
 from metalloid.location import Location, plain_name
 
 MAX_THREADS = 1024
+MOST_SCRATCH = 64 * MOST_PRIVATE  # of one threadgroup
 CONSTANTS = "mt_constants"  # see passes/abi.py
 _MAIN = threading.main_thread()
 
@@ -269,6 +270,11 @@ class Program:
         _bind_local(record, launch, present[0].compiled.local)
         for n, v in enumerate(variants):
             if v is not None:
+                if v.compiled.scratch > MOST_SCRATCH:
+                    raise DeviceError(
+                        f"[launch {launch.kernel}] private arrays take {v.compiled.scratch} bytes for the threads that"
+                        f" run side by side; {MOST_SCRATCH} are the most"
+                    )
                 record.kernels[n], record.scratch[n] = v.address, v.compiled.scratch
                 record.tables[n] = int(v.compiled.tables)
         across, down, deep = launch.threadgroups

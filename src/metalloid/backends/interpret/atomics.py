@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from metalloid.backends.base import MOST_PRIVATE
 from metalloid.backends.interpret import maths, numbers
 from metalloid.backends.interpret.accesses import loader, storer
 from metalloid.backends.interpret.instructions import Maker, Run
@@ -102,6 +103,10 @@ def _alloca(maker: Maker, i: Instruction) -> Run:
 
     def run(t: Any) -> Pointer:
         room = size * count(t)
+        if room > MOST_PRIVATE:
+            raise DeviceError(
+                f"[interpret] {label} takes {room} bytes for each thread; {MOST_PRIVATE} are the most"
+            )
         what = Memory("private", name=i.name, bytes=room)
         made = Object(label, memoryview(bytearray(room)), memory=what)
         return Pointer(t.private.add(made))

@@ -92,10 +92,11 @@ def _no_store(case: Case) -> Iterator[Finding]:
     place = Location(signature.file, given[-1].line or signature.line, 0, signature.name)
     yield Finding(
         "M106",
-        f"nothing was written: the kernel has no store to '{name}' or any other buffer",
+        f"nothing was written: the compiled kernel has no store to '{name}' or any other buffer",
         case.launch.kernel,
         place,
         buffer=name,
-        hint=f"assign the result to an element of '{name}'; what is computed and not stored is left out",
+        hint=f"assign the result to an element of '{name}'; the compiler leaves out what is not stored, and stores"
+        " of what has no defined value (a division by 0, a null pointer, a loop without an end)",
         excerpt=case.line(place),
     )
