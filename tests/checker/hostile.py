@@ -92,7 +92,7 @@ KERNELS = {
     ),
     "the largest threadgroup with all the memory": kernel(
         "threadgroup int t[8192]; for (uint n = 0; n < 8192; n++) t[(n * i) % 8192] += n; x[i & 63] = t[i];",
-        "M201 M202 M203 stopped",
+        "M104 M201 M202 M203 stopped",
         LOCAL,
         grid=2048,
         threadgroup=1024,

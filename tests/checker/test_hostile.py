@@ -103,7 +103,7 @@ def in_a_child(how: str, **environment: str) -> dict[str, list[str]]:
     return {name: rest.split() for name, rest in (line.split(": ") for line in done.stdout.splitlines())}
 
 
-@pytest.mark.parametrize("engine", ["vector", pytest.param("oracle", marks=pytest.mark.fuzz)])
+@pytest.mark.parametrize("engine", ["vector", "oracle"])
 def test_hostile_kernels_under_check_end_with_findings(engine: str):
     came = in_a_child("check", METALLOID_CHECK_ENGINE=engine)
     assert came.keys() == hostile.KERNELS.keys()

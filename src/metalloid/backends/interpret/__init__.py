@@ -76,7 +76,7 @@ def observe(
     module = _read(module_text)
     observer = Observer(module, launch, seconds)
     try:
-        _run(module, launch, schedule, on_log, step_limit, observer)
+        _run(module, launch, schedule, on_log, step_limit, observer, observer.deadline)
     except KernelFault as fault:
         found = fault.finding
         assert isinstance(found, Fault)
