@@ -110,3 +110,4 @@ class Observation:
     stopped: str = ""  # why it did not run to its end
     reads: Mapping[int, np.ndarray] = field(default_factory=dict)  # bool per granule; may be left out
     note: str = ""  # about how it was watched
+    left: tuple[str, ...] = ()  # what was looked at in part only, in sentences

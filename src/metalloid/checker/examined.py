@@ -1,10 +1,11 @@
 """What numbers do: index arithmetic, precision, infinities, and the order of threads.
 
 Following every number costs a thousand times the run, so only a sample is followed: the first and the last
-threadgroup, where indices are smallest and largest, and those where the run itself gives a reason: an access
-outside, a NaN in an output. They run again on the oracle, from the contents that buffers had before the
-launch. A sample is taken once per kernel and size of launch, and only where the code can go wrong in that
-way: where the spans of all indices are known to fit, none can wrap; float code that makes no NaN needs no look.
+threadgroup, where indices are smallest and largest, some between them, and those where the run itself gives a
+reason: an access outside, a NaN in an output. The report says how many of how many. They run again on the oracle,
+from the contents that buffers had before the launch. A sample is taken once per kernel and size of launch, and only
+where the code can go wrong in that way: where the spans of all indices are known to fit, none can wrap; float code
+that makes no NaN needs no look.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel
 
 STEPS = 200_000  # instructions of one sample: about two seconds
+SPREAD = 8  # threadgroups of a sample, as far as the steps suffice
 SMALL = 1 << 20  # bytes of a buffer that is kept in any case
 MOST_LOOKS = 3  # at the NaNs of one kernel
 _CALL = re.compile(r"(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*\s*\(")
@@ -135,7 +138,8 @@ def with_numbers(seen: Before, observation: Observation) -> Observation:
     key = seen.launch.grid, seen.launch.threadgroup
     new = key not in seen.known.sampled
     seen.known.sampled.add(key)
-    records = (*observation.records, *_examined(seen, observation, new))
+    found, looked = _examined(seen, observation, new)
+    records, left = (*observation.records, *found), [looked] if looked else []
     if (
         new
         and seen.known.arrivals
@@ -143,11 +147,14 @@ def with_numbers(seen: Before, observation: Observation) -> Observation:
         and not any(r.rule[:2] == "M2" for r in records)
     ):
         place = location(seen.known.module, seen.known.arrivals[0])
-        records = (*records, *order_matters(seen.kernel, seen.again, seen.written, place))
-    return replace(observation, records=records)
+        tried = order_matters(seen.kernel, seen.again, seen.written, place)
+        records = (*records, *tried.records)
+        left += [tried.left] if tried.left else []
+    return replace(observation, records=records, left=tuple(left))
 
 
-def _examined(seen: Before, observation: Observation, new: bool) -> tuple[Record, ...]:
+def _examined(seen: Before, observation: Observation, new: bool) -> tuple[tuple[Record, ...], str]:
+    """Records, and how much was looked at where it was not all."""
     kernel, launch, known = seen.kernel, seen.launch, seen.known
     fast = kernel.library.source.math == "fast"
     outside, odd = list(_outside(observation)), list(_not_finite(seen, observation))
@@ -155,14 +162,26 @@ def _examined(seen: Before, observation: Observation, new: bool) -> tuple[Record
     indices = new and not never_wraps(kernel, launch)
     groups = [*outside, *odd]
     if floats or indices:
-        x, y, z = launch.threadgroups
-        groups += [(0, 0, 0), (x - 1, y - 1, z - 1)]
+        groups += _spread(launch)
     if not groups:
-        return ()
+        return (), ""
     wanted = Wanted(
         STEPS, indices or bool(outside), floats or bool(odd), fast, lambda place: _calls(kernel, place)
     )
-    return interpret.examine(kernel.checked_ir, seen.again(), list(dict.fromkeys(groups)), wanted)
+    order = list(dict.fromkeys(groups))
+    records, ended = interpret.examine(kernel.checked_ir, seen.again(), order, wanted)
+    total = prod(launch.threadgroups)
+    asked = [name for name, on in (("M402, M403, M405", floats), ("M404", indices)) if on]
+    if not asked or ended >= total:
+        return records, ""
+    return records, f"{', '.join(asked)}: numbers were followed in {max(1, ended)} of {total} threadgroups"
+
+
+def _spread(launch: Launch) -> list[Triple]:
+    """The first and the last threadgroup, where indices are smallest and largest, and some between them."""
+    total = prod(launch.threadgroups)
+    picks = [0, total - 1, *(n * total // SPREAD for n in range(1, SPREAD))]
+    return [unflattened(n, launch.threadgroups) for n in dict.fromkeys(picks)]
 
 
 def _given_infinities(seen: Before) -> bool:

@@ -1,16 +1,18 @@
 """M406: does the result depend on the order in which threads run?
 
 Without a race only atomics can make it so: an exchange or a store that the last one wins, a counter that
-hands out places, sums of floats in the order of arrival. Kernels that have one run twice more from the same
-buffers, forward and backward; small launches also on the oracle, in seeded orders of threadgroups, SIMD-groups
-and lanes, since the engine may run many SIMD-groups as one. Sums that differ by rounding are the same; so are
-outputs in another order, which is what whoever hands out places with a counter asks for.
+hands out places, sums of floats in the order of arrival. Kernels that have one run again from the same buffers:
+forward and backward, and with threadgroups in seeded orders; launches that the oracle manages in its time also
+there, in seeded orders of threadgroups, SIMD-groups and lanes, since the engine may run many SIMD-groups as one.
+Sums that differ by rounding are the same; so are outputs in another order, which is what whoever hands out places
+with a counter asks for.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -19,9 +21,10 @@ import numpy as np
 
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch
+from metalloid.backends.cpu.checked import NotWatched
 from metalloid.backends.interpret import Schedule
 from metalloid.backends.observe import Access, Memory, Record
-from metalloid.errors import KernelFault
+from metalloid.errors import KernelFault, NotVectorised
 from metalloid.ir.debug import Location
 from metalloid.ir.module import Function, Instruction
 from metalloid.runtime.arguments import element
@@ -30,34 +33,55 @@ if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel
 
 SECONDS = 5.0  # for one run of the engine, or all of the oracle's
-ORACLE_THREADS = 1024  # of a launch that runs on the oracle too
+ORACLE_THREADS = 16384  # of a launch that the oracle might manage in its time
 CLOSE = 1e-3  # of the largest value: sums in another order
+UNTRIED = (
+    "M406: lanes and SIMD-groups ran in one order and its reverse, threadgroups in five; more orders would take the"
+    " interpreter too long for {} threads"
+)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of other orders: a record where one of them made a difference, and what was left untried."""
+
+    records: tuple[Record, ...] = ()
+    left: str = ""
 
 
 def order_matters(
     kernel: Kernel, again: Callable[[], Launch], written: Sequence[int], place: Location | None
-) -> list[Record]:
-    """A record for the first output that is not the same forward and backward; `again` gives a fresh launch."""
-    for orders in (_ENGINE, _ORACLE):  # each with its own roundings, so compared with itself
-        if orders is _ORACLE and prod(again().grid) > ORACLE_THREADS:
-            break
+) -> Tried:
+    """A record for the first output that is not the same in all orders; `again` gives a fresh launch."""
+    threads = prod(again().grid)
+    for orders in (_ENGINE, _SEEDED, _ORACLE):  # each with its own roundings, so compared with itself
+        if orders is _ORACLE and threads > ORACLE_THREADS:
+            return Tried(left=UNTRIED.format(threads))
         first: Mapping[int, Any] = {}
         deadline = time.monotonic() + SECONDS
         for words, run in orders:
             launch = again()
             try:
                 run(kernel, launch, deadline)
-            except KernelFault:
-                return []  # other rules have more to say
+            except (NotVectorised, NotWatched):
+                break
+            except KernelFault:  # its time was up, or other rules have more to say
+                return Tried(left=UNTRIED.format(threads) if orders is _ORACLE else "")
             if not first:
                 first = launch.buffers
             elif found := _difference(kernel, written, first, launch.buffers, words, place):
-                return [found]
-    return []
+                return Tried((found,))
+    return Tried()
 
 
 def _on_engine(kernel: Kernel, launch: Launch, deadline: float, backwards: bool) -> None:
     kernel.program.run(launch, threads=1, backwards=backwards, timeout=SECONDS)
+
+
+def _seeded(kernel: Kernel, launch: Launch, deadline: float, seed: int | None) -> None:
+    """Threadgroups in a shuffled order, which the code of checked runs knows how to do."""
+    if kernel.checked_program.run(launch, SECONDS, seed=seed).stopped:
+        raise KernelFault("stopped")
 
 
 def _on_oracle(kernel: Kernel, launch: Launch, deadline: float, schedule: Schedule) -> None:
@@ -68,6 +92,10 @@ Order = tuple[str, Callable[["Kernel", Launch, float], None]]
 _ENGINE: tuple[Order, ...] = (
     ("forward", partial(_on_engine, backwards=False)),
     ("backward", partial(_on_engine, backwards=True)),
+)
+_SEEDED: tuple[Order, ...] = (
+    ("forward", partial(_seeded, seed=None)),
+    *(("in another order of threadgroups", partial(_seeded, seed=seed)) for seed in (1, 2, 3)),
 )
 _ORACLE: tuple[Order, ...] = (
     ("forward", partial(_on_oracle, schedule=Schedule())),

@@ -44,7 +44,9 @@ class Checked:
     def light(self) -> Checked:
         """The same without its memory: a program may make thousands of launches."""
         seen = self.observation
-        counted = Observation(records=seen.records, threads=seen.threads, stopped=seen.stopped)
+        counted = Observation(
+            records=seen.records, threads=seen.threads, stopped=seen.stopped, left=seen.left
+        )
         case = Case(self.case.kernel, replace(self.launch, buffers={}, resources=()), counted)
         return Checked(case, self.findings, self.seconds)
 
@@ -97,7 +99,15 @@ class Report:
         ran = f"{_count(runs, 'launch', 'launches')}, {_count(threads, 'thread')} checked"
         early = f"; stopped early: {self.stopped}" if self.stopped else ""
         none = "no findings so far" if self.stopped else "no findings"
-        return f"{_count(found, 'finding') if found else none} ({ran}{early})"
+        said = f"{_count(found, 'finding') if found else none} ({ran}{early})"
+        return "\n".join([said, *(f"in part: {words}" for words in self.left)])
+
+    @property
+    def left(self) -> tuple[str, ...]:
+        """What was looked at in part only, and how far: sentences, one for each kernel."""
+        found = [(c.kernel, words) for c in self._launches for words in c.observation.left]
+        several = len({kernel for kernel, _ in found}) > 1
+        return tuple(dict.fromkeys(f"{words} of '{k}'" if several else words for k, words in found))
 
     def explain(self, output: str = "", expected: Any = None) -> Explanation:
         """Why an output is zeros, one value, partly untouched or wrong: the first broken link of the chain."""
@@ -110,6 +120,7 @@ class Report:
         return {
             "ok": self.ok,
             "stopped": self.stopped,
+            "left": list(self.left),
             "findings": [f.json() for f in self.findings],
             "launches": [
                 {
@@ -160,7 +171,7 @@ class Report:
         return self.text()
 
     def __repr__(self) -> str:
-        return f"<report: {self._summary()}>"
+        return f"<report: {self._summary().splitlines()[0]}>"
 
 
 def _count(number: int, one: str, many: str = "") -> str:

@@ -97,10 +97,11 @@ def trace(module: Module, launch: Launch, thread: Triple, seconds: float = OBSER
 
 def examine(
     module_text: str, launch: Launch, positions: Sequence[Triple], wanted: Wanted
-) -> tuple[Record, ...]:
+) -> tuple[tuple[Record, ...], int]:
     """Run some threadgroups with exact twins beside their numbers; the launch's buffers are changed in place.
 
-    Where no thread waits for another, the first and the last 32 threads of each stand for all.
+    Where no thread waits for another, the first and the last 32 threads of each stand for all. Returned are the
+    records, and how many threadgroups came to their end before the steps were used up.
     """
     module = _read(module_text)
     function = module.function[ENTRY]
@@ -110,6 +111,7 @@ def examine(
     constants = constant_objects(module, device)
     scheduler = Scheduler(module, launch, list, None, examiner)
     alone = not any(waiting(i.called) for i in function.instructions())
+    ended = 0
     try:
         for position in positions:
             group = _group(launch, position, device, constants)
@@ -122,9 +124,10 @@ def examine(
             )
             for part in [[t] for t in dict.fromkeys(ends)] if alone else [threads]:
                 scheduler.run(part)
+            ended += 1
     except KernelFault:
         pass  # enough was seen, or it is stuck at a barrier: what was seen so far counts
-    return examiner.records()
+    return examiner.records(), ended
 
 
 def _read(module_text: str) -> Module:
