@@ -6,48 +6,13 @@ import pytest
 import metalloid.kernels as mk
 from metalloid.errors import LaunchError
 from metalloid.kernels.quantized import BLOCKS
+from metalloid.kernels.unpacked import dequantize as unpacked
 
 from .everything import blocks
 from .helpers import DTYPES, close, exact, normal
 
 ROWS = (1, 7, 8, 9, 31, 33)
 COLUMNS = (32, 64, 96, 256, 512, 1056)
-
-
-def half(raw: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(raw).view(np.float16).astype(np.float64)
-
-
-def unpacked(weight: np.ndarray, format: str) -> np.ndarray:
-    """The weights in float64, straight from what the formats are defined to be."""
-    size = BLOCKS[format][1]
-    b = weight.reshape(-1, size)
-    if format == "q8_0":
-        found = half(b[:, :2]) * b[:, 2:].view(np.int8)
-    elif format == "q4_0":
-        found = half(b[:, :2]) * (np.concatenate([b[:, 2:] & 15, b[:, 2:] >> 4], 1).astype(int) - 8)
-    elif format == "q4_K":
-        found = _q4_k(b)
-    else:
-        found = _q6_k(b)
-    return found.reshape(len(weight), -1)
-
-
-def _q4_k(b: np.ndarray) -> np.ndarray:
-    s, q = b[:, 4:16].astype(int), b[:, 16:].reshape(-1, 4, 1, 32)
-    scale = np.concatenate([s[:, :4] & 63, (s[:, 8:] & 15) | (s[:, :4] >> 6 << 4)], 1)
-    least = np.concatenate([s[:, 4:8] & 63, (s[:, 8:] >> 4) | (s[:, 4:8] >> 6 << 4)], 1)
-    numbers = np.concatenate([q & 15, q >> 4], 2).reshape(-1, 8, 32)
-    return (half(b[:, :2]) * scale)[..., None] * numbers - (half(b[:, 2:4]) * least)[..., None]
-
-
-def _q6_k(b: np.ndarray) -> np.ndarray:
-    low, high = b[:, :128].reshape(-1, 2, 64), b[:, 128:192].reshape(-1, 2, 1, 32)
-    low = np.concatenate([low & 15, low >> 4], 2).reshape(-1, 2, 4, 32)
-    high = (high >> np.array([0, 2, 4, 6], np.uint8)[:, None]) & 3
-    numbers = (low | high << 4).astype(int).reshape(-1, 16, 16) - 32
-    scales = half(b[:, 208:]) * b[:, 192:208].view(np.int8)
-    return scales[..., None] * numbers
 
 
 def sizes(format: str) -> list[tuple[int, int]]:
@@ -68,7 +33,9 @@ def test_dequantize_agrees_with_the_gguf_package(format):
     package = pytest.importorskip("gguf", reason="gguf is not installed")
     weight = blocks(format, 9, 512)
     kind = package.GGMLQuantizationType[format.upper()]
-    assert np.array_equal(mk.dequantize(weight, format), package.quants.dequantize(weight, kind))
+    theirs = package.quants.dequantize(weight, kind)
+    assert np.array_equal(mk.dequantize(weight, format), theirs)
+    close(theirs, unpacked(weight, format))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -21,11 +21,14 @@ from metalloid.kernels.primitive import Primitive
 from metalloid.kernels.primitives import PRIMITIVES
 
 __all__ = [
+    "affine_matmul",
     "attention",
+    "embedding",
     "gelu",
     "layer_norm",
     "matmul",
     "max",
+    "quantized_matmul",
     "rms_norm",
     "rope",
     "silu",
@@ -49,7 +52,7 @@ def _function(primitive: Primitive) -> Callable[..., Any]:
             return _custom(
                 f"{primitive.name} jvp",
                 lambda *a: primitive.jvp(a[: len(values)], _where(moved, a[len(values) :]), **settings),
-                [(shape, values[0].dtype)],
+                [(shape, values[primitive.moving[0]].dtype)],
                 None,
             )(*values, *(t for t in moved if t is not None))
 
@@ -59,7 +62,7 @@ def _function(primitive: Primitive) -> Callable[..., Any]:
         run = _custom(
             primitive.name,
             lambda *a: primitive(*a, **settings),
-            [(shape, arrays[0].dtype)],
+            [(shape, arrays[primitive.moving[0]].dtype)],
             vmap,
             vjp,
             jvp,
@@ -72,16 +75,24 @@ def _function(primitive: Primitive) -> Callable[..., Any]:
 
 
 def _gradients(primitive: Primitive, settings: dict[str, Any], primals: list[Any], cotangent: Any) -> Any:
+    moving = primitive.moving
+
     def vmap(values: Sequence[Any], axes: Sequence[int | None]) -> Any:
-        return primitive.vjp_vmap(values[:-1], values[-1], axes, **settings)
+        found = primitive.vjp_vmap(values[:-1], values[-1], axes, **settings)
+        return _one(tuple(found[n] for n in moving))
+
+    def vjp(*arrays: Any) -> Any:
+        found = primitive.vjp(arrays[:-1], arrays[-1], **settings)
+        return _one(tuple(found[n] for n in moving))
 
     run = _custom(
         f"{primitive.name} vjp",
-        lambda *a: _one(primitive.vjp(a[:-1], a[-1], **settings)),
-        [(tuple(p.shape), p.dtype) for p in primals],
+        vjp,
+        [(tuple(primals[n].shape), primals[n].dtype) for n in moving],
         vmap,
     )
-    return run(*primals, cotangent)
+    found = dict(zip(moving, _list(run(*primals, cotangent)), strict=True))
+    return _one(tuple(found.get(n, mx.zeros_like(p)) for n, p in enumerate(primals)))
 
 
 def _custom(
@@ -130,11 +141,14 @@ def _one(values: tuple[Any, ...]) -> Any:
     return values[0] if len(values) == 1 else values
 
 
+affine_matmul = _function(PRIMITIVES["affine_matmul"])
 attention = _function(PRIMITIVES["attention"])
+embedding = _function(PRIMITIVES["embedding"])
 gelu = _function(PRIMITIVES["gelu"])
 layer_norm = _function(PRIMITIVES["layer_norm"])
 matmul = _function(PRIMITIVES["matmul"])
 max = _function(PRIMITIVES["max"])
+quantized_matmul = _function(PRIMITIVES["quantized_matmul"])
 rms_norm = _function(PRIMITIVES["rms_norm"])
 rope = _function(PRIMITIVES["rope"])
 silu = _function(PRIMITIVES["silu"])

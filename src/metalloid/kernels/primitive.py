@@ -20,10 +20,12 @@ import numpy as np
 
 from metalloid.kernels import references
 from metalloid.kernels.activation import gelu, gelu_slope, silu, silu_slope, swiglu, swiglu_vjp
+from metalloid.kernels.affine import affine_dequantize, affine_matmul
 from metalloid.kernels.arrays import Array, empty, refuse, taken
 from metalloid.kernels.attention import attention
 from metalloid.kernels.matmul import matmul
 from metalloid.kernels.norm import layer_norm, norm_slope, norm_weight_vjp, rms_norm
+from metalloid.kernels.quantized import dequantize, embedding, embedding_vjp, quantized_matmul
 from metalloid.kernels.reduce import argmax, max, softmax, softmax_slope, sum
 from metalloid.kernels.rope import rope
 from metalloid.runtime.device import devices
@@ -38,6 +40,7 @@ KERNELS = SimpleNamespace(
             *(rms_norm, layer_norm, norm_slope, norm_weight_vjp),
             *(sum, max, argmax, softmax, softmax_slope),
             *(matmul, attention, rope),
+            *(embedding, embedding_vjp, dequantize, quantized_matmul, affine_dequantize, affine_matmul),
         )
     }
 )
@@ -67,7 +70,10 @@ def all_spread(arrays: list[Array], mapped: list[bool], settings: dict[str, Any]
 
 @dataclass(frozen=True)
 class Primitive:
-    """See the module. Rules get `ops`, the inputs and the settings; None stands for a tangent of zeros."""
+    """See the module. Rules get `ops`, the inputs and the settings; None stands for a tangent of zeros.
+
+    Inputs that are `constant`, ids and packed weights, have no derivative: None in what `vjp` gives.
+    """
 
     name: str
     inputs: tuple[str, ...]
@@ -79,6 +85,12 @@ class Primitive:
         one_by_one  # inputs and settings that do it in one call
     )
     batch_derivatives: bool = False  # whether the same inputs and settings do for the vjp
+    constant: tuple[str, ...] = ()
+
+    @property
+    def moving(self) -> tuple[int, ...]:
+        """The places of the inputs that have derivatives; the result is of the first one's dtype."""
+        return tuple(n for n, name in enumerate(self.inputs) if name not in self.constant)
 
     def __call__(self, *inputs: Any, **settings: Any) -> Any:
         give, arrays = self._taken(inputs)
@@ -93,17 +105,20 @@ class Primitive:
         """What a change of the result asks of each input."""
         give, arrays = self._taken(inputs)
         _, (c,) = taken(self.name, change)
-        return tuple(map(give, self._vjp(arrays, c, self._settled(settings))))
+        return self._placed(give, self._vjp(arrays, c, self._settled(settings)))
 
     def jvp(self, inputs: Sequence[Any], tangents: Sequence[Any], **settings: Any) -> Any:
         """How a change of the inputs moves the result; None where an input does not change."""
         give, arrays = self._taken(inputs)
-        moved = [None if t is None else taken(self.name, t)[1][0] for t in tangents]
+        moved = [
+            None if t is None or name in self.constant else taken(self.name, t)[1][0]
+            for name, t in zip(self.inputs, tangents, strict=True)
+        ]
         for name, array, tangent in zip(self.inputs, arrays, moved, strict=True):
             if tangent is not None and tangent.shape != array.shape:
                 refuse(f"{self.name} jvp", f"a tangent of {name} of shape {array.shape}", str(tangent.shape))
         if all(t is None for t in moved):
-            moved[0] = np.zeros_like(arrays[0])
+            moved[self.moving[0]] = np.zeros_like(arrays[self.moving[0]])
         return give(self.jvp_rule(_ops(arrays), arrays, moved, **self._settled(settings)))
 
     def vmap(self, inputs: Sequence[Any], axes: Sequence[int | None], **settings: Any) -> Any:
@@ -122,7 +137,12 @@ class Primitive:
             return self._vjp(all_of_them[:-1], all_of_them[-1], settled)
 
         results = self._batched([*arrays, c], axes, self._settled(settings), run, self.batch_derivatives)
-        return tuple(map(give, results))
+        return self._placed(give, results)
+
+    def _placed(self, give: Callable[[Array], Any], gradients: Sequence[Array]) -> tuple[Any, ...]:
+        """One for each input; None for the constant ones."""
+        found = dict(zip(self.moving, map(give, gradients), strict=True))
+        return tuple(found.get(n) for n in range(len(self.inputs)))
 
     # ---- on numpy arrays ----
 

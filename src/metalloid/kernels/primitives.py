@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from metalloid.kernels import derivatives as d
+from metalloid.kernels import weight_rules as w
 from metalloid.kernels.arrays import Array
 from metalloid.kernels.primitive import Primitive, Shape, all_spread
 
@@ -51,6 +52,19 @@ def _heads(arrays: list[Array], mapped: list[bool], settings: dict[str, Any]) ->
     """(heads, time, dimension) with one axis more is a batch."""
     spread, _ = all_spread(arrays, mapped, settings)
     return (spread, settings) if spread[0].ndim == 4 else None
+
+
+def _rows_of_table(ids: Shape, table: Shape) -> Shape:
+    return (*ids, *table[1:])
+
+
+def _packed_product(x: Shape, weight: Shape, *_: Shape, **settings: Any) -> Shape:
+    return (*x[:-1], weight[0])
+
+
+def _one_table(arrays: list[Array], mapped: list[bool], settings: dict[str, Any]) -> tuple[Any, ...] | None:
+    """More ids are no different; tables of each its own are."""
+    return None if mapped[1] else (arrays, settings)
 
 
 ROPE = {"dims": None, "interleaved": False, "base": 10000.0, "scale": 1.0, "offset": 0, "inverse": False}
@@ -134,6 +148,36 @@ PRIMITIVES = {
             {"axis": -1},
             shape_rule=_without,
             batch_rule=_along_axis,
+        ),
+        Primitive(
+            "embedding",
+            ("ids", "table"),
+            w.embedding_vjp,
+            w.embedding_jvp,
+            shape_rule=_rows_of_table,
+            batch_rule=_one_table,
+            constant=("ids",),
+        ),
+        Primitive(
+            "quantized_matmul",
+            ("x", "weight"),
+            w.quantized_vjp,
+            w.quantized_jvp,
+            {"format": ""},
+            shape_rule=_packed_product,
+            batch_rule=_rows_only,
+            batch_derivatives=True,
+            constant=("weight",),
+        ),
+        Primitive(
+            "affine_matmul",
+            ("x", "weight", "scales", "biases"),
+            w.affine_vjp,
+            w.affine_jvp,
+            {"group_size": 64, "bits": 4},
+            shape_rule=_packed_product,
+            batch_rule=_rows_only,
+            constant=("weight",),
         ),
     )
 }

@@ -76,6 +76,17 @@ kernel void embedding(device const uchar* table, device const int* ids, device T
     out[ulong(i.y) * columns + i.x] = T(F::at(row, i.x / 32, i.x % 32));
 }
 
+// table[ids[u]] = sum of change[order[n]] over the n from starts[u] to starts[u + 1]: the places that had that id
+template <typename T>
+kernel void embedding_vjp(device const T* change, device const int* order, device const int* starts,
+                          device const int* ids, device T* table, constant uint& columns,
+                          uint2 i [[thread_position_in_grid]]) {
+    if (i.x >= columns) return;
+    float sum = 0;
+    for (int n = starts[i.y]; n < starts[i.y + 1]; n++) sum += float(change[ulong(order[n]) * columns + i.x]);
+    table[ulong(ids[i.y]) * columns + i.x] = T(sum);
+}
+
 #define PRODUCTS(name, F, type, T)                                                                                  \
     template [[host_name("matvec_" name "_" type)]] kernel decltype(matvec<F, T, 8, false>) matvec<F, T, 8, false>; \
     template [[host_name("matmul_" name "_" type)]] kernel decltype(matmul<F, T, 2, 8, false>) matmul<F, T, 2, 8, false>;
@@ -106,3 +117,10 @@ FOR_BLOCKS("q8_0", Q8_0)
 FOR_BLOCKS("q4_0", Q4_0)
 FOR_BLOCKS("q4_K", Q4_K)
 FOR_BLOCKS("q6_K", Q6_K)
+
+#define EMBEDDING_VJP(type, T) \
+    template [[host_name("embedding_vjp_" type)]] kernel decltype(embedding_vjp<T>) embedding_vjp<T>;
+
+EMBEDDING_VJP("float32", float)
+EMBEDDING_VJP("float16", half)
+EMBEDDING_VJP("bfloat16", bfloat)

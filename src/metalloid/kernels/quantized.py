@@ -75,6 +75,27 @@ def embedding(ids: Any, table: Any, format: str = "") -> Any:
     return give(out)
 
 
+def embedding_vjp(ids: Any, change: Any, rows: int) -> Any:
+    """What a change of embedding(ids, table) asks of a table with that many rows: each row the sum of its changes."""
+    give, (index, c) = taken("embedding_vjp", ids, change)
+    name = float_name("embedding_vjp", c, "a change")
+    if c.shape[: index.ndim] != index.shape or c.ndim != index.ndim + 1:
+        refuse("embedding_vjp", f"a change with a row for each of {index.shape} ids", str(c.shape))
+    out = empty((rows, c.shape[-1]), c.dtype)
+    out.fill(0)
+    if c.size:
+        flat = index.ravel()
+        order = np.argsort(flat, kind="stable").astype(np.int32)
+        named, starts = np.unique(flat[order], return_index=True)
+        kernel("quantized", f"embedding_vjp_{name}")(
+            *(contiguous(c), order, np.append(starts, flat.size).astype(np.int32), named.astype(np.int32)),
+            *(out, c.shape[-1]),
+            threadgroups=(-(-c.shape[-1] // LANES), named.size),
+            threadgroup=LANES,
+        )
+    return give(out)
+
+
 def _multiply(name: str, w: Array, x: Array, out: Array, rows: int, columns: int, inputs: int) -> None:
     if inputs == 1:
         kernel("quantized", f"matvec_{name}")(

@@ -13,6 +13,12 @@ from typing import Any
 import numpy as np
 
 from metalloid.kernels.rope import speeds
+from metalloid.kernels.unpacked import affine_dequantize as affine_dequantize
+from metalloid.kernels.unpacked import affine_matmul as affine_matmul
+from metalloid.kernels.unpacked import dequantize as dequantize
+from metalloid.kernels.unpacked import embedding as embedding
+from metalloid.kernels.unpacked import embedding_vjp as embedding_vjp
+from metalloid.kernels.unpacked import quantized_matmul as quantized_matmul
 
 Array = np.ndarray[Any, Any]
 

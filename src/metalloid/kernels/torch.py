@@ -17,11 +17,14 @@ from metalloid.kernels.primitive import Primitive
 from metalloid.kernels.primitives import PRIMITIVES
 
 __all__ = [
+    "affine_matmul",
     "attention",
+    "embedding",
     "gelu",
     "layer_norm",
     "matmul",
     "max",
+    "quantized_matmul",
     "rms_norm",
     "rope",
     "silu",
@@ -30,7 +33,7 @@ __all__ = [
     "swiglu",
 ]
 
-_TYPES = {bool: "bool", int: "int", float: "float"}
+_TYPES = {bool: "bool", int: "int", float: "float", str: "str"}
 _OPTIONAL = {"dims": "int?", "scale": "float?"}  # settings that are None where they are not given
 
 
@@ -39,7 +42,8 @@ def _arguments(primitive: Primitive) -> str:
     found = []
     for name, value in primitive.settings.items():
         kind = _OPTIONAL[name] if value is None else _TYPES[type(value)]
-        found.append(f"{kind} {name}={value}")
+        shown = f'"{value}"' if isinstance(value, str) else value
+        found.append(f"{kind} {name}={shown}")
     return "".join(f", {setting}" for setting in found)
 
 
@@ -48,7 +52,8 @@ def _operator(primitive: Primitive) -> Callable[..., Any]:
     count, names = len(primitive.inputs), tuple(primitive.settings)
     tensors = ", ".join(f"Tensor {name}" for name in primitive.inputs)
     arguments = _arguments(primitive)
-    results = ", ".join(["Tensor"] * count)
+    moving, lead = primitive.moving, primitive.moving[0]
+    results = ", ".join(["Tensor"] * len(moving))
     forward, backward = f"metalloid::{primitive.name}", f"metalloid::{primitive.name}_vjp"
 
     def named(settings: tuple[Any, ...]) -> dict[str, Any]:
@@ -59,17 +64,20 @@ def _operator(primitive: Primitive) -> Callable[..., Any]:
 
     def gradients(*values: Any) -> Any:
         found = primitive.vjp(values[:count], values[count], **named(values[count + 1 :]))
-        return found if count > 1 else found[0]
+        return moved(found)
+
+    def moved(found: Any) -> Any:
+        """What belongs to inputs that have derivatives: a tuple, or the only one."""
+        return tuple(found[n] for n in moving) if len(moving) > 1 else found[lead]
 
     def shape(*values: Any) -> Any:
         settings = {**primitive.settings, **named(values[count:])}
-        return values[0].new_empty(
+        return values[lead].new_empty(
             primitive.shape_rule(*(tuple(v.shape) for v in values[:count]), **settings)
         )
 
     def shapes(*values: Any) -> Any:
-        found = tuple(v.new_empty(v.shape) for v in values[:count])
-        return found if count > 1 else found[0]
+        return moved([v.new_empty(v.shape) for v in values[:count]])
 
     def keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         ctx.save_for_backward(*inputs[:count])
@@ -77,7 +85,10 @@ def _operator(primitive: Primitive) -> Callable[..., Any]:
 
     def derive(ctx: Any, change: Any) -> Any:
         found = vjp(*ctx.saved_tensors, change, *ctx.settings)
-        return (*(found if count > 1 else (found,)), *(None for _ in ctx.settings))
+        gradients: list[Any] = [None] * (count + len(ctx.settings))
+        for n, gradient in zip(moving, found if len(moving) > 1 else (found,), strict=True):
+            gradients[n] = gradient
+        return tuple(gradients)
 
     def batch(_: Any, axes: tuple[Any, ...], *values: Any) -> Any:
         return primitive.vmap(values[:count], axes[:count], **named(values[count:])), 0
@@ -85,14 +96,14 @@ def _operator(primitive: Primitive) -> Callable[..., Any]:
     def batch_vjp(_: Any, axes: tuple[Any, ...], *values: Any) -> Any:
         settings = named(values[count + 1 :])
         found = primitive.vjp_vmap(values[:count], values[count], axes[: count + 1], **settings)
-        return (found, (0,) * count) if count > 1 else (found[0], 0)
+        return moved(found), (0,) * len(moving) if len(moving) > 1 else 0
 
     operator = custom_op(forward, run, mutates_args=(), schema=f"({tensors}{arguments}) -> Tensor")
     vjp = custom_op(
         backward,
         gradients,
         mutates_args=(),
-        schema=f"({tensors}, Tensor change{arguments}) -> {f'({results})' if count > 1 else results}",
+        schema=f"({tensors}, Tensor change{arguments}) -> {f'({results})' if len(moving) > 1 else results}",
     )
     register_fake(forward, shape)
     register_fake(backward, shapes)
@@ -104,11 +115,14 @@ def _operator(primitive: Primitive) -> Callable[..., Any]:
     return made
 
 
+affine_matmul = _operator(PRIMITIVES["affine_matmul"])
 attention = _operator(PRIMITIVES["attention"])
+embedding = _operator(PRIMITIVES["embedding"])
 gelu = _operator(PRIMITIVES["gelu"])
 layer_norm = _operator(PRIMITIVES["layer_norm"])
 matmul = _operator(PRIMITIVES["matmul"])
 max = _operator(PRIMITIVES["max"])
+quantized_matmul = _operator(PRIMITIVES["quantized_matmul"])
 rms_norm = _operator(PRIMITIVES["rms_norm"])
 rope = _operator(PRIMITIVES["rope"])
 silu = _operator(PRIMITIVES["silu"])
