@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -112,6 +113,7 @@ def _wider(number: int | float) -> str:
     return next((d.msl for d in _WHOLE if _range(d)[0] <= number <= _range(d)[1]), "float")
 
 
+@cache
 def _range(dtype: DType) -> tuple[int, int]:
     info = np.iinfo(NUMPY[dtype])
     return int(info.min), int(info.max)
