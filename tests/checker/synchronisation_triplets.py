@@ -42,6 +42,20 @@ kernel void softmax_parts(device float* out, device const float* x, uint i [[thr
     out[i] = exp(v - top) / (shared[0] + shared[1]);
 }
 """
+ANY_NUMBER = """
+kernel void first(device float* out, device const float* x, uint i [[thread_position_in_grid]],
+                  uint lane [[thread_index_in_simdgroup]], uint sg [[simdgroup_index_in_threadgroup]],
+                  uint count [[simdgroups_per_threadgroup]]) {
+    threadgroup uint shared[32];
+    uint at = simd_min(x[i] > 5 ? i : 1000u);
+    if (count > 1) {
+        if (lane == 0) { shared[sg] = at; }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        at = simd_min(lane < count ? shared[lane] : 1000u);
+    }
+    if (i == 0) { out[0] = float(at); }
+}
+"""
 COUNT = """
 kernel void count(device {TYPE}* bins, device const uint* keys, uint i [[thread_position_in_grid]]) {
     {ADD};
@@ -401,6 +415,12 @@ TRIPLETS = (
         "M208 twin: the sums are summed",
         SHARED_TOTAL.replace("{STORE}", WHOLE),
         lambda: [blank(64), floats(64)],
+        ONE,
+    ),
+    Triplet(
+        "M208 twin: the sums are summed where there are several",
+        ANY_NUMBER,
+        lambda: [blank(1), floats(64)],
         ONE,
     ),
     Triplet(

@@ -79,18 +79,19 @@ def _stored(code: Code, block: Block, store: Instruction) -> Instruction | None:
     varying = {THREAD, SIMDGROUP, LANE, DEVICE_LOAD, LOCAL_LOAD} & code.of(pointer)
     if space not in (1, 3) or varying or SIMD_RESULT not in code.of(value):
         return None
-    made = _reduction(code, value)
-    if made is None:
-        return None
-    operand = code.of(made.operands[0])
-    if LOCAL_LOAD in operand or not _APART & operand or _one_group_only(code, made):
-        return None
-    return made
+    found = _reductions(code, value)
+    if any(LOCAL_LOAD in code.of(made.operands[0]) for made in found):
+        return None  # the other way is for threadgroups of one SIMD-group
+    for made in found:
+        if _APART & code.of(made.operands[0]) and not _one_group_only(code, made):
+            return made
+    return None
 
 
-def _reduction(code: Code, value: Value) -> Instruction | None:
-    """The first reduction that a value comes from."""
+def _reductions(code: Code, value: Value) -> list[Instruction]:
+    """The nearest reductions that a value comes from: several where paths meet."""
     seen: set[str] = set()
+    found = []
     work = [value]
     while work:
         item = work.pop()
@@ -99,9 +100,10 @@ def _reduction(code: Code, value: Value) -> Instruction | None:
         seen.add(item.name)
         made = code.defined[item.name]
         if reduces(made):
-            return made
-        work += made.operands
-    return None
+            found.append(made)
+        else:
+            work += made.operands
+    return found
 
 
 def _chosen_by_thread(code: Code, block: Block) -> bool:
