@@ -18,7 +18,8 @@ Made by `python -m tests.math.table`; `tests/math` asserts the limits on every r
 
 The functions are scalar C++ in `src/metalloid/frontend/include/metalloid/` (`math_*.h`), so that they
 vectorise with the kernel around them and give the same bits on every machine. They compile to plain
-arithmetic and the `llvm.*` intrinsics that are single instructions; no function of a C library is called. The
+arithmetic and the `llvm.*` intrinsics that are single instructions, or, for `ldexp`, two products where a processor
+has none; no function of a C library is called. The
 polynomials come from `python -m tests.math.fit`.
 
 ## Modes

@@ -9,6 +9,7 @@ from metalloid.ir import Instruction
 from metalloid.ir.types import ArrayType, StructType
 from metalloid.passes.emit.bfloat import is_bfloat, narrow_bfloat, odd_float, widen_bfloat
 from metalloid.passes.emit.core import Emitter, Val, lowered
+from metalloid.passes.emit.ldexp import ldexp
 from metalloid.passes.emit.results import SCALAR_LAST, SHORT, call_llvm, fast, result, spread, typed, varies
 
 _SUFFIX = re.compile(r"(\.(v\d+)?([if]\d+|bf16|p\d+))+$")
@@ -24,6 +25,9 @@ def llvm_call(e: Emitter, i: Instruction) -> None:
     vector = varies(e, i)
     if isinstance(i.type, StructType | ArrayType):
         _pair_call(e, i, stem, vector)
+        return
+    if stem == "llvm.ldexp" and not is_bfloat(i.type):
+        result(e, i, vector, ldexp(e, i, vector))
         return
     operands = list(i.operands)
     refs = []
@@ -45,12 +49,8 @@ def llvm_call(e: Emitter, i: Instruction) -> None:
         "llvm.ucmp",
     ):
         overloads = (kind, refs[0][0])
-    elif stem in ("llvm.ldexp", "llvm.powi"):
-        if stem == "llvm.ldexp" and vector and refs[1][0] != "i32":
-            refs[1] = ("i32", _resize_signed(e, refs[1][1], refs[1][0], "i32", vector))
-        overloads = (kind, refs[1][0])
-        if stem == "llvm.powi":
-            raise NotVectorised("[engine] llvm.powi is not supported")
+    elif stem == "llvm.powi":
+        raise NotVectorised("[engine] llvm.powi is not supported")
     elif stem == "llvm.is.fpclass":
         overloads = (refs[0][0],)
     if stem in _LIBM and vector:
@@ -62,37 +62,16 @@ def llvm_call(e: Emitter, i: Instruction) -> None:
 
 
 # LLVM has no vector code for these; it calls the C library once per lane.
-_LIBM = frozenset(f"llvm.{n}" for n in "ldexp frexp tan asin acos atan atan2 sinh cosh tanh".split())
+_LIBM = frozenset(f"llvm.{n}" for n in "frexp tan asin acos atan atan2 sinh cosh tanh".split())
 
 
 def _libm(e: Emitter, stem: str, kind: str, vectors: list[str]) -> str:
-    if stem == "llvm.ldexp":
-        return _ldexp(e, kind, vectors[0], vectors[1])
     total = "poison"
     for lane in range(e.width):
         parts = [(kind, e.put(f"extractelement {e.vt(kind)} {v}, i64 {lane}")) for v in vectors]
         one = call_llvm(e, stem, kind, parts, False)
         total = e.put(f"insertelement {e.vt(kind)} {total}, {kind} {one}, i64 {lane}")
     return total
-
-
-def _ldexp(e: Emitter, kind: str, value: str, power: str) -> str:
-    total = "poison"
-    for lane in range(e.width):
-        x = e.put(f"extractelement {e.vt(kind)} {value}, i64 {lane}")
-        n = e.put(f"extractelement {e.vt('i32')} {power}, i64 {lane}")
-        one = call_llvm(e, "llvm.ldexp", kind, [(kind, x), ("i32", n)], False, overloads=(kind, "i32"))
-        total = e.put(f"insertelement {e.vt(kind)} {total}, {kind} {one}, i64 {lane}")
-    return total
-
-
-def _resize_signed(e: Emitter, ref: str, source: str, target: str, vector: bool) -> str:
-    have, want = int(source[1:]), int(target[1:])
-    if have == want:
-        return ref
-    return e.put(
-        f"{'sext' if have < want else 'trunc'} {typed(e, source, vector)} {ref} to {typed(e, target, vector)}"
-    )
 
 
 def _bfloat_call(e: Emitter, i: Instruction, stem: str, refs: list[tuple[str, str]], vector: bool) -> str:

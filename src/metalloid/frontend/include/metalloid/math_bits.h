@@ -30,11 +30,9 @@ inline bool is_finite(float x) { return absolute(x) < __MT_INF; }
 // 2^n as a float, -126 <= n <= 127.
 inline float power_of_two(int n) { return from_bits(uint(n + 127) << 23); }
 
-// p * 2^n rounded once, for p near 1 and |n| <= 250.
-inline float scaled(float p, int n) {
-  int half_n = n >> 1;
-  return p * power_of_two(half_n) * power_of_two(n - half_n);
-}
+// p * 2^n rounded once, for |n| <= 252. That is what an exponent of 64 bits tells the engine (passes/emit/ldexp.py),
+// which has one instruction for it, or two products.
+inline float scaled(float p, int n) { return __builtin_elementwise_ldexp(p, long(n)); }
 
 // The nearest integer to x, |x| < 2^22, without a float-to-int conversion (which is undefined for NaN).
 struct Nearest {

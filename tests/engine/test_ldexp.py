@@ -1,0 +1,78 @@
+"""x * 2^n, and the exponentials made with it: the same bits on every processor, for every number."""
+
+from __future__ import annotations
+
+import platform
+
+import numpy as np
+import pytest
+
+from metalloid.backends.cpu import machine
+from metalloid.compile import cpu_program
+from metalloid.compile.vector import vector_code
+from metalloid.passes.canonical import canonical
+from tests.engine.both import launch, same, scalar_ir
+
+RNG = np.random.default_rng(5)
+TARGETS = ["host", "avx2", "sse"] if platform.machine() in ("x86_64", "AMD64") else ["host"]
+SPECIAL = np.array(
+    [0, -0.0, 1, -1.5, 2**-149, -(2**-130) * 1.25, 2**-126, 3e38, -3e38, np.inf, -np.inf, np.nan], np.float32
+)
+LDEXP = """kernel void k(device const float* x, device const int* n, device float* out,
+    uint i [[thread_position_in_grid]]) { out[i] = __builtin_elementwise_ldexp(x[i], n[i]); }"""
+ONE = """kernel void k(constant float& x, constant int& n, device float* out, uint i [[thread_position_in_grid]]) {
+    out[i] = __builtin_elementwise_ldexp(x, n); }"""
+EXPONENTIALS = """kernel void k(device const float* x, device float* out, uint i [[thread_position_in_grid]]) {
+    float a = x[i];
+    out[6 * i] = exp(a); out[6 * i + 1] = fast::exp(a); out[6 * i + 2] = exp2(a); out[6 * i + 3] = exp10(a);
+    out[6 * i + 4] = tanh(a); out[6 * i + 5] = pow(1.37f, a);
+}"""
+
+
+def run(text: str, arrays: list[np.ndarray], count: int, target: str, width: int = 0) -> np.ndarray:
+    chosen = machine.limited(target) if target != "host" else None
+    made = [a.copy() for a in arrays]
+    cpu_program(*scalar_ir(text, "k"), width, chosen).run(launch(made, count, 64))
+    return made[-1]
+
+
+def pairs() -> tuple[np.ndarray, np.ndarray]:
+    """Special numbers with all powers, and random bits with powers that lead everywhere, denormals above all."""
+    powers = np.array([*range(-310, 311), 10**6, -(10**6), 2**31 - 1, -(2**31)], np.int32)
+    x = np.concatenate(
+        [np.repeat(SPECIAL, len(powers)), RNG.integers(0, 2**32, 20000, np.uint32).view(np.float32)]
+    )
+    return x, np.concatenate([np.tile(powers, len(SPECIAL)), RNG.integers(-160, 130, 20000).astype(np.int32)])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_scaling_is_rounded_once(target):
+    x, n = pairs()
+    with np.errstate(all="ignore"):
+        exact = np.ldexp(x.astype(np.float64), np.clip(n, -900, 900)).astype(np.float32)
+    got = run(LDEXP, [x, n, np.full(len(x), 7, np.float32)], len(x), target)
+    np.testing.assert_array_equal(got, exact)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_scaling_one_number(target):
+    for x, n in ((1.7, -140), (-3e-39, 12), (1.5, 127), (0.7, -149)):
+        arrays = [np.array([x], np.float32), np.array([n], np.int32), np.zeros(64, np.float32)]
+        got = run(ONE, arrays, 64, target)
+        assert (got == np.float32(np.ldexp(np.float64(np.float32(x)), n))).all()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_exponentials_have_the_same_bits(target):
+    x = np.concatenate([SPECIAL, RNG.uniform(-160, 130, 500).astype(np.float32)])
+    arrays = [x, np.full(6 * len(x), 7, np.float32)]
+    expected = same(EXPONENTIALS, arrays, len(x), 64)[1]
+    np.testing.assert_array_equal(run(EXPONENTIALS, arrays, len(x), target), expected)
+
+
+@pytest.mark.skipif(len(TARGETS) == 1, reason="x86 levels")
+def test_no_exponential_goes_lane_by_lane():
+    module = canonical(scalar_ir(EXPONENTIALS, "k")[0])
+    for target in (machine.host(), machine.limited("avx2")):
+        code = vector_code(module, ((64, 1, 1), False, False, False, False, None), 8, target)
+        assert "ldexpf" not in machine.to_assembly(code.text, target)
