@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+import platform
+
 import numpy as np
 import pytest
 
+from metalloid.backends import interpret
+from metalloid.backends.cpu import machine
+from metalloid.compile import cpu_program
 from metalloid.errors import KernelFault
-from tests.engine.both import launch, program, same
+from tests.engine.both import launch, program, same, scalar_ir
 
 RNG = np.random.default_rng(7)
 
@@ -212,3 +217,21 @@ def test_sums_that_live_across_barriers(body, rounds):
         a = arguments[0].reshape(8, 2, 2, 8, 8)[:rounds]
         sums = np.einsum("kirx,kjxc->ijrc", a[:, 0], a[:, 1])
         np.testing.assert_array_equal(got[1], sums[None] + np.arange(1, 3).reshape(2, 1, 1, 1, 1))
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="x86 levels")
+@pytest.mark.parametrize("level", ["avx2", "sse"])
+def test_on_lesser_processors(level):
+    """Registers of one sum, and products one by one: the same results."""
+    text = LOOP.format(body=BODIES["in place"])
+    ir, signature = scalar_ir(text, "k")
+    arrays = [
+        values(4, 256),
+        *(np.full((2, 2, 2, 8, 8), np.nan, "float32") for _ in range(2)),
+        np.array([4], "uint32"),
+    ]
+    expected, got = [a.copy() for a in arrays], [a.copy() for a in arrays]
+    interpret.run(ir, launch(expected, 64, 64))
+    cpu_program(ir, signature, target=machine.limited(level)).run(launch(got, 64, 64))
+    for a, b in zip(expected, got, strict=True):
+        np.testing.assert_array_equal(b, a)

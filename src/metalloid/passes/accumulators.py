@@ -35,8 +35,8 @@ class Segment:
         return self.flow.function
 
 
-def strips(parts: Sequence[Uniformity]) -> list[list[Slots]]:
-    """One or two matrices that are kept side by side, as tiles want them."""
+def strips(parts: Sequence[Uniformity], count: int) -> list[list[Slots]]:
+    """Up to `count` matrices that are kept side by side, as tiles want them."""
     segments = [_segment(part.flow) for part in parts]
     found: list[list[Slots]] = []
     for number, part in enumerate(parts):
@@ -44,17 +44,17 @@ def strips(parts: Sequence[Uniformity]) -> list[list[Slots]]:
         for block in flow.function.blocks:
             together = part.divergence.leader[block.name] == flow.order[0]
             if together and block.name not in flow.forest.innermost:
-                for vector in _vectors(flow.function, block):
+                for vector in _vectors(flow.function, block, count):
                     slots = [_slots(segments, number, block, chain) for chain in vector]
                     if None not in slots:
                         found.append([s for s in slots if s is not None])
     return found
 
 
-def _vectors(function: Function, block: Block) -> Iterable[list[Chain]]:
+def _vectors(function: Function, block: Block, count: int) -> Iterable[list[Chain]]:
     for products in find(function, block):
         for row in rows(products):
-            yield from vectors(row)
+            yield from vectors(row, count)
 
 
 def _segment(flow: Flow) -> Segment:

@@ -145,8 +145,8 @@ def _split(out: Output, module: Module, whole: Roots, scratch: Scratch) -> list[
         roots = Roots(part, slot_roots)
         shapes = {number: _in_segment(place.shape, n) for number, place in out.slots.items()}
         parts.append(Part(tidied, part, roots, Uniformity(Flow(part), roots, lanes, out.layout, shapes)))
-    if products.in_tiles(out) and lanes.full:
-        _place_matrices(out, accumulators.strips([part.uniformity for part in parts]), scratch)
+    if (count := products.beside(out)) and lanes.full:
+        _place_matrices(out, accumulators.strips([part.uniformity for part in parts], count), scratch)
     return parts
 
 

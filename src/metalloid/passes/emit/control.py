@@ -174,7 +174,7 @@ class Control(Copies):
             self._take(phi)
         if name in self.flow.forest.loops and e.out.guard and name not in e.out.short_loops:
             self._poll()
-        tiled = e.mask is None and products.in_tiles(e.out)
+        tiled = e.mask is None and products.beside(e.out)
         found = products.find(self.flow.function, block) if tiled else []
         block = products.gathered(block, found)
         multiplied = {group.chains[0].products[0].name: group for group in found}

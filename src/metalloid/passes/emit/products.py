@@ -130,9 +130,9 @@ def _writes(i: Instruction) -> bool:
     return i.opcode in _WRITES or i.called.startswith(_WRITING_CALLS)
 
 
-def in_tiles(out: Output) -> bool:
-    """Whether products are computed together at all: instances of one SIMD-group, registers of 16 floats."""
-    return out.lanes.width == 32 and out.vector_bytes >= 64
+def beside(out: Output) -> int:
+    """How many sums lie side by side in a register; 0 where products are computed one by one."""
+    return out.vector_bytes // 32 if out.lanes.width == 32 else 0
 
 
 def gathered(block: Block, found: list[Products]) -> Block:

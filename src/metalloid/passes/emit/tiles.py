@@ -1,8 +1,9 @@
 """Matrix products in tiles: one row of matrices on the left, up to four matrices on the right.
 
-A register holds one row of two sums side by side, so a step takes one element of the left matrix for all lanes and a
-row of two right matrices: 16 registers of sums, ten loads for 16 fused multiply-adds. The right matrices are laid
-out in such rows first; elements of left ones are read where they are.
+A register of AVX-512 holds one row of two sums side by side, so a step takes one element of the left matrix for all
+lanes and a row of two right matrices: 16 registers of sums, ten loads for 16 fused multiply-adds. The right matrices
+are laid out in such rows first; elements of left ones are read where they are. With AVX2 a tile is one sum, a
+register one row of it.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from functools import partial
 from metalloid.passes.emit.core import Emitter, MatrixPlace, Val, lowered
 from metalloid.passes.emit.matrix import assemble, kept_element
 from metalloid.passes.emit.operands import SIDE, Pair, Source, rows_of, source
-from metalloid.passes.emit.products import Chain, Products, origin, slot_of
+from metalloid.passes.emit.products import Chain, Products, beside, origin, slot_of
 
-ACROSS = 4  # chains of a tile
+VECTORS = {1: 1, 2: 2}  # of a tile, by the sums in each: 8 of 16 registers, or 16 of 32
 
 
 @dataclass(frozen=True)
@@ -32,14 +33,15 @@ class Tiles:
     """Writes all products of a group."""
 
     def __init__(self, e: Emitter, products: Products) -> None:
-        self.e, self.products = e, products
+        self.e, self.products, self.beside = e, products, beside(e.out)
         self.left: dict[Pair, Elements] = {}
         self.right: dict[tuple[Pair, ...], str] = {}
 
     def write(self) -> None:
         for row in rows(self.products):
-            for n in range(0, len(row), ACROSS):
-                self._multiply(row[n : n + ACROSS])
+            across = self.beside * VECTORS[self.beside]
+            for n in range(0, len(row), across):
+                self._multiply(row[n : n + across])
 
     # ---- matrices in memory ---------------------------------------------------------------------------
 
@@ -97,7 +99,7 @@ class Tiles:
 
     def _multiply(self, chains: list[Chain]) -> None:
         e = self.e
-        tile = list(vectors(chains))
+        tile = list(vectors(chains, self.beside))
         sums = [self._start(vector) for vector in tile]
         for step in range(len(chains[0].products)):
             left = self._lay_left(chains[0].lefts[step])
@@ -216,10 +218,10 @@ def rows(products: Products) -> list[list[Chain]]:
     return [sorted(row, key=lambda chain: place[chain.rights]) for row in found.values()]
 
 
-def vectors(chains: list[Chain]) -> Iterator[list[Chain]]:
-    """One or two chains whose sums lie side by side in a register."""
-    for n in range(0, len(chains), 2):
-        yield chains[n : n + 2]
+def vectors(chains: list[Chain], count: int) -> Iterator[list[Chain]]:
+    """Chains whose sums lie side by side in a register."""
+    for n in range(0, len(chains), count):
+        yield chains[n : n + count]
 
 
 def _kind(vector: list[Chain]) -> str:
