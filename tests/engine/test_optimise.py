@@ -1,0 +1,51 @@
+"""Code that is long or tangled gets fewer of LLVM's passes, and computes the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from metalloid.backends.cpu import machine
+from metalloid.compile import cpu_program, scalar
+from metalloid.source import Source
+from tests.engine.both import launch
+
+SOURCE = """#include <metal_stdlib>
+using namespace metal;
+kernel void k(device const float* a, device const uint* where, device float* b, threadgroup float* t [[threadgroup(0)]],
+              uint i [[thread_position_in_grid]], uint l [[thread_position_in_threadgroup]]) {
+    float sum = 0;
+    for (uint n = 0; n < where[i] % 7; n++) {
+        t[l] = a[where[(i + n) % 96]];
+        sum += simd_sum(t[l]) * (n % 2 ? 1 : -0.5f);
+    }
+    t[l] = sum;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (where[i] % 3) b[i] = t[31 - l] + sum;
+}
+"""
+
+
+@pytest.mark.parametrize("width", [0, 32, 64])
+def test_few_passes_give_the_same_numbers(
+    width: int, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    rng = np.random.default_rng(width)
+    a, where = rng.standard_normal(96).astype(np.float32), rng.integers(0, 96, 96).astype(np.uint32)
+    ir, signature = scalar(Source(SOURCE, math="safe"), "k")
+    found = []
+    for large in (machine.LARGE, -1):
+        monkeypatch.setattr(machine, "LARGE", large)
+        monkeypatch.setenv("METALLOID_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        b = np.full(96, np.nan, np.float32)
+        cpu_program(ir, signature, width).run(launch([a, where, b], 96, 32, {0: 128}))
+        found.append(b)
+    np.testing.assert_array_equal(found[0], found[1])
+    assert np.isfinite(found[0][where % 3 != 0]).all() and np.isnan(found[0][where % 3 == 0]).all()
+
+
+def test_what_takes_long() -> None:
+    straight = "define void @f() {\n" + "  %x = add i32 1, 2\n" * 5000 + "}\n"
+    assert not machine.takes_long(straight)
+    assert machine.takes_long(straight * 5)
+    assert machine.takes_long("define void @f() {\n" + "b:\n  %x = freeze i32 %y\n" * 300 + "}\n")
