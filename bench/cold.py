@@ -1,8 +1,10 @@
-"""How long the first run takes with nothing cached: `python -m bench cold`.
+"""How long a first run takes with nothing cached, and how long the next: `python -m bench cold`.
 
-A fresh process with an empty cache: import, header, clang, passes, LLVM, the native runtime, a launch. A small kernel,
-and (where `make conformance` has fetched ggml) flash attention, the largest there is. Python's own bytecode is there,
-as it is in an installed package.
+A fresh process with an empty cache: import, header, clang, passes, LLVM, the native runtime, a launch; then another
+process that finds what the first one left. A small kernel; the Llama that comes with the package; and (where
+`make conformance` has fetched ggml) flash attention for heads of 32, of 128, and of 512: the largest kernels there are.
+Python's own bytecode is there, as it is in an installed package. Wall-clock time of whole processes, the least of
+several; `source` is the front end, `code and run` what is left.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 
 from conformance.packages import LLAMA
 
@@ -25,9 +28,9 @@ kernel void add(device const float* a, device const float* b, device float* c, u
     c[i] = a[i] + b[i]; }''')["add"]
 kernel.ir
 built = time.perf_counter()
-a, c = np.ones(1024, np.float32), np.zeros(1024, np.float32)
+a, c = np.arange(1024, dtype=np.float32), np.full(1024, np.nan, np.float32)
 kernel(a, a, c, grid=1024, threadgroup=256)
-assert (c == 2).all()
+assert (c == 2 * a).all()
 print(imported - start, built - imported, time.perf_counter() - built)
 """
 FLASH = """
@@ -35,34 +38,71 @@ import time; start = time.perf_counter()
 import numpy as np
 from conformance.results.ggml import attention
 from conformance.results.launch import run_on_engine
+from metalloid.frontend import compile_kernel
 imported = time.perf_counter()
-case = next(c for c in attention.cases() if "flash" in c.label)
-work = case.make(np.random.default_rng(0), "small")
+work = attention._tiles(np.random.default_rng(0), "small", "TYPE", SIZE, attention.Options())
+for step in work.steps:
+    compile_kernel(step.source, step.kernel, step.constants)
 built = time.perf_counter()
 for step in work.steps:
     run_on_engine(step)
+for output in work.outputs:
+    error = np.abs(output.look(output.actual).astype(np.float64) - output.expected).max()
+    assert error <= output.tolerance * np.abs(output.expected).max()
 print(imported - start, built - imported, time.perf_counter() - built)
+"""
+CHAT = """
+import sys, time; start = time.perf_counter()
+from metalloid.cli import main
+imported = time.perf_counter()
+sys.argv = ["metalloid", "chat", "--max-tokens", "4", "--prompt", "Once"]
+try:
+    main()
+except SystemExit:
+    pass
+print()
+print(imported - start, 0, time.perf_counter() - imported)
 """
 
 
-def cold(script: str) -> tuple[float, list[float]]:
+@dataclass(frozen=True)
+class Run:
     """Seconds of a process from start to end, and of its three parts."""
+
+    total: float
+    parts: tuple[float, ...]
+
+    def __str__(self) -> str:
+        first, second, third = self.parts
+        return f"{self.total:6.2f} s  (import {first:.2f}, source {second:.2f}, code and run {third:.2f})"
+
+
+def run(script: str, folder: str) -> Run:
+    environment = os.environ | {"METALLOID_CACHE_DIR": folder, "PYTHONDONTWRITEBYTECODE": ""}
+    start = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    total = time.perf_counter() - start
+    return Run(total, tuple(float(x) for x in done.stdout.splitlines()[-1].split()))
+
+
+def cold_and_warm(script: str) -> tuple[Run, Run]:
     with tempfile.TemporaryDirectory() as folder:
-        environment = os.environ | {"METALLOID_CACHE_DIR": folder, "PYTHONDONTWRITEBYTECODE": ""}
-        start = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
-        )
-        return time.perf_counter() - start, [float(x) for x in done.stdout.split()]
+        return run(script, folder), run(script, folder)
 
 
 def main() -> None:
-    cases = {"small kernel": (SMALL, 0.6)}
+    cases: dict[str, tuple[str, float]] = {"small kernel": (SMALL, 0.6), "metalloid chat": (CHAT, 0)}
     if LLAMA.folder.exists():
-        cases["ggml's flash attention"] = (FLASH, 5.0)
+        for type, size in (("f16", 32), ("f16", 128), ("q8_0", 128), ("f16", 512)):
+            script = FLASH.replace("TYPE", type).replace("SIZE", str(size))
+            cases[f"flash attention, {type}, heads of {size}"] = (script, 5.0)
     for name, (script, most) in cases.items():
-        total, (first, second, third) = min(cold(script) for _ in range(4))
-        print(
-            f"{name:34} {total:6.2f} s, at most {most:.1f}  (import {first:.2f}, source {second:.2f}, "
-            f"code and run {third:.2f})"
-        )
+        times = 1 if "512" in name else 4
+        runs = [cold_and_warm(script) for _ in range(times)]
+        first = min((cold for cold, _ in runs), key=lambda r: r.total)
+        again = min((warm for _, warm in runs), key=lambda r: r.total)
+        limit = f", at most {most:.1f}" if most else ""
+        print(f"{name:38} first {first}{limit}", flush=True)
+        print(f"{'':38} again {again}", flush=True)

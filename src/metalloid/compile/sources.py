@@ -17,24 +17,21 @@ def scalar(
     checked: bool = False,
 ) -> tuple[str, Signature]:
     """The scalar IR and the signature of a kernel; `checked`: IR that keeps every access of the user's."""
-    ahead.begin("runtime", _load_runtime)
-    kernel = compile_kernel(
-        source,
-        name,
-        dict(constants or {}),
-        checked=checked,
-        on_miss=lambda: ahead.begin("passes", _load_passes),
-    )
+    kernel = compile_kernel(source, name, dict(constants or {}), checked=checked, on_miss=_get_ready)
     return kernel.ir, kernel.signature
 
 
-def _load_runtime() -> None:
-    """A launch is likely to follow, and will want it."""
+def _get_ready() -> None:
+    """What has no scalar IR on disk will need the rest as well: begin it while clang works.
+
+    Imported here and not in the background, where it would take turns with the front end's own imports: the sooner
+    the runtime's compiler starts, the better.
+    """
     from metalloid.backends.cpu import native
 
-    native.runtime()
+    ahead.begin("runtime", native.runtime)
+    ahead.begin("passes", _load_passes)
 
 
 def _load_passes() -> None:
-    """What has no scalar IR on disk has no vector code there either."""
     import metalloid.compile.vector  # noqa: F401
