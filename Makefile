@@ -29,7 +29,7 @@ bench: $(VENV)/ready
 	$(BIN)/python -m bench
 
 fuzz: $(VENV)/ready
-	$(BIN)/python -m pytest -m fuzz
+	$(BIN)/python -m pytest -n auto -m fuzz
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
