@@ -42,7 +42,7 @@ def checked_program(ir: str, signature: Signature, width: int = 0, level: int = 
     names = {g.name: variable_name(made.module, g) for g in made.module.globals}
 
     def make(mode: Mode) -> Program:
-        options = Options(mode.careful, mode.undefined, mode.aliased, mode.wide, mode.marked, mode.starts)
+        options = Options(**vars(mode))
 
         def compile(variant: Variant) -> Compiled:
             native.checks()  # which the code refers to

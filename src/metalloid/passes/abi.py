@@ -31,9 +31,11 @@ FROM = 24  # 2 x u64: device, threadgroup
 SIMD_FROM = 40  # 2 x 32 x u64
 MISSING = 552  # 64 x u64
 SHADOW_PLACES = 1064  # 96 x Shadow
-SHADOW_SIZE = 48  # writer, first, other: pointers; start, length: u64; shift, undefined: u32
-MUTED = 5672  # pointer to u8, by site
-COUNTS = 5680  # pointer to u64, by site
-TOUCHED = 5688  # 96 x u8, by shadow
+SHADOW_SIZE = (
+    64  # writer, first, other: pointers; start, length, window, in_window: u64; shift, undefined: u32
+)
+MUTED = 7208  # pointer to u8, by site
+COUNTS = 7216  # pointer to u64, by site
+TOUCHED = 7224  # 96 x u8, by shadow
 LOCAL_SHADOW = 32  # the number of threadgroup memory's
 LOCALS = 64

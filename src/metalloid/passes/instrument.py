@@ -44,6 +44,7 @@ class Options:
     wide: bool = False
     marked: frozenset[int] = frozenset()
     starts: tuple[tuple[int, int], ...] = ()
+    windowed: bool = False  # only a window of each buffer has words
 
 
 @dataclass(frozen=True)

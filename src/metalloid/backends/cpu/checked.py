@@ -1,7 +1,8 @@
 """A checked run on the vector engine: the same launch with shadow memory, and what it saw.
 
 It starts hopeful: vector accesses, narrow words. Where a lane is outside, or the words run out of serials, the
-buffers are put back and the launch runs again, with care or with wide words.
+buffers are put back and the launch runs again, with care or with wide words. Where the words would take more than
+three times the buffers, these are divided into windows, and the launch runs once for each.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from metalloid.backends.cpu.checked_run import (
     checks_of,
     overlapping,
 )
+from metalloid.backends.cpu.joined import Joined
 from metalloid.backends.cpu.program import Program
 from metalloid.backends.interpret.scheduler import Schedule
 from metalloid.backends.observe import Observation, start_of
@@ -79,20 +81,55 @@ class CheckedProgram:
         )
         launch = self._writable(launch, mode, backwards)
         end = time.monotonic() + timeout if timeout else None
-        run = self._prepared(launch, mode, backwards, seed)
+        run = CheckedRun(launch, self.program(mode), backwards, mode, self._names, seed)
         backup = _Backup(launch, run)
         try:
             while True:
-                status = run.start(max(1e-3, end - time.monotonic()) if end else None)
-                better = self._better(run, status)
-                if better is None:
-                    seen = self._end(run, status, timeout, on_log)
-                    return _told(seen, run, self.ir) if status == native.FAULT else seen
-                run.end()
+                if run.windows > 1:
+                    run.end()
+                    mode = replace(mode, windowed=True)
+                    backup.keep(launch, run.checks)
+
+                def prepared(window: tuple[int, int], mode: Mode = mode) -> CheckedRun:
+                    return CheckedRun(launch, self.program(mode), backwards, mode, self._names, seed, window)
+
+                seen = self._passes(prepared, run, backup, end, timeout, on_log)
+                if isinstance(seen, Observation):
+                    return seen
+                mode = seen
                 backup.restore()
-                run = self._prepared(launch, better, backwards, seed)
+                run = CheckedRun(launch, self.program(mode), backwards, mode, self._names, seed)
         finally:
             backup.end()
+
+    def _passes(
+        self,
+        prepared: Callable[[tuple[int, int]], CheckedRun],
+        run: CheckedRun,
+        backup: _Backup,
+        end: float | None,
+        timeout: float | None,
+        on_log: Callable[[LogMessage], None] | None,
+    ) -> Observation | Mode:
+        """The launch, once for each window of its buffers; how to run again where it has to."""
+        count, joined = run.windows, Joined(run)
+        for number in range(count):
+            if number:
+                backup.restore()
+            if count > 1:
+                run = prepared((number, count))
+            status = run.start(max(1e-3, end - time.monotonic()) if end else None)
+            better = self._better(run, status)
+            if better is not None:
+                run.end()
+                return better
+            seen = self._end(run, status, timeout, None if number else on_log)
+            if status == native.FAULT:
+                return _told(seen, run, self.ir)
+            if count == 1 or seen.stopped:
+                return seen
+            joined.add(run, seen)
+        return joined.observation()
 
     def _marked(self, launch: Launch) -> frozenset[int]:
         """Inputs that have more elements than there are threads: did these read one each, and leave the rest?"""
@@ -114,9 +151,6 @@ class CheckedProgram:
             return launch
         buffers = {**launch.buffers, **{i: bytes_of(launch.buffers[i]).copy() for i in copied}}
         return replace(launch, buffers=buffers, inputs=launch.inputs | frozenset(copied))
-
-    def _prepared(self, launch: Launch, mode: Mode, backwards: bool, seed: int | None) -> CheckedRun:
-        return CheckedRun(launch, self.program(mode), backwards, mode, self._names, seed)
 
     def _better(self, run: CheckedRun, status: int) -> Mode | None:
         """How to run again; None where this was the last word."""
@@ -159,9 +193,11 @@ class _Backup:
     def __init__(self, launch: Launch, run: CheckedRun) -> None:
         self._kept: list[tuple[np.ndarray[Any, Any], Piece]] = []
         if not run.sure:
-            self._keep(launch, run.checks)
+            self.keep(launch, run.checks)
 
-    def _keep(self, launch: Launch, checks: ChecksLike) -> None:
+    def keep(self, launch: Launch, checks: ChecksLike) -> None:
+        if self._kept:
+            return
         indices = launch.buffers.keys() if checks.unknown else checks.written & launch.buffers.keys()
         memories = [launch.buffers[i] for i in indices]
         if checks.unknown:

@@ -22,12 +22,14 @@ from metalloid.backends.cpu.shadow import (
     LOCALS,
     CheckRecord,
     Cover,
+    Decoder,
     FindingRecord,
     SiteRecord,
     Word,
     Writers,
     cover,
     new_check,
+    shadow_bytes,
     thread_at,
 )
 from metalloid.backends.observe import Access, Memory, Observation, Record
@@ -39,6 +41,8 @@ _NOBODY = 0xFFFFFFFF
 _ROOT_KINDS = {"buffer": 0, "threadgroup": 1, "variable": 2, "constant": 3, "private": 4}
 _WHAT = {"write": 1, "atomic": 2, "writer": 4, "defined": 8, "readers": 16, "reads": 32, "races": 64}
 _MAIN = threading.main_thread()
+MOST_SHADOW = 3  # times the buffers
+SMALL = 1 << 20  # bytes of shadow that are never too much
 MOST_GROUPS = 1 << 26  # 2 GiB of addresses for what is known of each
 
 
@@ -56,6 +60,7 @@ class Mode:
     wide: bool = False  # words of 64 bits
     marked: frozenset[int] = frozenset()  # buffers of which every read is remembered
     starts: tuple[tuple[int, int], ...] = ()  # buffers that start off a multiple of 16 bytes, and how far
+    windowed: bool = False  # only a window of each buffer has words, and the launch runs once for each
 
 
 class CheckSiteLike(Protocol):
@@ -161,8 +166,9 @@ class CheckedRun:
         mode: Mode,
         names: Mapping[str, str],
         seed: int | None = None,
+        window: tuple[int, int] = (0, 1),
     ) -> None:
-        self.launch, self.mode, self.names = launch, mode, names
+        self.launch, self.mode, self.names, self.window = launch, mode, names, window
         self.keep: list[object] = []
         self.prepared, addresses, lengths = program.placed(launch, backwards, self.keep)
         self.places = {i: (addresses[i], lengths[i]) for i in launch.buffers}
@@ -176,6 +182,8 @@ class CheckedRun:
         bind(self.record, launch, addresses, lengths, prepared, self.keep)
         self.covers: list[Cover] = []  # of buffers; the last is that of threadgroup memory
         self.words: dict[int, np.ndarray[Any, Any]] = {}
+        self.firsts: dict[int, int] = {}  # granules of a buffer before its first word
+        self.windows = 1  # that the buffers have to be divided into
         self.read_words: dict[int, np.ndarray[Any, Any]] = {}
         self._fill()
         if seed is not None:
@@ -265,6 +273,7 @@ class CheckedRun:
             and i in checks.granules
             and i in checks.written | self.mode.undefined | self.mode.marked
         ]
+        wanted: list[tuple[list[int], int, int, int, bool]] = []
         for group in clusters({i: places[i] for i in watched}):
             start = min(places[i][0] for i in group)
             end = max(sum(places[i]) for i in group)
@@ -272,12 +281,18 @@ class CheckedRun:
             granule = min(checks.granules[i] for i in group)
             if any((places[i][0] - start) % granule for i in group):
                 raise NotWatched("[check] buffers overlap by less than an element")
-            made = cover(start, end - start, granule, self.word, readers)
+            wanted.append((group, start, end - start, granule, readers))
+        needed = sum(shadow_bytes(length, granule, self.word, r) for _, _, length, granule, r in wanted)
+        allowed = max(SMALL, MOST_SHADOW * sum(length for _, length in places.values()))
+        self.windows = max(1, -(-needed // allowed))
+        if self.windows > 1 and self.window[1] == 1:
+            return  # to be made again, for one window after the other
+        for group, start, length, granule, readers in wanted:
+            made = cover(start, length, granule, self.word, readers, self.window)
             self.covers.append(made)
             for i in group:
                 made.fill(c.shadows[i], *places[i], i in self.mode.undefined)
-                skip = (places[i][0] - start) // granule
-                part = slice(skip, skip + -(-places[i][1] // granule))
+                part, self.firsts[i] = made.part(*places[i])
                 self.words[i] = made.writer[part]
                 if readers:
                     self.read_words[i] = made.pieces[1].array[part]
@@ -350,7 +365,7 @@ class CheckedRun:
             granules.setdefault(index, 4)
             if index not in words:
                 words[index] = np.zeros(-(-range_of(memory)[1] // granules[index]), self.word.dtype)
-        writers = Writers(self.launch, words, self.word, groups, int(self.check.start))
+        writers = Writers(words, self.decoder())
         weakref.finalize(writers, ARENA.give, self.pieces(), self.top())
         return Observation(
             tuple(records),
@@ -362,6 +377,11 @@ class CheckedRun:
             stopped,
             {i: self.read_words[i] >= self.check.start for i in self.mode.marked & self.read_words.keys()},
         )
+
+    def decoder(self) -> Decoder:
+        """How the words of this run are read."""
+        groups = self.groups[: int(self.check.group_count)]
+        return Decoder(self.launch, self.word, groups, int(self.check.start))
 
     def _threads(self, groups: np.ndarray[Any, Any]) -> int:
         if len(groups) == self.record.total:
@@ -434,7 +454,8 @@ class CheckedRun:
                 n = int(np.searchsorted(groups["serial"], word >> shift + self.word.site_bits, "right")) - 1
                 group = (int(groups[n]["x"]), int(groups[n]["y"]), int(groups[n]["z"]))
                 access = self._side(site, group, word & (1 << shift) - 1)
-                memory, offset = self._memory(_Buffer(index)), int(mine[0]) * self.checks.granules[index]
+                granule = int(mine[0]) + self.firsts[index]
+                memory, offset = self._memory(_Buffer(index)), granule * self.checks.granules[index]
                 found.append(Record("write to an input", access, None, memory, offset, len(mine)))
         return found
 

@@ -16,6 +16,9 @@ from metalloid.errors import DeviceError
 
 LOCAL, SHADOWS, LOCALS, MOST_RECORDS = 32, 96, 64, 1024
 PADDING = 1024  # words behind the last: vector code reads whole registers
+_ALL = (1 << 64) - 1
+_AT_ONCE = 1 << 20  # words that are decoded at once: it takes eighty bytes for each
+_EDGE = 64  # granules that windows are multiples of
 
 # enum Kind.
 KINDS = (
@@ -35,7 +38,10 @@ KINDS = (
 
 class ShadowRecord(ctypes.Structure):
     _fields_ = [
-        *((name, ctypes.c_uint64) for name in ("writer", "first", "other", "start", "length")),
+        *(
+            (name, ctypes.c_uint64)
+            for name in ("writer", "first", "other", "start", "length", "window", "in_window")
+        ),
         ("shift", ctypes.c_uint32),
         ("undefined", ctypes.c_uint32),
     ]
@@ -134,6 +140,8 @@ class Cover:
     length: int
     granule: int
     pieces: tuple[Piece, ...]
+    low: int = 0  # the first granule that has words
+    count: int = -1  # how many have; all of them where it is not divided
 
     @property
     def bytes(self) -> int:
@@ -145,17 +153,44 @@ class Cover:
 
     def fill(self, record: ShadowRecord, start: int, length: int, undefined: bool) -> None:
         """The part of this cover from an address on, as one buffer's shadow."""
-        skip = (start - self.start) // self.granule * self.writer.itemsize
+        skip = (start - self.start) // self.granule - self.low
         for name, piece in zip(("writer", "first", "other"), self.pieces, strict=False):
-            setattr(record, name, piece.address + skip)
+            setattr(record, name, piece.address + skip * self.writer.itemsize)
         record.start, record.length = start, length
+        record.window, record.in_window = 0, _ALL
+        if self.count >= 0:
+            record.window, record.in_window = -skip * self.granule & _ALL, self.count * self.granule
         record.shift, record.undefined = self.granule.bit_length() - 1, int(undefined)
 
+    def part(self, start: int, length: int) -> tuple[slice, int]:
+        """The words of a buffer that lies in here, and the number of its first granule that has one."""
+        skip = (start - self.start) // self.granule
+        end = skip + -(-length // self.granule)
+        if self.count < 0:
+            return slice(skip, end), 0
+        first = min(max(skip, self.low), end)
+        last = max(first, min(end, self.low + self.count))
+        return slice(max(0, first - self.low), max(0, last - self.low)), first - skip
 
-def cover(start: int, length: int, granule: int, word: Word, readers: bool) -> Cover:
-    count = -(-length // granule) + PADDING
-    pieces = tuple(ARENA.take(count, word.dtype) for _ in range(3 if readers else 1))
-    return Cover(start, length, granule, pieces)
+
+def cover(
+    start: int, length: int, granule: int, word: Word, readers: bool, window: tuple[int, int] = (0, 1)
+) -> Cover:
+    """Shadow for some memory, or for one of several windows of it."""
+    number, windows = window
+    total, low, count = -(-length // granule), 0, -1
+    if windows > 1:
+        each = -(-total // windows // _EDGE) * _EDGE
+        low = min(total, number * each)
+        count = min(each, total - low)
+    size = (total if count < 0 else count) + PADDING
+    pieces = tuple(ARENA.take(size, word.dtype) for _ in range(3 if readers else 1))
+    return Cover(start, length, granule, pieces, low, count)
+
+
+def shadow_bytes(length: int, granule: int, word: Word, readers: bool) -> int:
+    """What a shadow takes, but for a few kilobytes."""
+    return -(-length // granule) * np.dtype(word.dtype).itemsize * (3 if readers else 1)
 
 
 def new_check() -> CheckRecord:
@@ -173,24 +208,50 @@ def thread_at(launch: Launch, group: Triple, index: int) -> Triple:
     return a, b, c
 
 
+@dataclass(frozen=True)
+class Decoder:
+    """How the words of one run are read: the threadgroups by their first serials, and the first word that counts."""
+
+    launch: Launch
+    word: Word
+    groups: np.ndarray[Any, Any]
+    start: int
+
+    def threads(self, words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """0 where nobody wrote, else 1 + the number of the thread in the grid."""
+        numbers = np.zeros(len(words), np.uint32)
+        for first in range(0, len(words), _AT_ONCE):
+            part = slice(first, first + _AT_ONCE)
+            self._decode(words[part], numbers[part])
+        return numbers
+
+    def _decode(self, words: np.ndarray[Any, Any], numbers: np.ndarray[Any, Any]) -> None:
+        at = np.flatnonzero(words >= words.dtype.type(self.start))
+        if not len(at):
+            return
+        some, w, launch = words[at].astype(np.uint64), self.word, self.launch
+        threads = (some & np.uint64((1 << w.thread_bits) - 1)).astype(np.int64)
+        serials = some >> np.uint64(w.thread_bits + w.site_bits)
+        which = np.searchsorted(self.groups["serial"], serials, side="right") - 1
+        groups = [self.groups[axis][which].astype(np.int64) for axis in "xyz"]
+        size = [
+            np.minimum(t, g - p * t) for g, t, p in zip(launch.grid, launch.threadgroup, groups, strict=True)
+        ]
+        local = (threads % size[0], threads // size[0] % size[1], threads // (size[0] * size[1]))
+        x, y, z = (p * t + n for p, t, n in zip(groups, launch.threadgroup, local, strict=True))
+        numbers[at] = 1 + x + launch.grid[0] * (y + launch.grid[1] * z)
+
+
 class Writers(Mapping[int, np.ndarray[Any, Any]]):
     """Who wrote each granule last, by buffer; worked out when asked for."""
 
-    def __init__(
-        self,
-        launch: Launch,
-        words: Mapping[int, np.ndarray[Any, Any]],
-        word: Word,
-        groups: np.ndarray[Any, Any],
-        start: int,
-    ) -> None:
-        self._launch, self._words, self._word, self._groups = launch, words, word, groups
-        self._start = start
+    def __init__(self, words: Mapping[int, np.ndarray[Any, Any]], decoder: Decoder) -> None:
+        self._words, self._decoder = words, decoder
         self._made: dict[int, np.ndarray[Any, Any]] = {}
 
     def __getitem__(self, index: int) -> np.ndarray[Any, Any]:
         if index not in self._made:
-            self._made[index] = self._decoded(self._words[index])
+            self._made[index] = self._decoder.threads(self._words[index])
         return self._made[index]
 
     def __iter__(self) -> Iterator[int]:
@@ -198,22 +259,3 @@ class Writers(Mapping[int, np.ndarray[Any, Any]]):
 
     def __len__(self) -> int:
         return len(self._words)
-
-    def _decoded(self, words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """0 where nobody wrote, else 1 + the number of the thread in the grid."""
-        numbers = np.zeros(len(words), np.uint32)
-        at = np.flatnonzero(words >= words.dtype.type(self._start))
-        if not len(at):
-            return numbers
-        some, w, launch = words[at].astype(np.uint64), self._word, self._launch
-        threads = (some & np.uint64((1 << w.thread_bits) - 1)).astype(np.int64)
-        serials = some >> np.uint64(w.thread_bits + w.site_bits)
-        which = np.searchsorted(self._groups["serial"], serials, side="right") - 1
-        groups = [self._groups[axis][which].astype(np.int64) for axis in "xyz"]
-        size = [
-            np.minimum(t, g - p * t) for g, t, p in zip(launch.grid, launch.threadgroup, groups, strict=True)
-        ]
-        local = (threads % size[0], threads // size[0] % size[1], threads // (size[0] * size[1]))
-        x, y, z = (p * t + n for p, t, n in zip(groups, launch.threadgroup, local, strict=True))
-        numbers[at] = 1 + x + launch.grid[0] * (y + launch.grid[1] * z)
-        return numbers

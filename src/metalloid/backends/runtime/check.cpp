@@ -19,6 +19,7 @@ enum : u32 { WRITE = 1, ATOMIC = 2, WRITER = 4, DEFINED = 8, READERS = 16, READS
 struct Shadow {
     void *writer, *first, *other;  // words; `first` and `other` readers may be missing
     u64 start, length;             // bytes of the memory itself
+    u64 window, in_window;         // from this offset on so many bytes have words; all, where it is not divided
     u32 shift, undefined;          // log2 of the granule; whether reading before writing is a mistake
 };
 
@@ -301,7 +302,8 @@ struct Slow {
             if (!shadow || !shadow->writer || !(s.what & RACES)) continue;
             u32 memory = shadow == &c.shadows[LOCAL];
             u64 last = u64(offset + s.size - 1) >> shadow->shift;
-            for (u64 n = u64(offset) >> shadow->shift; n <= last; n++) granule(*shadow, n, lane, offsets[lane], memory);
+            for (u64 n = u64(offset) >> shadow->shift; n <= last; n++)
+                if ((n << shadow->shift) - shadow->window < shadow->in_window) granule(*shadow, n, lane, offsets[lane], memory);
         }
         return outside;
     }

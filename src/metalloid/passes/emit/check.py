@@ -20,6 +20,7 @@ from metalloid.passes.emit.shadow import (
     check,
     constant_field,
     shadow_number,
+    window,
 )
 from metalloid.passes.emit.single import Single
 from metalloid.passes.emit.words import Words
@@ -163,6 +164,8 @@ class Event(Words, Single):
         near = e.fresh_label("check.near")
         e.do(f"br i1 {inside}, label %{near}, label %{self.slow}, !prof !1")
         e.label(near)
+        if self.checks.options.windowed and not self.local:
+            self._in_window()
         only_defined = site.defined and not (site.writer or site.readers or site.write)
         if only_defined and self.local and self._local_number() is not None:
             full = e.put(f"icmp eq i64 {self._missing()}, 0")
@@ -175,6 +178,43 @@ class Event(Words, Single):
             self._vector()
         self._slow_block()
         e.label(self.done)
+
+    def _in_window(self) -> None:
+        """Goes on where all lanes are in the window, to the exact way where some are, and to the end where none is."""
+        e, size = self.e, self.site.size
+        start, length = window(e, self.place.root)
+        wide = e.put(f"add i64 {length}, {size - 1}")
+        room = e.put(f"call i64 @llvm.usub.sat.i64(i64 {length}, i64 {size - 1})")
+        e.out.declare("llvm.usub.sat.i64", "declare i64 @llvm.usub.sat.i64(i64, i64)")
+        val = self.place.check
+        if e.width == 1 or val.uniform:
+            some, every = self._one_in(str(val.base), start, wide, room)
+        elif val.base is not None and contiguous(val.terms, size):  # windows are longer than any vector
+            pattern = dict(val.terms)[""]
+            ends = [e.put(f"add i64 {val.base}, {pattern[lane]}") for lane in (0, -1)]
+            (a, b), (c, d) = (self._one_in(end, start, wide, room) for end in ends)
+            some, every = e.put(f"or i1 {a}, {c}"), e.put(f"and i1 {b}, {d}")
+        else:
+            many = e.vt("i64")
+            lanes = e.put(f"sub {many} {e.expand(self.place.check)}, {e.splat('i64', start)}")
+            near = e.put(f"add {many} {lanes}, splat (i64 {size - 1})")
+            touched = e.put(f"icmp ult {many} {near}, {e.splat('i64', wide)}")
+            out = e.put(f"icmp uge {many} {lanes}, {e.splat('i64', room)}")
+            some = e.any(e.put(f"freeze {e.vt('i1')} {e.both(e.mask, touched)}"))
+            beyond = e.any(e.put(f"freeze {e.vt('i1')} {e.both(e.mask, out)}"))
+            every = e.put(f"xor i1 {beyond}, true")
+        partly, whole = e.fresh_label("check.partly"), e.fresh_label("check.whole")
+        e.do(f"br i1 {every}, label %{whole}, label %{partly}")
+        e.label(partly)
+        e.do(f"br i1 {some}, label %{self.slow}, label %{self.done}")
+        e.label(whole)
+
+    def _one_in(self, offset: str, start: str, wide: str, room: str) -> tuple[str, str]:
+        """Flags: an access at an offset touches the window; it is all in it."""
+        e = self.e
+        at = e.put(f"sub i64 {offset}, {start}")
+        some = e.put(f"icmp ult i64 {e.put(f'add i64 {at}, {self.site.size - 1}')}, {wide}")
+        return some, e.put(f"icmp ult i64 {at}, {room}")
 
     def _slow_block(self) -> None:
         """The exact way, for all lanes, written at its own label."""

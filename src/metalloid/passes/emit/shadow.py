@@ -15,6 +15,7 @@ from metalloid.passes.instrument import Checks
 from metalloid.passes.roots import Root
 
 WRITER, FIRST, OTHER = 0, 8, 16  # fields of a Shadow
+WINDOW, IN_WINDOW = 40, 48
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,12 @@ def shadow_number(root: Root) -> int:
 
 def words(e: Emitter, root: Root, which: int) -> str:
     return constant_field(e, abi.SHADOW_PLACES + abi.SHADOW_SIZE * shadow_number(root) + which, "ptr")
+
+
+def window(e: Emitter, root: Root) -> tuple[str, str]:
+    """The first byte of a buffer that has words, and how many bytes have."""
+    at = abi.SHADOW_PLACES + abi.SHADOW_SIZE * shadow_number(root)
+    return constant_field(e, at + WINDOW, "i64"), constant_field(e, at + IN_WINDOW, "i64")
 
 
 def shadow_offset(e: Emitter, root: Root, offset: str) -> str:
