@@ -12,9 +12,18 @@ from tests.kernels.everything import every_call
 from tests.kernels.helpers import normal
 
 CALLS = every_call()
-# The others take minutes; the quick ones have every operation in float32 and one of each kind in 16 bits.
+# All of them take minutes; the quick ones are every operation in float32 and one of each kind in 16 bits.
 SIXTEEN = ("rms_norm, bfloat16", "softmax, float16", "q4_0 product, bfloat16", "affine 4 bits, float16")
-QUICK = [n for n in CALLS if n in SIXTEEN or not n.endswith(("float16", ", bf16"))]
+OTHERWISE = (
+    "float16, float32",
+    "float16",
+    ", f16",
+    ", bf16",
+    "product, q8_0",
+    "product, q6_K",
+    "product, q4_K",
+)
+QUICK = [name for name in CALLS if name in SIXTEEN or not name.endswith(OTHERWISE)]
 SLOW = [name for name in CALLS if name not in QUICK]
 
 
