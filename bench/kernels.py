@@ -1,7 +1,7 @@
 """The kernel library against numpy, OpenBLAS and MLX on the CPU, as ratios: `python -m bench kernels`.
 
 Best of several runs of each, in turns; all on one thread, by the processor's time, then on two, by the clock. A ratio
-above 1 means that the library is ahead.
+above 1 means that the library is ahead. BENCH_ONLY=q4_0 chooses rows by their names, BENCH_SECONDS how long each takes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "2"))
+ONLY = os.environ.get("BENCH_ONLY", "")
 CLOCK = time.process_time if os.environ.get("METALLOID_THREADS") == "1" else time.perf_counter
 TURNS = 5  # runs of one before the other's turn: OpenBLAS's threads spin on for a while and hold a core
 SCALES = {"q4_0": (0,), "q8_0": (0,), "q4_K": (0, 2), "q6_K": (208,)}  # where those of a block lie
@@ -44,6 +45,8 @@ def main() -> None:
 def measure() -> None:
     print(f"  {'':44} {'ratio':>6} {'least':>6} {'ours, us':>10} {'theirs':>10}")
     for row in rows():
+        if ONLY not in row.name:
+            continue
         ours, theirs = best(row.ours, row.theirs)
         least = f"{row.least:6.2f}" if row.least else "      "
         rate = f"  {row.flops / ours / 1e9:.0f} GFLOP/s" if row.flops else ""

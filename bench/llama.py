@@ -1,8 +1,7 @@
 """The shipped model token by token, beside the same model in numpy and in MLX: `python -m bench llama`.
 
 Each decodes the same text of 64 tokens after a prompt of 39, in turns; of every token the quickest time counts, so that
-what else the machine does is left out. numpy and MLX get the weights as they like them best. Then a product with
-quantised weights beside float32 ones, 4096 x 4096.
+what else the machine does is left out. numpy and MLX get the weights as they like them best.
 """
 
 from __future__ import annotations
@@ -13,11 +12,9 @@ from importlib.util import find_spec
 
 import numpy as np
 
-import metalloid.kernels as mk
 from metalloid.llama import load, shipped
 from metalloid.llama.config import Config
 from metalloid.llama.safetensors import read_directory
-from metalloid.runtime.buffer import aligned
 
 PROMPT = (
     "<s><|user|>Tell me a story about a fox who lived in a town full of bridges, and about a girl with a kite in"
@@ -151,35 +148,8 @@ def generation() -> None:
         print("MLX: mlx-lm is not installed")
 
 
-def products(n: int = 4096) -> None:
-    source = np.random.default_rng(0)
-    x = source.standard_normal(n).astype(np.float32)
-    full = aligned((n, n), np.float32)
-    full[...] = source.standard_normal((n, n), np.float32)
-    blocks = {"q8_0": 34, "q4_0": 18}
-    weights = {}
-    for format, size in blocks.items():
-        raw = source.integers(0, 256, (n, n // 32, size), np.uint8)
-        raw[..., :2] = source.uniform(0.01, 0.02, (n, n // 32, 1)).astype(np.float16).view(np.uint8)
-        weights[format] = raw.reshape(n, -1)
-    calls: dict[str, Callable[[], object]] = {"f32": lambda: mk.matvec(full, x)}
-    for format, weight in weights.items():
-        calls[format] = lambda weight=weight, format=format: mk.quantized_matmul(x, weight, format)
-    calls["numpy f32"] = lambda: full @ x
-    best = dict.fromkeys(calls, float("inf"))
-    for _ in range(30):
-        for name, call in calls.items():
-            start = time.perf_counter()
-            call()
-            best[name] = min(best[name], time.perf_counter() - start)
-    for name, seconds in best.items():
-        ratio = best["f32"] / seconds
-        print(f"{name:10} matvec {n} x {n}: {seconds * 1e3:6.2f} ms, {ratio:5.2f} times as fast as f32")
-
-
 def main() -> None:
     generation()
-    products()
 
 
 if __name__ == "__main__":

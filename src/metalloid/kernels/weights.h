@@ -130,7 +130,6 @@ struct Q6_K {
     half d;
 
     static constexpr constant bool blocks = true;
-    using Input = OneByOne<Q6_K>;
     static ulong row(uint columns) { return ulong(columns) / 256 * sizeof(Q6_K); }
     static float at(device const uchar* row, uint chunk, uint lane) {
         device const Q6_K& block = ((device const Q6_K*)row)[chunk / 8];
@@ -140,6 +139,31 @@ struct Q6_K {
         float scale = float(block.d) * float(block.scales[side * 8 + part * 2 + lane / 16]);
         return scale * float(int(low | high << 4) - 32);
     }
+
+    // Half a block at a time: a lane takes three bytes, which have a weight of each of four chunks.
+    struct Input {
+        static constexpr constant uint step = 128;
+        float value[4];
+
+        template <typename X>
+        Input(X x, uint at, uint lane) {
+            for (uint part = 0; part < 4; part++) value[part] = x(at + part * 32 + lane);
+        }
+        float onto(float sum, device const uchar* row, uint at, uint lane) const {
+            device const Q6_K& block = ((device const Q6_K*)row)[at / 256];
+            uint side = at / 128 % 2;
+            uint a = block.low[side * 64 + lane], b = block.low[side * 64 + 32 + lane];
+            uint high = block.high[side * 32 + lane];
+            uint q[4] = {(a & 15) | (high << 4 & 48), (b & 15) | (high << 2 & 48), (a >> 4) | (high & 48),
+                         (b >> 4) | (high >> 2 & 48)};
+            float total = 0;
+            for (uint part = 0; part < 4; part++) {
+                float scale = float(block.scales[side * 8 + part * 2 + lane / 16]);
+                total += scale * (value[part] * float(q[part]) - 32 * value[part]);
+            }
+            return sum + float(block.d) * total;
+        }
+    };
 };
 
 // sum[r] += the part of a lane in weights[first + r] times x, which is called with a column. Lanes go over the columns
