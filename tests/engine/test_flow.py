@@ -196,3 +196,14 @@ def test_a_loop_with_three_ways_in(first, second, third, widths):
     assert forest.irreducible, "clang has found a way round: this test shows nothing"
     a = np.random.default_rng(1).integers(0, 2**32, 100, dtype=np.uint32)
     same(text, [a, np.zeros(300, np.uint32)], 100, 50, widths=widths)
+
+
+@pytest.mark.parametrize("width", [0, 1])
+def test_a_choice_between_bfloats_under_fast_math(width):
+    text = """kernel void k(device const bfloat* a, device bfloat* out, constant uint& n, uint i [[thread_position_in_grid]]) {
+        bfloat x = n > 4 ? a[i] : bfloat(0);
+        out[i] = i % 3 ? x : bfloat(1);
+    }"""
+    a = (np.arange(1, 65, dtype="float32").view("uint32") >> 16).astype("uint16")
+    for n in (3, 5):
+        same(text, [a, np.zeros(64, "uint16"), np.array([n], "uint32")], 64, 32, widths=(width,), math="fast")

@@ -184,9 +184,10 @@ def _select(e: Emitter, i: Instruction) -> None:
         then_val, else_val = e.get(then), e.get(otherwise)
     kind = lowered(i.type)
     shape = e.shape(i.value)
+    flags = "" if is_bfloat(i.type) else fast(i)  # bits have none
     if e.width == 1 or shape is not None:
         c = e.scalar(condition)
-        base = e.put(f"select {fast(i)}i1 {c}, {kind} {then_val.base}, {kind} {else_val.base}", "b")
+        base = e.put(f"select {flags}i1 {c}, {kind} {then_val.base}, {kind} {else_val.base}", "b")
         if shape is None or not shape.terms:
             e.set(i.name, Val(kind, base))
             return
@@ -200,7 +201,7 @@ def _select(e: Emitter, i: Instruction) -> None:
     a, b = e.expand(then_val), e.expand(else_val)
     c_val = e.get(condition)
     c_text = f"i1 {c_val.base}" if c_val.uniform else f"{e.vt('i1')} {e.vector(condition)}"
-    e.set(i.name, Val(kind, vec=e.put(f"select {fast(i)}{c_text}, {e.vt(kind)} {a}, {e.vt(kind)} {b}")))
+    e.set(i.name, Val(kind, vec=e.put(f"select {flags}{c_text}, {e.vt(kind)} {a}, {e.vt(kind)} {b}")))
 
 
 def _extract(e: Emitter, i: Instruction) -> None:
