@@ -7,8 +7,9 @@ from metalloid.backends.cpu.choice import FAR
 from metalloid.backends.cpu.program import Compiled, Details, Variant
 from metalloid.ir import Module
 from metalloid.passes import abi
+from metalloid.passes.bases import share
 from metalloid.passes.bounds.prove import Proof
-from metalloid.passes.canonical import canonical
+from metalloid.passes.canonical import ENTRY, canonical
 from metalloid.passes.driver import ENTRY_NAME
 from metalloid.passes.instrument import Options
 from metalloid.passes.kernel import VectorCode, vectorise
@@ -24,9 +25,12 @@ def vector_code(
     lanes = Lanes(width or choose(module, size, target.vector_bits), size, ragged, tables, proof == FAR)
     if not width and check is None:
         lanes = by_rows(module, lanes)
-    if not isinstance(proof, Proof):
-        return vectorise(module, lanes, guard, backwards, target.vector_bits, check=check)
-    return vectorise(proof.mark(module), lanes, guard, backwards, target.vector_bits, proof.loops, check)
+    loops = proof.loops if isinstance(proof, Proof) else frozenset()
+    if isinstance(proof, Proof):
+        module = proof.mark(module)
+    if check is None:
+        module = module.with_function(share(module.function[ENTRY]))
+    return vectorise(module, lanes, guard, backwards, target.vector_bits, loops, check)
 
 
 def vector_stage(ir: str, size: tuple[int, int, int]) -> str:
