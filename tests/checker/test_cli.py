@@ -48,6 +48,27 @@ def call(tmp_path, monkeypatch):
     return run
 
 
+def test_hints_of_one_launch_are_options(tmp_path):
+    file = tmp_path / "scale.metal"
+    file.write_text(
+        "kernel void scale(device const float* x, device float* y, constant float& a,\n"
+        "                  uint i [[thread_position_in_grid]]) { y[i] = a * x[i]; }\n"
+        "kernel void turn(device float* x, threadgroup float* t [[threadgroup(0)]],\n"
+        "                 uint i [[thread_position_in_threadgroup]]) { t[i] = x[i]; x[i] = t[i]; }\n"
+    )
+
+    def hint(*options):
+        result = CliRunner().invoke(group, ["check", str(file), *options, "--json"])
+        return json.loads(result.stdout)["findings"][0]["hint"]
+
+    scale = ("--kernel", "scale", "--arg", "x=arange:200:float32", "--out", "y:200:float32")
+    assert hint(*scale, "--grid", "200") == "Pass --arg a=VALUE."
+    assert hint(*scale, "--arg", "a=2", "--grid", "100").startswith("launch --grid 200, or")
+    assert "pass --threadgroups 4 if" in hint(*scale, "--arg", "a=2", "--grid", "4", "--threadgroup", "50")
+    turn = ("--kernel", "turn", "--arg", "x=arange:64:float32", "--grid", "64")
+    assert hint(*turn) == "Pass --threadgroup-memory 0=bytes; an element takes 4."
+
+
 def test_a_clean_launch_exits_with_0(call):
     result = call("add.metal", *LAUNCH, "--out", "out:64:float32")
     assert (result.exit_code, result.stdout) == (0, "no findings (1 launch, 64 threads checked)\n")

@@ -29,6 +29,9 @@ def refusal(kernel: Kernel | None, error: LaunchError, place: str = "") -> Findi
     if kernel is not None and (location is None or error.rule < "M3"):  # M108 is about the kernel's own text
         here = declared or _side(kernel, kernel.signature.line)
         location, excerpt, declared = here.location, here.excerpt, None
+    if declared is not None and declared.location is not None and location is not None:
+        same = (declared.location.file, declared.location.line) == (location.file, location.line)
+        declared = None if same else declared
     return Finding(
         error.rule,
         error.what.rstrip(". "),

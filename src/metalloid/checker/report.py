@@ -63,6 +63,11 @@ class Report:
         return tuple(self._launches)
 
     @property
+    def more(self) -> tuple[Finding, ...]:
+        """Findings that no launch has: refused ones, and what shows over several."""
+        return tuple(self._more)
+
+    @property
     def findings(self) -> tuple[Finding, ...]:
         """All findings; the same mistake in several launches once, with their counts added."""
         from metalloid.checker.fold import follows, merged

@@ -14,6 +14,7 @@ from rich.console import Console
 
 import metalloid as mt
 from metalloid.checker.refusals import raised
+from metalloid.cli.hints import as_options
 from metalloid.cli.launching import Call, call_of, launch_options
 from metalloid.cli.paint import paint
 from metalloid.cli.script import run_script
@@ -55,7 +56,7 @@ def command(
         raise click.UsageError(f"there is no option or argument {arguments[0]!r}")
     else:
         with console.status(f"checking {file.name}") if console.is_terminal else nullcontext():
-            report, code = _checked(options), 0
+            report, code = as_options(_checked(options)), 0
     for path, text in ((sarif, report.sarif), (html, report.html)):
         if path is not None:
             path.write_text(text(), encoding="utf-8")

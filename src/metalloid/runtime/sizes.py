@@ -117,7 +117,7 @@ def local_memory(signature: Signature, given: Mapping[Any, int] | None) -> dict[
         if index not in lengths and parameter.access != "none":  # ggml declares some that it never uses
             raise LaunchError(
                 f"{where} M108 '{parameter.name}' is threadgroup memory that the caller sizes, and no size came.\n"
-                f"Pass threadgroup_memory={{{index}: bytes}}.\n{signature}"
+                f"Pass threadgroup_memory={{{index}: bytes}}; an element takes {parameter.type.size}.\n{signature}"
             )
     total = signature.threadgroup_memory + sum(-(-length // 16) * 16 for length in lengths.values())
     if total > LOCAL_LIMIT:
