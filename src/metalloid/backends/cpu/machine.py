@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import json
+import sys
 import threading
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +14,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from metalloid import cache as disk
+from metalloid.backends.cpu.halves import Elsewhere, Part, answer, halves, joined, parted
 from metalloid.errors import DeviceError, NotVectorised
 
 _FORMAT = 4  # of what is done here to a text; part of every key
@@ -65,9 +68,12 @@ def machine(target: Target, optimise: int = 2) -> llvm.TargetMachine:
 
 
 def optimise(
-    text: str, target: Target, level: int, ready: bool = False
+    text: str, target: Target, level: int, ready: bool = False, few: bool | None = None
 ) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
-    """A verified, optimised module; one that is `ready` was optimised before, and only becomes good machine code."""
+    """A verified, optimised module; one that is `ready` was optimised before, and only becomes good machine code.
+
+    `few` says whether a few passes are enough, where that is known.
+    """
     made = machine(target, 2 if level or ready else 0)
     head = f'target triple = "{target.triple or llvm.get_process_triple()}"\ntarget datalayout = "{made.target_data}"\n'
     width = f'"prefer-vector-width"="{target.vector_bits}" "min-legal-vector-width"="0"'
@@ -86,7 +92,9 @@ def optimise(
     options.slp_vectorization = False
     options.loop_interleaving = False
     builder = llvm.create_pass_builder(made, options)
-    passes = _few_passes() if level and takes_long(text) else builder.getModulePassManager()
+    if few is None:
+        few = level > 0 and takes_long(text)
+    passes = _few_passes() if few else builder.getModulePassManager()
     passes.run(module, builder)
     return module, made
 
@@ -121,11 +129,35 @@ def to_object(text: str, target: Target, level: int = 1, ready: bool = False) ->
     key = hashlib.sha256(repr((versions, level, ready, _FORMAT)).encode() + text.encode()).hexdigest()
     found = kept_object(key)
     if found is None:
-        with _LOCK:
-            module, made = optimise(text, target, level, ready)
-            found = made.emit_object(module)
+        found = _made(text, target, level, ready)
         disk.default().put(key, "o", found)
     return key, found
+
+
+def _made(text: str, target: Target, level: int, ready: bool) -> bytes:
+    few = level > 0 and takes_long(text)
+    parts = halves(text) if few else None
+    if parts is None:
+        return _emitted(text, target, level, ready, few)
+    other = Elsewhere(parts.second, target.cpu, target.features, target.triple, level)
+    try:
+        first = _emitted(parts.first, target, level, ready, few)
+    finally:
+        second = other.result()
+    second = second or _emitted(parts.second, target, level, ready, few)
+    return joined([Part(second, parts.exported), Part(first)])
+
+
+def _emitted(text: str, target: Target, level: int, ready: bool, few: bool) -> bytes:
+    with _LOCK:
+        module, made = optimise(text, target, level, ready, few)
+        return bytes(made.emit_object(module))
+
+
+def serve() -> None:
+    """What `Elsewhere` starts: a half of long code from standard input, its object to standard output."""
+    text, cpu, features, triple, level = json.load(sys.stdin)
+    answer(_emitted(text, Target(cpu, features, triple), level, False, True))
 
 
 def kept_object(key: str) -> bytes | None:
@@ -142,12 +174,17 @@ class Code:
     """Machine code in this process, for as long as this object lives."""
 
     def __init__(self, object_code: bytes, target: Target) -> None:
+        self._parts = parted(object_code)  # LLVM reads them where they are
+        self._engines: list[llvm.ExecutionEngine] = []
         with _LOCK:
-            # In the global context: llvmlite lets go of a module's own context before the engine that holds it.
-            empty = llvm.parse_assembly("")
-            self._engine = llvm.create_mcjit_compiler(empty, machine(target))
-            self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
-            self._engine.finalize_object()
+            for part in self._parts:
+                # In the global context: llvmlite lets go of a module's own context before the engine that holds it.
+                self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine(target))
+                self._engines.append(self._engine)
+                self._engine.add_object_file(llvm.ObjectFileRef.from_data(part.code))
+                self._engine.finalize_object()
+                for name in part.exported:
+                    add_symbol(name, self.address(name))
 
     def address(self, name: str) -> int:
         found = self._engine.get_function_address(name)

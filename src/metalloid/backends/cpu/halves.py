@@ -1,0 +1,139 @@
+"""Very long code, compiled by two processes at once.
+
+The segments of a long kernel are functions of their own. Half of them go to a second process, under names that nobody
+else has; its object is loaded first, and the other one finds them by these names. LLVM could do it with threads, but
+llvmlite holds one lock; it could load both objects into one engine, but takes the first one's table of offsets for all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from metalloid import config
+
+LONG = 25_000  # lines; below, starting a process takes longer than it saves
+_MAGIC = b"metalloid objects\0"
+_DEFINED = re.compile(
+    r"^define (internal )?(?P<head>[^\n]*@(?P<name>[\w.]+)\([^\n]*)\{\n.*?^\}\n?", re.M | re.S
+)
+_GLOBAL = re.compile(r"^@(?!mt_constants = constant \[1 x \{ ptr, i64 \}\])", re.M)
+_TIMEOUT = 120.0
+
+
+@dataclass(frozen=True)
+class Halves:
+    first: str  # has the kernel's entry, and calls functions of the second
+    second: str
+    exported: tuple[str, ...]  # by the second
+
+
+def halves(text: str) -> Halves | None:
+    """Two modules that are the given one together; None where it is short, or its parts share data."""
+    if text.count("\n") < LONG or config.threads() < 2 or _GLOBAL.search(text):
+        return None
+    if not Path(sys.executable or "").name.lower().startswith("python"):  # inside another program
+        return None
+    functions = list(_DEFINED.finditer(text))
+    segments = [f for f in functions if f["name"].startswith("segment") and " noinline " in f["head"]]
+    if len(segments) < 2:
+        return None
+    moved: set[str] = set()
+    sizes = [0, 0]
+    for f in sorted(segments, key=lambda f: len(f[0]), reverse=True):
+        lesser = sizes.index(min(sizes))
+        sizes[lesser] += len(f[0])
+        moved |= {f["name"]} if lesser else set()
+    here: list[str] = []
+    there: list[str] = []
+    for f in functions:
+        if f["name"] in moved:
+            here.append(_declared(f))
+            there.append(f[0].replace("define internal ", "define ", 1))
+        else:
+            here.append(f[0])
+            if f not in segments and f[1]:  # helpers are wanted on both sides
+                there.append(f[0])
+    rest = _DEFINED.sub("", text)
+    alone = "\n".join(line for line in rest.splitlines() if not line.startswith("@"))
+    unique = hashlib.sha256(text.encode()).hexdigest()[:24]
+    first, second = rest + "\n" + "\n".join(here), alone + "\n" + "\n".join(there)
+    for name in moved:
+        first, second = (re.sub(rf"@{name}\b", f"@mt_{name}_{unique}", half) for half in (first, second))
+    return Halves(first, second, tuple(f"mt_{name}_{unique}" for name in sorted(moved)))
+
+
+def _declared(function: re.Match[str]) -> str:
+    """`declare` for a definition: its parameters lose their names."""
+    head = re.sub(r" %\w+", "", function["head"])
+    return f"declare {head[: head.rindex(')') + 1]}\n"
+
+
+@dataclass(frozen=True)
+class Part:
+    code: bytes
+    exported: tuple[str, ...] = ()  # what parts that are loaded later look for
+
+
+def joined(parts: Sequence[Part]) -> bytes:
+    head = json.dumps([(len(p.code), p.exported) for p in parts]).encode()
+    return b"".join([_MAGIC, head, b"\n", *(p.code for p in parts)])
+
+
+def parted(code: bytes) -> list[Part]:
+    """What was joined, in the order to be loaded; a single object as it is."""
+    if not code.startswith(_MAGIC):
+        return [Part(code)]
+    head, _, rest = code[len(_MAGIC) :].partition(b"\n")
+    found = []
+    for length, exported in json.loads(head):
+        found.append(Part(rest[:length], tuple(exported)))
+        rest = rest[length:]
+    return found
+
+
+class Elsewhere:
+    """An object that another process makes."""
+
+    def __init__(self, text: str, *settings: object) -> None:
+        self._made = b""
+        self._thread = threading.Thread(target=self._work, args=(text, settings))
+        self._thread.start()
+
+    def _work(self, text: str, settings: tuple[object, ...]) -> None:
+        here = str(Path(__file__).parents[3])
+        script = f"import sys; sys.path.insert(0, {here!r})\nfrom metalloid.backends.cpu import machine as m; m.serve()"
+        task = json.dumps([text, *settings]).encode()
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("METALLOID_")}
+        try:
+            done = subprocess.run(
+                [sys.executable, "-c", script],
+                input=task,
+                env=environment,
+                capture_output=True,
+                timeout=_TIMEOUT,
+                check=True,
+            )
+        except (OSError, subprocess.SubprocessError):
+            return
+        made = done.stdout[len(_MAGIC) + 32 :]
+        if done.stdout.startswith(_MAGIC + hashlib.sha256(made).digest()):
+            self._made = made
+
+    def result(self) -> bytes:
+        """The object; empty where that process failed."""
+        self._thread.join()
+        return self._made
+
+
+def answer(code: bytes) -> None:
+    """What `Elsewhere` waits for, from the process that it started."""
+    sys.stdout.buffer.write(_MAGIC + hashlib.sha256(code).digest() + code)

@@ -1,0 +1,103 @@
+"""Long code is compiled by two processes; what they make together is the same kernel."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import metalloid as mt
+from metalloid.backends.cpu import halves, machine
+from metalloid.passes import kernel as passes
+
+SOURCE = """#include <metal_stdlib>
+using namespace metal;
+kernel void k(device const float* a, device float* b, constant uint& n, threadgroup float* t [[threadgroup(0)]],
+              uint i [[thread_position_in_grid]], uint l [[thread_position_in_threadgroup]],
+              ushort lane [[thread_index_in_simdgroup]]) {
+    t[l] = a[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    float left = simd_shuffle(t[(l + 255) % 256], lane);  // instances of 32 lanes, so that there are segments
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    t[l] = left * 2 + a[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    b[n + i] = t[255 - l];
+}
+"""
+
+
+@pytest.fixture
+def long(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[halves.Halves]:
+    """Every kernel counts as long; what is compiled in halves is noted."""
+    made: list[halves.Halves] = []
+
+    def noted(text: str) -> halves.Halves | None:
+        found = halves.halves(text)
+        made.extend([found] if found else [])
+        return found
+
+    monkeypatch.setattr(passes, "MAX_INLINED", 0)
+    monkeypatch.setattr(machine, "LARGE", -1)
+    monkeypatch.setattr(halves, "LONG", 0)
+    monkeypatch.setattr(machine, "halves", noted)
+    monkeypatch.setenv("METALLOID_THREADS", "2")
+    monkeypatch.setenv("METALLOID_CACHE_DIR", str(tmp_path))
+    return made
+
+
+def check() -> None:
+    a = np.arange(512, dtype=np.float32)
+    b = np.full(512, np.nan, np.float32)
+    run = mt.Device("cpu").library(SOURCE)["k"]
+    run(a, b, 0, grid=512, threadgroup=256, threadgroup_memory={0: 1024})
+    groups = a.reshape(2, 256)
+    expected = (np.roll(groups, 1, axis=1) * 2 + groups)[:, ::-1].reshape(-1)
+    np.testing.assert_array_equal(b, expected)
+    with pytest.raises(mt.KernelFault, match="past 'b'"):
+        run(a, b, 1, grid=512, threadgroup=256, threadgroup_memory={0: 1024})
+
+
+def test_two_halves_are_the_whole(long: list[halves.Halves]) -> None:
+    check()
+    assert long and all(h.exported for h in long)
+    count = len(long)
+    check()  # from the disk
+    assert len(long) == count
+
+
+@pytest.mark.parametrize(
+    "way", [lambda: "/nowhere/python", lambda: _failing("exit 3"), lambda: _failing("echo noise")]
+)
+def test_where_the_other_process_fails_the_work_is_done_here(
+    long: list[halves.Halves], way: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", way())
+    check()
+    assert long
+
+
+def _failing(line: str) -> str:
+    import tempfile
+
+    path = Path(tempfile.mkdtemp()) / "python"
+    path.write_text(f"#!/bin/sh\n{line}\n")
+    path.chmod(0o700)
+    return str(path)
+
+
+def test_short_code_and_shared_tables_stay_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("METALLOID_THREADS", "2")
+    part = "define internal i64 @segment{}(i32 %j) noinline nounwind {{\nstart:\n  ret i64 0\n}}\n"
+    text = (
+        "".join(part.format(n) for n in range(4))
+        + "define void @mt_threadgroup() nounwind {\n  ret void\n}\n"
+    )
+    assert halves.halves(text) is None
+    monkeypatch.setattr(halves, "LONG", 0)
+    assert halves.halves(text) is not None
+    assert halves.halves("@table = internal constant [2 x i32] zeroinitializer\n" + text) is None
+    monkeypatch.setenv("METALLOID_THREADS", "1")
+    assert halves.halves(text) is None
