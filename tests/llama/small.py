@@ -47,7 +47,7 @@ def tensors(settings: dict, seed: int = 0) -> dict[str, np.ndarray]:
 
 def save_tensors(path: Path, arrays: dict[str, np.ndarray]) -> None:
     """A safetensors file without the package."""
-    kinds = {"float32": "F32", "float16": "F16"}
+    kinds = {"float32": "F32", "float16": "F16", "uint32": "U32"}
     header, at = {}, 0
     for name, array in arrays.items():
         header[name] = {

@@ -36,6 +36,7 @@ def _plain(name: str, dtype: Any) -> Format:
 
 
 F32, F16, BF16 = _plain("f32", np.float32), _plain("f16", np.float16), _plain("bf16", ml_dtypes.bfloat16)
+PACKED = _plain("u32", np.uint32)  # words of what is packed otherwise: see grouped.py
 Q4_0, Q8_0 = Format("q4_0", 32, 18), Format("q8_0", 32, 34)
 Q4_K, Q6_K = Format("q4_K", 256, 144), Format("q6_K", 256, 210)
 

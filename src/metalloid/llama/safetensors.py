@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from metalloid.errors import ModelError
-from metalloid.llama.formats import BF16, F16, F32, Array, Format, Tensor, check_size
+from metalloid.llama.formats import BF16, F16, F32, PACKED, Array, Format, Tensor, check_size
 from metalloid.llama.mapped import mapped, parse_json, read_json, refuse_overlaps
 
-_FORMATS = {"F32": F32, "F16": F16, "BF16": BF16}
+_FORMATS = {"F32": F32, "F16": F16, "BF16": BF16, "U32": PACKED}
 # Bytes of an element of what a file may hold beside them; such tensors are passed over.
 _OTHERS = {
     "F64": 8,
@@ -17,7 +17,6 @@ _OTHERS = {
     "U64": 8,
     "C64": 8,
     "I32": 4,
-    "U32": 4,
     "I16": 2,
     "U16": 2,
     "I8": 1,

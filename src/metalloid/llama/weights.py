@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from metalloid.errors import ModelError
-from metalloid.llama import config, gguf, safetensors
+from metalloid.llama import config, gguf, grouped, safetensors
 from metalloid.llama.config import Config
-from metalloid.llama.formats import Tensor
+from metalloid.llama.formats import PACKED, Tensor
 from metalloid.llama.mapped import read_json
 
 _HUGGING_FACE = {
@@ -70,8 +70,9 @@ def load(path: Path) -> Weights:
 
 
 def _from_folder(folder: Path) -> Weights:
-    shape = config.from_json(str(folder / "config.json"), read_json(folder / "config.json"))
-    found = safetensors.read_directory(folder)
+    settings = read_json(folder / "config.json")
+    shape = config.from_json(str(folder / "config.json"), settings)
+    found = grouped.unpacked(str(folder), safetensors.read_directory(folder), settings.get("quantization"))
     output = "model.embed_tokens.weight" if shape.tied else "lm_head.weight"
     names = {"embedding": "model.embed_tokens.weight", "norm": "model.norm.weight", "output": output}
     return _weights(str(folder), shape, found, names, "model.layers.{}.", _HUGGING_FACE, {})
@@ -124,6 +125,10 @@ def _weights(
             raise ModelError(
                 f"{where}: tensor '{name}' has shape {list(found[name].shape)};"
                 f" the configuration makes it {list(shapes[part])}."
+            )
+        if found[name].format is PACKED:
+            raise ModelError(
+                f"{where}: tensor '{name}' is u32; weights in float32, float16 or bfloat16 are needed."
             )
         return found[name]
 
