@@ -144,3 +144,34 @@ def test_numbers_made_into_pointers_are_not_called_null():
         "write at an address where no buffer is, 0x123456789a: the pointer was made from a number",
         "read through a null pointer",
     ]
+
+
+TILES = """kernel void other(device float* x, uint i [[thread_position_in_threadgroup]]) {
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+}
+kernel void tiles(device const float* x, device float* y, uint i [[thread_position_in_threadgroup]]) {
+    threadgroup float t[64];
+    float sum = 0;
+    for (uint k = 0; k < 256; k += 64) {
+        t[i] = x[k + i];
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        sum += t[63 - i];
+    }
+    y[i] = sum;
+}"""
+
+
+def test_a_barrier_that_stands_there_already_is_not_asked_for_again():
+    library = mt.device().library(HEADER + TILES, name="tiles.metal")
+    report = mt.check(library["tiles"], floats(256), blank(64), grid=64, threadgroup=64)
+    (finding,) = report.findings
+    assert finding.hint.startswith(
+        "put threadgroup_barrier(mem_flags::mem_threadgroup) at the end of the loop around line 10, outside any `if`:"
+        " the one at line 11 does not keep"
+    )
+    assert "barrier, line 11" in report.html() and "barrier, line 4" not in report.html()  # another kernel's
+    mended = TILES.replace(
+        "sum += t[63 - i];", "sum += t[63 - i];\n threadgroup_barrier(mem_flags::mem_threadgroup);"
+    )
+    library = mt.device().library(HEADER + mended, name="tiles.metal")
+    assert mt.check(library["tiles"], floats(256), blank(64), grid=64, threadgroup=64).ok

@@ -64,12 +64,12 @@ def _file(report: Report, file: str, findings: list[tuple[int, Finding]]) -> str
         text = f"<code>{_coloured(lines[number - 1])}</code>"
         rows.append(f'<div class="line {kind}"><span class="number">{number}</span>{text}</div>')
         here = [(n, f) for n, f in findings if f.location and f.location.line == number]
-        rows += [_card(n, f, timeline(f, lines)) for n, f in here]
+        rows += [_card(n, f, timeline(f)) for n, f in here]
         last = number
     if shown and last < len(lines):
         rows.append(f'<div class="gap">lines {last + 1} to {len(lines)}</div>')
     lost = [(n, f) for n, f in findings if f.location and f.location.line not in shown]
-    rows += [_card(n, f, timeline(f, lines)) for n, f in lost]
+    rows += [_card(n, f, timeline(f)) for n, f in lost]
     inner = "\n".join(rows)
     return f'<section class="source"><h2>{escape(file)}</h2>\n<div class="text">\n{inner}\n</div></section>'
 

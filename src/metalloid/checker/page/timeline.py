@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from html import escape
 
 from metalloid.checker.page.words import triple
 from metalloid.findings import Finding
 
 WIDTH, LEFT, ROW, TOP = 760, 190, 64, 48
-_BARRIER = re.compile(r"\b(?:threadgroup|simdgroup)_barrier\s*\(")
 # Why nothing orders the two.
 REASONS = {
     "M201": "no barrier between the two: either may come first",
@@ -21,7 +18,7 @@ REASONS = {
 }
 
 
-def timeline(finding: Finding, lines: Sequence[str]) -> str:
+def timeline(finding: Finding) -> str:
     """An SVG for a finding with two accesses; nothing for the others."""
     other = finding.other
     if finding.rule not in REASONS or other is None or other.location is None or finding.location is None:
@@ -33,9 +30,13 @@ def timeline(finding: Finding, lines: Sequence[str]) -> str:
         (other.thread, other.threadgroup, other.location.line, other.what.removesuffix(" by"), other.excerpt),
         (finding.thread, finding.threadgroup, finding.location.line, what, finding.excerpt),
     ]
-    first, last = other.location.line, finding.location.line
-    before = _barrier(lines, range(min(first, last) - 1, 0, -1))
-    after = _barrier(lines, range(max(first, last) + 1, len(lines) + 1))
+    low, high = sorted((other.location.line, finding.location.line))
+    walls = finding.detail.get("barriers", ())
+    before = next((line for line in reversed(walls) if line < low), 0)
+    after = next((line for line in walls if line > high), 0)
+    if between := [line for line in walls if low < line < high]:  # one round of a loop meets the next
+        before, after = between[-1], between[0]
+        rows.sort(key=lambda row: -row[2])
     height = TOP + 2 * ROW + 44
     made = [
         f'<svg class="timeline" viewBox="0 0 {WIDTH} {height}" role="img"'
@@ -69,8 +70,3 @@ def _wall(x: int, line: int, height: int) -> list[str]:
         f'<line class="barrier" x1="{x}" y1="{TOP - 6}" x2="{x}" y2="{height - 42}"/>',
         f'<text class="barrier" x="{x}" y="{TOP - 12}">barrier, line {line}</text>',
     ]
-
-
-def _barrier(lines: Sequence[str], numbers: range) -> int:
-    """The first line with a barrier; 0 where there is none."""
-    return next((n for n in numbers if 0 < n <= len(lines) and _BARRIER.search(lines[n - 1])), 0)

@@ -109,8 +109,9 @@ def _output(case: Case, written: Extent) -> Iterator[Finding]:
             case,
             "M106",
             written,
-            f"{written.total - written.count} of {written.total} elements of '{parameter.name}' were never"
-            f" written: {written.missing()}" + ("; they hold whatever was there" if undefined else ""),
+            f"{written.total - written.count} of {written.total} elements of '{parameter.name}'"
+            f" {'was' if written.total - written.count == 1 else 'were'} never written: {written.missing()}"
+            + ("; what was there before is still there" if undefined else ""),
             _unwritten_hint(written, undefined),
         )
 
@@ -185,10 +186,9 @@ def _told(launch: Launch, case: Case, count: int) -> bool:
 
 def _unwritten_hint(written: Extent, undefined: bool) -> str:
     if written.prefix:
-        return (
-            f"let threads write the last {written.total - written.count} elements too: the loop or the grid"
-            " leaves them out"
-        )
+        left = written.total - written.count
+        last, them = ("element", "it") if left == 1 else (f"{left} elements", "them")
+        return f"let threads write the last {last} too: the loop or the grid leaves {them} out"
     fill = "give the output a value first (init_value, device.zeros), or " if undefined else ""
     return f"{fill}let a thread write each of them"
 

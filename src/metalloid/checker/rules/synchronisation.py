@@ -31,7 +31,19 @@ def races(case: Case) -> Iterator[Finding]:
         if update is not None:
             message = message.replace("without a barrier between them", "in an update that is not atomic")
             hint = atomic_hint(case, record, update)
-        yield case.finding(record, message, hint)
+        found = case.finding(record, message, hint)
+        yield replace(found, detail={**found.detail, "barriers": _walls(case, record)})
+
+
+def _walls(case: Case, record: Record) -> list[int]:
+    """The lines of the barriers that order this memory, in the function that both accesses are in."""
+    places = _places(record)
+    homes = {(place.file, place.function) for place in places}
+    if len(places) < 2 or len(homes) > 1:
+        return []
+    bit = THREADGROUP if _flag(record) == _LOCAL else DEVICE
+    standing = (b.location for b in case.code.barriers if b.flags & bit and b.location)
+    return sorted({place.line for place in standing if (place.file, place.function) in homes})
 
 
 def _write_first(record: Record) -> Record:
@@ -118,6 +130,12 @@ def _between(case: Case, record: Record) -> str:
         return (
             f"at the end of the loop around line {first}, outside any `if`; where there is no loop, read into"
             " a variable first, put the barrier, then write"
+        )
+    there_is = next((line for line in _walls(case, record) if first < line < second), 0)
+    if there_is:
+        return (
+            f"at the end of the loop around line {first}, outside any `if`: the one at line {there_is} does not keep"
+            " a round from the next"
         )
     return f"between line {first} and line {second}, outside any `if`, and at the end of a loop around them"
 
