@@ -64,6 +64,14 @@ def check(case) -> None:
             np.testing.assert_array_equal(mine[: len(touched)], touched[: len(mine)], err_msg=told)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def imported(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """As in tests.engine.test_fuzz: nothing is to be imported under hypothesis."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("METALLOID_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        check((program(lambda low, high: low), SIZES[1], 32, 1, 0))
+
+
 def check_without_barrier(case) -> None:
     """One barrier less: a race that the oracle finds is found, and where it finds none there is none."""
     text, size, width, number, which = case

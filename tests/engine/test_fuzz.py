@@ -115,6 +115,17 @@ def differing(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.flatnonzero(~same)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def imported(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Have all imported that is imported when it is needed, by a run that finds nothing in the cache.
+
+    Under hypothesis, which sets another recursion limit, CPython 3.11 can fail to parse what it imports.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("METALLOID_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        check((program(lambda low, high: low), SIZES[1], 32, "host", 0, True, False, 1))
+
+
 SETTINGS = {
     "deadline": None,
     "suppress_health_check": list(HealthCheck),
