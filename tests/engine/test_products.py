@@ -13,6 +13,7 @@ from metalloid.backends import interpret
 from metalloid.backends.cpu import machine
 from metalloid.compile import cpu_program
 from metalloid.errors import KernelFault
+from tests.engine import matrix_programs
 from tests.engine.both import launch, program, same, scalar_ir
 
 RNG = np.random.default_rng(7)
@@ -235,3 +236,12 @@ def test_on_lesser_processors(level):
     cpu_program(ir, signature, target=machine.limited(level)).run(launch(got, 64, 64))
     for a, b in zip(expected, got, strict=True):
         np.testing.assert_array_equal(b, a)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", range(24))
+def test_programs_at_random(seed):
+    a = np.random.default_rng(seed).integers(-3, 4, 256).astype("float32") / 8
+    for rounds in (0, 1, 3):
+        out = np.full(1024, np.nan, "float32")
+        same(matrix_programs.program(seed), [a, out, np.array([rounds], "uint32")], 64, 64)
