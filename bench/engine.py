@@ -1,6 +1,7 @@
 """The CPU engine against numpy and OpenBLAS, in the same run, as ratios: `python -m bench engine`.
 
-Best of several runs of each; one thread, then two for what is bound by memory. numpy's own threads are limited to one.
+Best of several runs of each. One thread by the processor's time, numpy's and OpenBLAS's own threads limited to one;
+then two threads by the clock.
 """
 
 from __future__ import annotations
@@ -179,7 +180,9 @@ def main() -> None:
     overhead = []
     for case in cases():
         launch = (case.kernel, case.arrays, case.grid, case.group)
-        reference, on, off = best(case.reference, runner(*launch), runner(*launch, guard=False))
+        reference, on, off = best(
+            case.reference, runner(*launch), runner(*launch, guard=False), clock=time.thread_time
+        )
         overhead.append(on / off)
         rate = case.amount / 1e9
         print(
