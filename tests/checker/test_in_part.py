@@ -34,6 +34,7 @@ def test_a_sample_of_the_numbers_says_how_large_it_was():
     assert report.text().endswith(f"\nin part: {report.left[0]}")
     assert json.loads(report.json())["left"] == list(report.left)
     assert "\n" not in repr(report)
+    assert f"In part: {report.left[0]}" in report.html()
 
 
 def test_all_of_a_small_launch_is_followed():

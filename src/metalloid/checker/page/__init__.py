@@ -45,16 +45,18 @@ def _verdict(report: Report) -> str:
     problems = sum(f.severity != "note" for f in report.findings)
     notes = len(report.findings) - problems
     said = counted(problems, "finding") if problems else "no findings"
-    return said + (f", {counted(notes, 'note')} about cost" if notes else "")
+    cost = " about cost" if all(f.rule >= "M5" for f in report.findings if f.severity == "note") else ""
+    return said + (f", {counted(notes, 'note')}{cost}" if notes else "")
 
 
 def _head(report: Report) -> str:
     threads = sum(c.observation.threads for c in report.launches)
     ran = f"{counted(len(report.launches), 'launch', 'launches')}, {counted(threads, 'thread')} checked"
     stopped = f'<p class="stopped">Stopped early: {escape(report.stopped)}</p>' if report.stopped else ""
+    part = "".join(f"<p>In part: {escape(words)}</p>" for words in report.left)
     mood = "bad" if not report.ok else "good"
     return (
-        f'<header class="{mood}"><p class="name">metalloid check</p><h1>{_verdict(report)}</h1><p>{ran}</p>{stopped}'
+        f'<header class="{mood}"><p class="name">metalloid check</p><h1>{_verdict(report)}</h1><p>{ran}</p>{part}{stopped}'
         "</header>"
     )
 
