@@ -245,6 +245,13 @@ def test_what_was_never_committed_is_told_at_exit_with_its_line(trace, tmp_path,
     assert ("lost.py:5: M309 Buffer" in done.stderr) == bool(trace)
 
 
+def test_an_empty_command_buffer_is_no_loss(tmp_path):
+    script = tmp_path / "empty.py"
+    script.write_text(LOST.split("encoder =")[0])
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
 def test_committed_work_runs_also_where_the_program_ends(tmp_path):
     script = tmp_path / "ends.py"
     script.write_text(

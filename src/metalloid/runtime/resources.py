@@ -52,12 +52,16 @@ def released(thing: object) -> None:
 
 
 def leaks(told: bool = True) -> tuple[Resource, ...]:
-    """Everything that is held right now, oldest first; without `told` only what the user has not heard of."""
+    """Everything that is held right now, oldest first.
+
+    Without `told` only what the user should still hear of: no command buffers that are empty, or were spoken of.
+    """
     found = []
     with _LOCK:
         for reference, kind, where in tuple(_alive.values()):
             thing: Any = reference()
-            if thing is not None and (told or not getattr(thing, "told", False)):
+            quiet = getattr(thing, "told", False) or not getattr(thing, "forgotten", True)
+            if thing is not None and (told or not quiet):
                 found.append(Resource(kind, getattr(thing, "contents", repr(thing)), where))
     return tuple(found)
 

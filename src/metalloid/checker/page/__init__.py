@@ -56,8 +56,8 @@ def _head(report: Report) -> str:
     part = "".join(f"<p>In part: {escape(words)}</p>" for words in report.left)
     mood = "bad" if not report.ok else "good"
     return (
-        f'<header class="{mood}"><p class="name">metalloid check</p><h1>{_verdict(report)}</h1><p>{ran}</p>{part}{stopped}'
-        "</header>"
+        f'<header class="{mood}"><p class="name">metalloid check</p><h1>{_verdict(report)}</h1>'
+        f"<p>{ran}</p>{part}{stopped}</header>"
     )
 
 
