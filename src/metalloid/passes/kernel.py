@@ -25,8 +25,8 @@ from metalloid.passes.driver import PLACE, Driver
 from metalloid.passes.emit import products
 from metalloid.passes.emit.control import Control
 from metalloid.passes.emit.core import Emitter, MatrixPlace, Output, Site, SlotPlace, lowered
-from metalloid.passes.emit.operands import SIDE
 from metalloid.passes.emit.places import memory_type
+from metalloid.passes.emit.turning import SIDE
 from metalloid.passes.instrument import Checks, Options, instrument
 from metalloid.passes.lanes import Lanes
 from metalloid.passes.private import Scratch, name_privates, place_privates

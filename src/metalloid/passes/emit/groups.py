@@ -19,11 +19,10 @@ from metalloid.passes.emit.guard import bounds, inside, stop_unless
 from metalloid.passes.emit.neighbours import concat
 from metalloid.passes.emit.patterns import Part, Run, merge, run_start
 from metalloid.passes.emit.places import Place, address, memory_type, shifted, where
+from metalloid.passes.emit.turning import pick, turned
 
 MAX_FREE = 64  # lanes; each has its own load
 MAX_BYTES = 16  # of a row; longer ones, turned round, do not fit the registers and were slower
-_PART = 16  # bytes of a register that are shuffled on their own
-_SIZES = {"half": 2, "i16": 2, "float": 4, "i32": 4, "double": 8, "i64": 8}
 MAX_COPIED = 64  # of one that is only stored again, and not turned round
 
 
@@ -204,7 +203,7 @@ def _free_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
             at = address(e, place.ptr, lane_offset(e, offsets, lane, low))
             rows.append(e.put(f"load <{n} x {kind}>, ptr {at}, align {align}"))
         by_lane.append(rows)
-        for column, ref in zip(columns, _turned(e, kind, rows, n), strict=True):
+        for column, ref in zip(columns, turned(e, kind, rows, n), strict=True):
             column.append(ref)
     e.rows[tuple(i.name for _, i in group.loads)] = by_lane
     _set(e, group, kind, columns, count)
@@ -270,7 +269,7 @@ def _columns(
     if plain and all(s == n * size for s in steps):
         at = run_start(e, place.offset, Run(distinct[0][0], (), ()), distinct[0][1] + low)
         whole = e.put(f"load <{count * n} x {kind}>, ptr {address(e, place.ptr, at)}, align {align}")
-        columns = [_pick(e, kind, whole, count * n, [x * n + k for x in range(count)]) for k in range(n)]
+        columns = [pick(e, kind, whole, count * n, [x * n + k for x in range(count)]) for k in range(n)]
     elif len(strips := _strips(distinct, n, size)) * 4 <= count:
         columns = _from_strips(e, place, strips, distinct, low, n, kind, size, align)
     else:
@@ -279,10 +278,10 @@ def _columns(
             at = run_start(e, place.offset, Run(part, (), ()), offset + low)
             rows.append(e.put(f"load <{n} x {kind}>, ptr {address(e, place.ptr, at)}, align {align}"))
         by_lane = [rows[distinct.index(x)] for x in key]
-        columns = _turned(e, kind, rows, n)
+        columns = turned(e, kind, rows, n)
     if count < len(key):
         index = [distinct.index(x) for x in key]
-        columns = [_pick(e, kind, column, count, index) for column in columns]
+        columns = [pick(e, kind, column, count, index) for column in columns]
     return by_lane, columns
 
 
@@ -322,58 +321,6 @@ def _from_strips(
         parts.append((lanes, (ref, length, list(range(length)))))
     whole = merge(e, kind, parts, len(index))
     return [
-        _pick(e, kind, whole, len(index), [index[part, offset + k * size] for part, offset in distinct])
+        pick(e, kind, whole, len(index), [index[part, offset + k * size] for part, offset in distinct])
         for k in range(n)
     ]
-
-
-def _turned(e: Emitter, kind: str, rows: list[str], n: int) -> list[str]:
-    """Rows of n elements as n columns: halves are interleaved until all is one vector."""
-    if n * _SIZES.get(kind, 0) == _PART and len(rows) % n == 0:
-        return _turned_in_parts(e, kind, rows, n)
-    count, length = len(rows), n
-    while len(rows) > 1:
-        half = len(rows) // 2
-        picks = ", ".join(f"i32 {x}, i32 {x + length}" for x in range(length))
-        rows = [
-            e.put(
-                f"shufflevector <{length} x {kind}> {a}, <{length} x {kind}> {b}, <{2 * length} x i32> <{picks}>"
-            )
-            for a, b in zip(rows[:half], rows[half:], strict=True)
-        ]
-        length *= 2
-    return [_pick(e, kind, rows[0], length, [k * count + x for x in range(count)]) for k in range(n)]
-
-
-def _turned_in_parts(e: Emitter, kind: str, rows: list[str], n: int) -> list[str]:
-    """Rows of 16 bytes: processors interleave such parts of a register in one step each, and what is n rows apart
-    may go through it together."""
-    count = len(rows)
-    lines = [concat(e, kind, rows[j::n], n) for j in range(n)]
-    low, high = (
-        [
-            start + x + side * count
-            for start in range(first, count, n)
-            for x in range(n // 2)
-            for side in (0, 1)
-        ]
-        for first in (0, n // 2)
-    )
-    for _ in range(n.bit_length() - 1):
-        pairs = zip(lines[: n // 2], lines[n // 2 :], strict=True)
-        lines = [_pick_two(e, kind, a, b, count, index) for a, b in pairs for index in (low, high)]
-    return lines
-
-
-def _pick_two(e: Emitter, kind: str, a: str, b: str, count: int, index: list[int]) -> str:
-    text = ", ".join(f"i32 {x}" for x in index)
-    return e.put(
-        f"shufflevector <{count} x {kind}> {a}, <{count} x {kind}> {b}, <{len(index)} x i32> <{text}>"
-    )
-
-
-def _pick(e: Emitter, kind: str, ref: str, count: int, index: list[int]) -> str:
-    text = ", ".join(f"i32 {x}" for x in index)
-    return e.put(
-        f"shufflevector <{count} x {kind}> {ref}, <{count} x {kind}> poison, <{len(index)} x i32> <{text}>"
-    )

@@ -15,8 +15,8 @@ from metalloid.passes.emit.core import Emitter
 from metalloid.passes.emit.groups import resolve
 from metalloid.passes.emit.matrix import HOLDER, loads_rows
 from metalloid.passes.emit.places import address, where
+from metalloid.passes.emit.turning import SIDE
 
-SIDE = 8
 Pair = tuple[Value, ...]
 
 

@@ -14,15 +14,16 @@ from functools import partial
 
 from metalloid.passes.emit.core import Emitter, MatrixPlace, Val, lowered
 from metalloid.passes.emit.matrix import assemble, kept_element
-from metalloid.passes.emit.operands import SIDE, Pair, Source, rows_of, source
+from metalloid.passes.emit.operands import Pair, Source, rows_of, source
 from metalloid.passes.emit.products import Chain, Products, beside, origin, slot_of
+from metalloid.passes.emit.turning import SIDE, part_of, side_by_side, turned_eights
 
 VECTORS = {1: 1, 2: 2}  # of a tile, by the sums in each: 8 of 16 registers, or 16 of 32
 
 
 @dataclass(frozen=True)
 class Elements:
-    """Left matrices: element (r, c) is at `start` + r * `row` + c * `column`, or where a lane held it."""
+    """Left matrices: element (r, c) is at `pointer` + r * `row` + c * `column`."""
 
     pointer: str
     row: int
@@ -76,10 +77,12 @@ class Tiles:
         e, lanes = self.e, SIDE * len(pairs)
         parts = [self._rows_of(pair) for pair in pairs]
         if all(by_row for _, by_row in parts):
-            rows = [_beside(e, [lines[n] for lines, _ in parts]) for n in range(SIDE)]
+            rows = [side_by_side(e, [lines[n] for lines, _ in parts]) for n in range(SIDE)]
         else:
-            turned = [lines if not by_row else _turned(e, lines, SIDE) for lines, by_row in parts]
-            rows = _turned(e, [_beside(e, [lines[n] for lines in turned]) for n in range(SIDE)], lanes)
+            turned = [lines if not by_row else turned_eights(e, lines, SIDE) for lines, by_row in parts]
+            rows = turned_eights(
+                e, [side_by_side(e, [lines[n] for lines in turned]) for n in range(SIDE)], lanes
+            )
         place = self._area(SIDE, lanes)
         for n, row in enumerate(rows):
             at = e.put(f"getelementptr i8, ptr {place}, i64 {4 * lanes * n}")
@@ -93,7 +96,7 @@ class Tiles:
         if found is not None:
             return _lines(e, found), found.by_row
         whole = rows_of(e, pair)
-        return [_picked(e, whole, 64, range(SIDE * n, SIDE * n + SIDE)) for n in range(SIDE)], True
+        return [part_of(e, whole, 64, range(SIDE * n, SIDE * n + SIDE)) for n in range(SIDE)], True
 
     # ---- the products ---------------------------------------------------------------------------------
 
@@ -150,7 +153,7 @@ class Tiles:
             return [e.put(f"load {_kind(vector)}, ptr {at}, align {size}") for at in places]
         wholes = [rows_of(e, chain.start) for chain in vector]
         return [
-            _beside(e, [_picked(e, whole, 64, range(SIDE * r, SIDE * r + SIDE)) for whole in wholes])
+            side_by_side(e, [part_of(e, whole, 64, range(SIDE * r, SIDE * r + SIDE)) for whole in wholes])
             for r in range(SIDE)
         ]
 
@@ -180,7 +183,7 @@ class Tiles:
                     inner.add(part.name)
                     e.done.add(part.name)
             if kept is None:
-                self._give_back(chain, [_picked(e, s, lanes, range(SIDE * n, SIDE * n + SIDE)) for s in sums])
+                self._give_back(chain, [part_of(e, s, lanes, range(SIDE * n, SIDE * n + SIDE)) for s in sums])
             else:
                 self._leave(chain, MatrixPlace(kept + 4 * SIDE * n, 4 * lanes, 0))
         if kept is not None:
@@ -237,37 +240,3 @@ def _lines(e: Emitter, found: Source) -> list[str]:
             ref = e.put(f"fpext <{SIDE} x {found.kind}> {ref} to <{SIDE} x float>")
         made.append(ref)
     return made
-
-
-def _picked(e: Emitter, ref: str, count: int, index: range) -> str:
-    picks = ", ".join(f"i32 {n}" for n in index)
-    kind = f"<{count} x float>"
-    return e.put(f"shufflevector {kind} {ref}, {kind} poison, <{len(index)} x i32> <{picks}>")
-
-
-def _joined(e: Emitter, a: str, b: str, count: int) -> str:
-    picks = ", ".join(f"i32 {n}" for n in range(2 * count))
-    kind = f"<{count} x float>"
-    return e.put(f"shufflevector {kind} {a}, {kind} {b}, <{2 * count} x i32> <{picks}>")
-
-
-def _beside(e: Emitter, parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else _joined(e, parts[0], parts[1], SIDE)
-
-
-def _turned(e: Emitter, lines: list[str], lanes: int) -> list[str]:
-    """Rows and columns change places in each eight lanes: neighbours, pairs, fours are exchanged in turn."""
-    kind = f"<{lanes} x float>"
-    for step in (1, 2, 4):
-        made = list(lines)
-        for n in range(SIDE):
-            if n & step:
-                continue
-            a, b = lines[n], lines[n + step]
-            low = [x if not x & step else lanes + x - step for x in range(lanes)]
-            high = [x + step if not x & step else lanes + x for x in range(lanes)]
-            for target, picks in ((n, low), (n + step, high)):
-                text = ", ".join(f"i32 {x}" for x in picks)
-                made[target] = e.put(f"shufflevector {kind} {a}, {kind} {b}, <{lanes} x i32> <{text}>")
-        lines = made
-    return lines
