@@ -1,6 +1,8 @@
 """The kernels of the engine's bench in OpenCL, on whatever CPU runtimes are installed: `python -m bench opencl`.
 
-PoCL (apt `pocl-opencl-icd`) and Intel's (pip `intel-opencl-rt`) are looked for; pip `pyopencl` is needed.
+PoCL (apt `pocl-opencl-icd`) and Intel's (pip `intel-opencl-rt`) are looked for; pip `pyopencl` is needed. Intel's
+package leaves the path in its .icd file open: write that of its libintelocl.so into a file NAME.icd, and give the
+folder of that file as OCL_ICD_VENDORS.
 Every side uses all cores and the same arrays, without copies; outputs are compared before anything is timed.
 """
 
