@@ -116,13 +116,14 @@ def _joined(function: Function, cycle: frozenset[str], entries: tuple[str, ...],
     for entry in entries:
         made: list[Instruction] = []
         for phi in function.block[entry].phis:
-            values = {(source, entry): value for value, source in phi.cases}
-            forward = {e: v for e, v in values.items() if e not in way}
+            # One case per edge: a switch may come here by several of its own.
+            forward = [(value, source) for value, source in phi.cases if (source, entry) not in way]
             taken = replace(phi, name=f"{phi.name}.in") if forward else phi
-            joins.append(_Join(taken, {e: v for e, v in values.items() if e in way}))
+            led = {(source, entry): value for value, source in phi.cases if (source, entry) in way}
+            joins.append(_Join(taken, led))
             if forward:
-                operands, labels = (*forward.values(), taken.value), (*(s for s, _ in forward), name)
-                made.append(replace(phi, operands=operands, labels=labels))
+                values, sources = zip(*forward, strict=True)
+                made.append(replace(phi, operands=(*values, taken.value), labels=(*sources, name)))
         kept[entry] = tuple(made)
     again = tuple(j.phi(inside, way, ".back") for j in joins)
     first = tuple(j.phi(outside, way, "", (back, b.value)) for j, b in zip(joins, again, strict=True))
