@@ -112,7 +112,8 @@ class CheckedProgram:
         on_log: Callable[[LogMessage], None] | None,
     ) -> Observation | Mode:
         """The launch, once for each window of its buffers; how to run again where it has to."""
-        count, joined = run.windows, Joined(run)
+        count = run.windows
+        joined = Joined(run) if count > 1 else None
         for number in range(count):
             if number:
                 backup.restore()
@@ -126,9 +127,10 @@ class CheckedProgram:
             seen = self._end(run, status, timeout, None if number else on_log)
             if status == native.FAULT:
                 return _told(seen, run, self.ir)
-            if count == 1 or seen.stopped:
+            if joined is None or seen.stopped:
                 return seen
             joined.add(run, seen)
+        assert joined is not None
         return joined.observation()
 
     def _marked(self, launch: Launch) -> frozenset[int]:

@@ -195,14 +195,15 @@ class CheckedRun:
 
     def _fill(self) -> None:
         c, checks, sites = self.check, self.checks, max(1, len(self.checks.sites))
-        self.muted = np.zeros(sites, np.uint8)
-        self.counts = np.zeros(sites, np.uint64)
-        self.events = np.zeros(sites, np.uint32)
+        tables = np.zeros(13 * sites, np.uint8)  # of each site: u64 counts, u32 events, u8 muted
+        self.counts = tables[: 8 * sites].view(np.uint64)
+        self.keep.append(tables)
         if self.record.total > MOST_GROUPS:
             raise NotWatched("[check] more threadgroups than a checked run can follow")
         self.groups = np.empty(self.record.total, GROUPS)
         self.sites = self.compiled.shared.get("sites") or self._sites()
-        c.muted, c.counts, c.events = (address_of(a) for a in (self.muted, self.counts, self.events))
+        c.counts = address_of(tables)
+        c.events, c.muted = c.counts + 8 * sites, c.counts + 12 * sites
         c.groups, c.sites = address_of(self.groups), ctypes.addressof(self.sites)
         c.thread_bits, c.site_bits = self.word.thread_bits, self.word.site_bits
         c.site_count, c.wide, c.careful = len(checks.sites), int(self.mode.wide), int(self.mode.careful)
@@ -266,13 +267,8 @@ class CheckedRun:
         """Shadows of the buffers; those that share memory share theirs."""
         checks, c = self.checks, self.check
         places = {i: place for i, place in self.places.items() if i < LOCAL}
-        watched = [
-            i
-            for i, (_, length) in places.items()
-            if length
-            and i in checks.granules
-            and i in checks.written | self.mode.undefined | self.mode.marked
-        ]
+        wanting = (checks.written | self.mode.undefined | self.mode.marked) & checks.granules.keys()
+        watched = [i for i, (_, length) in places.items() if length and i in wanting]
         wanted: list[tuple[list[int], int, int, int, bool]] = []
         for group in clusters({i: places[i] for i in watched}):
             start = min(places[i][0] for i in group)
@@ -360,12 +356,12 @@ class CheckedRun:
         if self.record.fault.state:
             records.append(self._missed())
         granules = dict(self.checks.granules)
-        words = dict(self.words)
-        for index, memory in self.launch.buffers.items():
+        unwatched: dict[int, int] = {}
+        for index, (_, length) in self.places.items():
             granules.setdefault(index, 4)
-            if index not in words:
-                words[index] = np.zeros(-(-range_of(memory)[1] // granules[index]), self.word.dtype)
-        writers = Writers(words, self.decoder())
+            if index not in self.words:
+                unwatched[index] = -(-length // granules[index])
+        writers = Writers(self.words, unwatched, self.decoder())
         weakref.finalize(writers, ARENA.give, self.pieces(), self.top())
         return Observation(
             tuple(records),

@@ -190,7 +190,7 @@ def cover(
 
 def shadow_bytes(length: int, granule: int, word: Word, readers: bool) -> int:
     """What a shadow takes, but for a few kilobytes."""
-    return -(-length // granule) * np.dtype(word.dtype).itemsize * (3 if readers else 1)
+    return -(-length // granule) * (8 if word.wide else 4) * (3 if readers else 1)
 
 
 def new_check() -> CheckRecord:
@@ -245,17 +245,26 @@ class Decoder:
 class Writers(Mapping[int, np.ndarray[Any, Any]]):
     """Who wrote each granule last, by buffer; worked out when asked for."""
 
-    def __init__(self, words: Mapping[int, np.ndarray[Any, Any]], decoder: Decoder) -> None:
+    def __init__(
+        self, words: Mapping[int, np.ndarray[Any, Any]], unwatched: Mapping[int, int], decoder: Decoder
+    ) -> None:
         self._words, self._decoder = words, decoder
+        self._unwatched = unwatched  # granules of buffers without words: nobody wrote there
         self._made: dict[int, np.ndarray[Any, Any]] = {}
 
     def __getitem__(self, index: int) -> np.ndarray[Any, Any]:
         if index not in self._made:
-            self._made[index] = self._decoder.threads(self._words[index])
+            watched = index in self._words
+            self._made[index] = (
+                self._decoder.threads(self._words[index])
+                if watched
+                else np.zeros(self._unwatched[index], np.uint32)
+            )
         return self._made[index]
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._words)
+        yield from self._words
+        yield from self._unwatched
 
     def __len__(self) -> int:
-        return len(self._words)
+        return len(self._words) + len(self._unwatched)
