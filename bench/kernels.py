@@ -16,8 +16,12 @@ from pathlib import Path
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "2"))
 ONLY = os.environ.get("BENCH_ONLY", "")
-CLOCK = time.process_time if os.environ.get("METALLOID_THREADS") == "1" else time.perf_counter
-TURNS = 5  # runs of one before the other's turn: OpenBLAS's threads spin on for a while and hold a core
+ALONE = os.environ.get("METALLOID_THREADS") == "1"
+CLOCK = time.process_time if ALONE else time.perf_counter
+TURNS = 5  # runs of one before the other's turn
+PAUSE = (
+    0.0 if ALONE else 0.1
+)  # seconds between turns: OpenBLAS's second thread spins on for a while and holds a core
 SCALES = {"q4_0": (0,), "q8_0": (0,), "q4_K": (0, 2), "q6_K": (208,)}  # where those of a block lie
 
 
@@ -70,6 +74,7 @@ def best(*actions: Callable[[], object]) -> list[float]:
                 start = CLOCK()
                 action()
                 found[n] = min(found[n], CLOCK() - start)
+            time.sleep(PAUSE)
         rounds += 1
     return found
 
