@@ -207,3 +207,18 @@ def test_a_choice_between_bfloats_under_fast_math(width):
     a = (np.arange(1, 65, dtype="float32").view("uint32") >> 16).astype("uint16")
     for n in (3, 5):
         same(text, [a, np.zeros(64, "uint16"), np.array([n], "uint32")], 64, 32, widths=(width,), math="fast")
+
+
+@pytest.mark.parametrize("way", [0, 1, 2])
+def test_a_way_into_a_loop_that_leads_to_its_exit_only_in_the_next_iteration(way):
+    text = """kernel void k(device const uint* a, device const uint* b, device uint* out, constant uint& way, uint i [[thread_position_in_grid]]) {
+        uint u = i * 3, d = a[i], h = b[i], most = a[6 - i] * 4;
+        for (uint n = 0; n < b[i]; n++) {
+            uint round = 0;
+            switch (way % 3) { case 0: do { d = h; case 1: if (u % 5) u += 3; default: ; } while (u <= most && ++round < 4); }
+        }
+        out[i] = u + d * 1000;
+    }"""
+    a = np.arange(7, dtype=np.uint32) * 7919 % 23
+    b = np.arange(7, dtype=np.uint32) * 5 % 4 + 1
+    same(text, [a, b, np.zeros(7, np.uint32), np.array([way], np.uint32)], 7, 7, widths=WIDTHS)

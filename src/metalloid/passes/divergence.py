@@ -70,6 +70,24 @@ class Flow:
     def post_dominates(self, above: str, below: str) -> bool:
         return self.post.dominates(above, below)
 
+    def goes_round(self, origin: str, starts: Iterable[str], stop: str) -> bool:
+        """Whether some who go from `origin` to the starts get to `stop` only in another iteration of a loop around."""
+        headers = {h for h in self.forest.nest(origin) if stop in self.forest.loops[h].blocks}
+        return self.arrives(headers, starts, stop)
+
+    def arrives(self, headers: set[str], starts: Iterable[str], without: str) -> bool:
+        """Whether a way leads from one of the starts to one of the headers that does not pass `without`."""
+        seen = {without}
+        work = [s for s in starts if s not in seen] if headers else []
+        while work:
+            block = work.pop()
+            if block in headers:
+                return True
+            if block not in seen:
+                seen.add(block)
+                work += self.graph.successors[block]
+        return False
+
 
 class Divergence:
     """The consequences of a set of divergent branches."""
@@ -109,21 +127,7 @@ class Divergence:
 
     def _meeting(self, origin: str, stop: str, starts: Iterable[str]) -> str:
         """`stop`, if all who part at `origin` get there in the same iteration of the loops around; else the exit."""
-        headers = {h for h in self.flow.forest.nest(origin) if stop in self.flow.forest.loops[h].blocks}
-        return EXIT if headers and self._arrives(headers, starts, stop) else stop
-
-    def _arrives(self, headers: set[str], starts: Iterable[str], without: str) -> bool:
-        """Whether a way leads from one of the starts to one of the headers that does not pass `without`."""
-        seen = {without}
-        work = [s for s in starts if s not in seen]
-        while work:
-            block = work.pop()
-            if block in headers:
-                return True
-            if block not in seen:
-                seen.add(block)
-                work += self.flow.graph.successors[block]
-        return False
+        return EXIT if self.flow.goes_round(origin, starts, stop) else stop
 
     def _reach(self, origin: str, source: str, target: str, label: str, labels: dict[str, str]) -> None:
         loop = self.flow.forest.loops.get(target)
@@ -181,4 +185,4 @@ class Divergence:
         """Whether some of the lanes that part may get to `block` only in a later iteration of a loop around it."""
         headers = {h for h in self.flow.forest.nest(block) if h in self.loops}
         starts = {t for b in parted for t in self.flow.graph.successors[b]}
-        return bool(headers) and self._arrives(headers, starts, block)
+        return self.flow.arrives(headers, starts, block)

@@ -9,7 +9,7 @@ announced by the block that parted them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from metalloid.errors import NotVectorised
 from metalloid.ir import Block, Instruction
@@ -279,7 +279,7 @@ class Control(Copies):
             masks = [e.put(f"freeze {e.vt('i1')} {m}") for m in masks]
         for target, mask in zip(targets, masks, strict=True):
             self._edge(block, target, mask)
-        self._announce(block.name)
+        self._announce(block.name, targets)
         e.do(f"br label %{self.next}")
 
     def _go(self, block: Block, target: str) -> None:
@@ -291,7 +291,7 @@ class Control(Copies):
         if self.leader[target] == self.leader[name]:
             self.e.do(f"store i1 true, ptr {self.waiting(target)}")
         else:
-            self._announce(name)
+            self._announce(name, (target,))
         self.e.do(f"br label %{self.next}")
 
     def _free(self, source: str, target: str) -> bool:
@@ -303,14 +303,16 @@ class Control(Copies):
             return False
         return all(self.flow.dominators.dominates(head, x) for x in between)
 
-    def _announce(self, name: str) -> None:
-        """The lanes of this mask will all get to the nearest block behind that has the same mask."""
+    def _announce(self, name: str, targets: Sequence[str]) -> None:
+        """The lanes of this mask will all get to the nearest block behind that has the same mask.
+
+        Not where they get there in the next iteration only: then the loop's header sends them.
+        """
         found = self.flow.post.immediate[name]
-        while found != EXIT:
-            if self.leader[found] == self.leader[name]:
-                self.e.do(f"store i1 true, ptr {self.waiting(found)}")
-                return
+        while found != EXIT and self.leader[found] != self.leader[name]:
             found = self.flow.post.immediate[found]
+        if found != EXIT and not self.flow.goes_round(name, targets, found):
+            self.e.do(f"store i1 true, ptr {self.waiting(found)}")
 
     def _edge(self, block: Block, target: str, mask: str | None) -> None:
         """Bring values to the target's phis, and lanes to its mask. Without a mask all lanes of the block go."""
