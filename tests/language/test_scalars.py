@@ -32,6 +32,20 @@ def test_names_of_one_type() -> None:
     check([("bool", f"is_same_v<{a}, {b}>", True) for a, b in same.items()])
 
 
+def test_constants_out_of_range_become_the_nearest_integer() -> None:
+    check(
+        [
+            ("uint", "uint(-3.0f)", 0),
+            ("uint", "uint(half(-3.0h))", 0),
+            ("int", "int(1e20f)", 2**31 - 1),
+            ("int", "int(bfloat(-1e30f))", -(2**31)),
+            ("ushort", "ushort(70000.0f)", 65535),
+            ("char", "char(INFINITY)", 127),
+            ("uint", "uint(NAN)", 0),
+        ]
+    )
+
+
 def test_literals() -> None:
     bf = ml_dtypes.bfloat16
     check(

@@ -33,6 +33,7 @@ _LANGUAGE = (
     *("-aux-triple", "x86_64-unknown-linux-gnu"),  # without it __bf16 crashes clang
     *("-nostdsysteminc", "-nobuiltininc"),
     *("-fdeclspec", "-fgnuc-version=4.2.1", "-fno-threadsafe-statics", "-fconvergent-functions"),
+    "-fno-strict-float-cast-overflow",  # out of range is the nearest number, NaN is 0, for constants too
     "-fexperimental-strict-floating-point",  # lets the math header switch fast math off around itself
     *("-ffp-contract=on", "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none"),
     "-faddress-space-map-mangling=no",  # device and constant are one space in LLVM, not in overloads
