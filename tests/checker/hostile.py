@@ -138,7 +138,7 @@ KERNELS = {
         "M202 M206 M106",
     ),
     "numbers that no int holds": kernel(
-        "float f = as_type<float>(x[i]); x[i] = int(f * 1e38f * 1e38f) + int(sqrt(-float(x[i])));", ""
+        "float f = as_type<float>(x[i]); x[i] = int(f * 1e38f * 1e38f) + int(sqrt(-float(x[i])));", "M405"
     ),
     "garbage in an argument buffer": kernel(
         "a[0].p[i] = 1; a[1].next->next->p[i] = 2; a[0].q->p[7] = 1;",

@@ -52,6 +52,8 @@ def test_only_intrinsics_that_are_instructions_remain(mode: MathMode) -> None:
         "ssub",
         "fshl",
         "ucmp",
+        "fptosi",  # that stops at the ends: a conversion and a choice
+        "fptoui",
     }
     for name in module(mode).calls:
         assert name.startswith("llvm."), name
