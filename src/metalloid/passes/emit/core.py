@@ -22,6 +22,7 @@ from metalloid.passes.abi import LOCAL_START
 from metalloid.passes.lanes import Lanes
 from metalloid.passes.roots import Root, Roots
 from metalloid.passes.shape import Shape, Terms
+from metalloid.passes.stride import Strides
 from metalloid.passes.uniformity import Uniformity
 
 if TYPE_CHECKING:
@@ -167,6 +168,9 @@ class Emitter:
             tuple[str, ...], list[list[str]]
         ] = {}  # of grouped loads: each lane's elements together
         self.parts: dict[str, int] = {}
+        self.loops: dict[
+            str, tuple[Strides, int]
+        ] = {}  # by header: strides, work of an iteration; see `fetch`
         self.mask: str | None = None  # of the current block; None: all lanes
         self.block = ""
         self.done: set[str] = set()  # instructions that were written together with an earlier one

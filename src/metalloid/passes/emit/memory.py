@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from metalloid.ir import Instruction
 from metalloid.ir.types import PointerType
+from metalloid.passes.emit import fetch
 from metalloid.passes.emit.core import Emitter, Val, lowered
 from metalloid.passes.emit.guard import (
     access_slowly,
@@ -54,6 +55,8 @@ def load(e: Emitter, i: Instruction) -> None:
         _lane_by_lane(e, i, place, kind, size) if i.ordering else vector_load(e, i, place, kind, size, align)
     )
     e.set(i.name, Val(lowered(i.type), vec=from_memory(e, i.type, kind, ref, True)))
+    if not i.ordering:
+        fetch.ask(e, i, place, size)
 
 
 def _lane_by_lane(e: Emitter, i: Instruction, place: Place, kind: str, size: int) -> str:
