@@ -245,3 +245,36 @@ def test_programs_at_random(seed):
     for rounds in (0, 1, 3):
         out = np.full(1024, np.nan, "float32")
         same(matrix_programs.program(seed), [a, out, np.array([rounds], "uint32")], 64, 64)
+
+
+EITHER = """kernel void k(device float* a, device float* b, device float* out, constant uint& at, constant long& stride) {
+    device float* p = at & 1024 ? b : a;
+    simdgroup_float8x8 x[2], c[2];
+    for (int i = 0; i < 2; ++i) simdgroup_load(x[i], p + 64 * i + (at & 1023), ulong(stride), ulong2(0), i == 1);
+    for (int i = 0; i < 2; ++i) simdgroup_multiply(c[i], x[i], x[1 - i]);
+    for (int i = 0; i < 2; ++i) simdgroup_store(c[i], out + 64 * i, 8);
+    simdgroup_store(c[0], p + 128, 8);
+}"""
+
+
+@pytest.mark.parametrize("at", [0, 1024, 1025, 1028])
+def test_matrices_of_either_of_two_buffers(at):
+    a, b, out = values(4, 8, 8), values(4, 8, 8), np.full((2, 8, 8), np.nan, "float32")
+    arguments = [a, b, out, np.array([at], "uint32"), np.array([8], "int64")]
+    got = same(EITHER, arguments, 32, 32)
+    start = at & 1023
+    x, y = (b if at & 1024 else a).reshape(-1)[start : start + 128].reshape(2, 8, 8)
+    np.testing.assert_array_equal(got[2], [x @ y.T, y.T @ x])
+    np.testing.assert_array_equal(got[1 if at & 1024 else 0][2], x @ y.T)
+
+
+@pytest.mark.parametrize(("at", "stride"), [(150, 8), (1024, 9), (1024, -8), (1030, (1 << 64) // 28 + 1)])
+@pytest.mark.parametrize("pointer", ["at & 1024 ? b : a", "b"])
+def test_rows_outside_are_reported_wherever_they_are(at, stride, pointer):
+    """A distance between rows that wraps round has its corners inside, and everything else outside."""
+    text = EITHER.replace("at & 1024 ? b : a", pointer)
+    arguments = [values(2, 8, 8), values(2, 8, 8), np.full((2, 8, 8), np.nan, "float32")]
+    with pytest.raises(KernelFault, match=r"M10[15]"):
+        program(text, "k").run(
+            launch([*arguments, np.array([at], "uint32"), np.array([stride], "int64")], 32, 32)
+        )

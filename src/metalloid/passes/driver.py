@@ -19,7 +19,8 @@ class Driver:
     """What the function is made of; the names in it end in the number of the segment."""
 
     out: Output
-    parts: int
+    parts: int  # segments that start at the entry or behind a barrier
+    all_parts: int  # and those that start where others meet, which an instance goes on to by itself
     scratch: Scratch
     reverse: bool  # instances from the last to the first, to see whether the order matters
     cleared: frozenset[str]
@@ -96,8 +97,7 @@ class Driver:
             *start,
             *place,
             *self._fresh(n, own),
-            f"  %got{n} = call {told} @segment{n}(ptr %launch, ptr %tables, ptr %tg, ptr {own}, ptr {own}, i32 {j}, "
-            f"{PLACE}, i32 {self.count})",
+            *self._called(n, j, own),
             f"  %stop{n} = icmp eq {told} %got{n}, -1",
             f"  br i1 %stop{n}, label %stopped, label %s{n}.fine, !prof !2",
             f"s{n}.fine:",
@@ -109,6 +109,32 @@ class Driver:
             f"s{n}.end:",
             *self._onward(n),
         ]
+
+    def _called(self, n: int, j: str, own: str) -> list[str]:
+        """The instance runs a segment, and on through meetings, up to a barrier or the end."""
+        passed = (
+            f"(ptr %launch, ptr %tables, ptr %tg, ptr {own}, ptr {own}, i32 {j}, {PLACE}, i32 {self.count})"
+        )
+        met = range(self.parts, self.all_parts)
+        if not met:
+            return [f"  %got{n} = call {self.told} @segment{n}{passed}"]
+        ways = [f"[ %m{n}.{k}, %s{n}.meet{k} ]" for k in met]
+        cases = " ".join(f"i32 {k}, label %s{n}.meet{k}" for k in met)
+        lines = [
+            f"  %first{n} = call {self.told} @segment{n}{passed}",
+            f"  br label %s{n}.on",
+            f"s{n}.on:",
+            f"  %got{n} = phi {self.told} {', '.join([f'[ %first{n}, %s{n}.loop ]', *ways])}",
+            *_number(self.out, f"%got{n}", f"%to{n}"),
+            f"  switch i32 %to{n}, label %s{n}.told [ {cases} ]",
+        ]
+        for k in met:
+            lines += [
+                f"s{n}.meet{k}:",
+                f"  %m{n}.{k} = call {self.told} @segment{k}{passed}",
+                f"  br label %s{n}.on",
+            ]
+        return [*lines, f"s{n}.told:"]
 
     def _instance(self, n: int) -> tuple[list[str], str]:
         """The number of the instance in turn."""

@@ -104,11 +104,14 @@ def vectorise(
     else:
         parts = [Part(module, function, whole, Uniformity(Flow(function), whole, lanes, layout))]
     first = parts[0]
+    synchronous = 1 + len(barriers) if len(parts) > 1 else 1
     filled = filled_first(
         first.uniformity.flow, first.roots, first.uniformity, lanes, layout, out.local_sizes
     )
-    texts = _texts(out, parts)
-    driver = Driver(out, len(parts), scratch, reverse, frozenset(out.local_sizes) - filled, barriers)
+    texts = _texts(out, parts, synchronous)
+    driver = Driver(
+        out, synchronous, len(parts), scratch, reverse, frozenset(out.local_sizes) - filled, barriers
+    )
     return VectorCode(
         _module_text(out, texts, driver.write()),
         tuple(out.sites),
@@ -128,7 +131,7 @@ def _split(out: Output, module: Module, whole: Roots, scratch: Scratch) -> list[
     """Segments between barriers, with a place in the scratch for each value that lives across one."""
     function, lanes = module.function[ENTRY], out.lanes
     known = Uniformity(Flow(function), whole, lanes, out.layout)
-    made = segments.split(function, lambda value: _coefficients(known, value))
+    made = segments.split(function, lambda value: _coefficients(known, value), known.varies)
     out.rounds = made.rounds
     slot_roots: dict[int, Root] = {}
     for slot in made.slots:
@@ -161,15 +164,19 @@ def _place_matrices(out: Output, strips: list[list[accumulators.Slots]], scratch
                 out.slots[number] = replace(out.slots[number], matrix=place)
 
 
-def _texts(out: Output, parts: list[Part]) -> list[str]:
-    """The segments as functions: inlined into the driver, unless LLVM would take too long over the whole."""
+def _texts(out: Output, parts: list[Part], inlined: int) -> list[str]:
+    """The segments as functions: inlined into the driver, unless LLVM would take too long over the whole.
+
+    Those from `inlined` on are called at more than one place.
+    """
     texts = []
     for n, part in enumerate(parts):
         out.module = part.module
         texts.append(_segment_text(out, part, n))
-    if sum(t.count("\n") for t in texts) <= MAX_INLINED:
-        return texts
-    return [t.replace(INLINED, ") noinline alignstack(64) nounwind {", 1) for t in texts]
+    if sum(t.count("\n") for t in texts) > MAX_INLINED:
+        inlined = 0
+    apart = [t.replace(INLINED, ") noinline alignstack(64) nounwind {", 1) for t in texts[inlined:]]
+    return texts[:inlined] + apart
 
 
 def _keepable(known: Uniformity, value: Local) -> Shape | None:

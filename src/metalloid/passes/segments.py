@@ -18,6 +18,7 @@ from metalloid.ir.cfg import graph
 from metalloid.ir.reducible import reducible
 from metalloid.ir.types import I32, VOID, PointerType, Type
 from metalloid.ir.values import Global, Int, Local, Value
+from metalloid.passes.meetings import Varies, before, meetings, with_meetings
 from metalloid.passes.rounds import count_rounds
 
 BARRIER = "__mt_threadgroup_barrier"
@@ -48,7 +49,7 @@ class State:
 
 @dataclass(frozen=True)
 class Split:
-    """The segments, the first from the entry; segment n+1 starts behind barrier n."""
+    """The segments, the first from the entry; segment n+1 starts behind barrier n, the last ones at meetings."""
 
     functions: tuple[Function, ...]
     barriers: tuple[Instruction, ...]
@@ -59,8 +60,12 @@ class Split:
 Coefficients = Callable[[Local], frozenset[str]]
 
 
-def split(function: Function, coefficients: Coefficients = lambda value: frozenset()) -> Split:
-    """All segments of a function. State 0 is the end; state n, barrier n-1.
+def split(
+    function: Function,
+    coefficients: Coefficients = lambda value: frozenset(),
+    varies: Varies = lambda value: True,
+) -> Split:
+    """All segments of a function. State 0 is the end; state n, the start of segment n.
 
     `coefficients` names the uniform values that a value's differences between lanes are multiples of.
     """
@@ -68,6 +73,11 @@ def split(function: Function, coefficients: Coefficients = lambda value: frozens
     starts = [cut.entry.name, *(after for after, _ in barriers)]
     stops = {before: n + 1 for n, (after, _) in enumerate(barriers) for before in [_before(cut, after)]}
     cut, rounds = count_rounds(cut, stops)
+    met = meetings(cut, starts, stops, varies)
+    cut = with_meetings(cut, met)
+    for name in met:
+        stops[before(name)] = len(starts)
+        starts.append(name)
     work = _Splitter(cut, starts, stops, rounds, coefficients)
     functions = tuple(work.segment(n) for n in range(len(starts)))
     return Split(functions, tuple(i for _, i in barriers), tuple(work.slots.values()), bool(rounds))
@@ -130,13 +140,17 @@ class _Splitter:
         for name in (i.name for i in function.instructions() if i.name in needed):
             self.slots[name] = Slot(len(self.slots), function.definitions[name].value)
 
-    def _successors(self, block: Block) -> tuple[str, ...]:
-        return () if block.name in self.stops else block.successors
+    def _stops(self, block: str, start: str) -> bool:
+        """Whether the segment from `start` ends at a block: its own start it may come back to."""
+        return block in self.stops and block != before(start)
+
+    def _successors(self, block: Block, start: str) -> tuple[str, ...]:
+        return () if self._stops(block.name, start) else block.successors
 
     def _region(self, start: str) -> list[str]:
         seen, work = {start}, [start]
         while work:
-            for target in self._successors(self.function.block[work.pop()]):
+            for target in self._successors(self.function.block[work.pop()], start):
                 if target not in seen:
                     seen.add(target)
                     work.append(target)
@@ -164,7 +178,7 @@ class _Splitter:
             for name in reversed(self.regions[number]):
                 block = self.function.block[name]
                 out: set[str] = set()
-                for target in self._successors(block):
+                for target in self._successors(block, self.starts[number]):
                     out |= live[target]
                     for phi in self.function.block[target].phis:
                         out |= {v.name for v, source in phi.cases if source == name and isinstance(v, Local)}
@@ -303,7 +317,7 @@ class _Splitter:
             return i.substitute(values)
 
         for phi in block.phis:
-            cases = [(v, b) for v, b in phi.cases if b in region and b not in self.stops]
+            cases = [(v, b) for v, b in phi.cases if b in region and not self._stops(b, start)]
             operands = tuple(direct.get(v.name, v) if isinstance(v, Local) else v for v, _ in cases)
             # A demoted value is read at the end of the block it comes from: see the edges below.
             operands = tuple(
@@ -319,7 +333,7 @@ class _Splitter:
             if i.name:
                 code += self._kept(i, demoted)
         end = block.terminator
-        if name in self.stops:
+        if self._stops(name, start):
             states.append(State(self.stops[name], name, self.rounds.get(name, Int(I32, 0))))
             last = Instruction("br", VOID, labels=(EXIT,))
         elif end.opcode == "ret":
@@ -328,7 +342,7 @@ class _Splitter:
         else:
             last = reader(end)
         seen: set[str] = set()
-        for target in self._successors(block):
+        for target in self._successors(block, start):
             for phi in self.function.block[target].phis:
                 for value, source in phi.cases:
                     if (

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from metalloid.ir import Instruction
-from metalloid.ir.values import Int, Local
+from metalloid.ir.values import Local
 from metalloid.passes.emit import check
 from metalloid.passes.emit.core import Emitter, SlotPlace, Val, lowered
 from metalloid.passes.emit.guard import fault
 from metalloid.passes.emit.matrix import keep_element, kept_element
+from metalloid.passes.emit.pointers import pointer_from
+from metalloid.passes.emit.products import slot_number
 
 
 def barrier(e: Emitter, i: Instruction) -> None:
@@ -28,10 +30,9 @@ def barrier(e: Emitter, i: Instruction) -> None:
 
 
 def _place(e: Emitter, i: Instruction) -> tuple[SlotPlace, str]:
-    number = i.operands[0]
-    assert isinstance(number, Int)
-    place = e.out.slots[number.value]
-    return place, e.at_start(f"kept{number.value}", f"getelementptr i8, ptr %kept, i64 {place.at}")
+    number = slot_number(i)
+    place = e.out.slots[number]
+    return place, e.at_start(f"kept{number}", f"getelementptr i8, ptr %kept, i64 {place.at}")
 
 
 def reload(e: Emitter, i: Instruction) -> None:
@@ -59,12 +60,15 @@ def spill(e: Emitter, i: Instruction) -> None:
         if stored is None or stored[0] != place.matrix:  # else it is there already
             keep_element(e, place.matrix, lowered(value.type), e.vector(value))
         return
-    made = e.get(value)
+    root = e.roots.slots.get(slot_number(i))
+    # Of the ways that give it different roots, this segment may have one only.
+    made = pointer_from(e, value, root) if root is not None else e.get(value)
     if e.width == 1 or place.shape is not None:
         assert made.base is not None
         e.do(f"store {made.type} {made.base}, ptr {at}")
     else:
-        e.do(f"store {e.vt(made.type)} {e.vector(value)}, ptr {at}")
+        vector = e.vector(value) if root is None else e.expand(made)
+        e.do(f"store {e.vt(made.type)} {vector}, ptr {at}")
 
 
 def state(e: Emitter, i: Instruction) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from metalloid.ir import Instruction
 from metalloid.passes import abi
+from metalloid.passes.emit import reports
 from metalloid.passes.emit.core import Emitter, Val
 from metalloid.passes.emit.places import Place
 
@@ -70,12 +71,13 @@ def stop_unless(
     good, bad = e.fresh_label("in"), e.fresh_label("out")
     e.do(f"br i1 {fine}, label %{good}, label %{bad}, !prof !1")
     e.label(bad)
-    name = _report_helper(e)
+    name = reports.helper(e, place.search)
     site = e.out.site(i, place.root, size, write)
+    limit = place.limit if not place.search else size
     found = "false"
     for check in places:
         one = e.put(
-            f"call i1 @{name}({e.vt('i64')} {e.expand(check)}, i64 {place.limit}, ptr %launch, i32 {site}, "
+            f"call i1 @{name}({e.vt('i64')} {e.expand(check)}, i64 {limit}, ptr %launch, i32 {site}, "
             f"i32 %first, i32 %gx, i32 %gy, i32 %gz)"
         )
         found = e.put(f"or i1 {found}, {one}")
@@ -85,36 +87,7 @@ def stop_unless(
     e.label(good)
 
 
-def _report_helper(e: Emitter) -> str:
-    name = "report.outside"
-    if name in e.out.helpers:
-        return name
-    w, vi, vb = e.width, e.vt("i64"), e.vt("i1")
-    e.out.declare(abi.FAULT, f"declare void @{abi.FAULT}(ptr, i32, i64, i32, i32, i32, i32) cold")
-    e.out.declare(f"llvm.cttz.i{w}", f"declare i{w} @llvm.cttz.i{w}(i{w}, i1)")
-    lane = "%n" if w == 32 else "%lane"
-    resize = "" if w == 32 else f"  %lane = {'trunc' if w > 32 else 'zext'} i{w} %n to i32\n"
-    e.out.helpers[name] = (
-        f"define internal i1 @{name}({vi} %check, i64 %limit, ptr %launch, i32 %site, i32 %first, i32 %gx, i32 %gy, "
-        f"i32 %gz) noinline cold {{\n"
-        f"  %l0 = insertelement {vi} poison, i64 %limit, i64 0\n"
-        f"  %l = shufflevector {vi} %l0, {vi} poison, <{w} x i32> zeroinitializer\n"
-        f"  %outside = icmp uge {vi} %check, %l\n"
-        f"  %bits = bitcast {vb} %outside to i{w}\n"
-        f"  %some = icmp ne i{w} %bits, 0\n"
-        f"  br i1 %some, label %report, label %done\n"
-        f"report:\n"
-        f"  %n = call i{w} @llvm.cttz.i{w}(i{w} %bits, i1 true)\n{resize}"
-        f"  %o = extractelement {vi} %check, i32 {lane}\n"
-        f"  %index = add i32 %first, {lane}\n"
-        f"  call void @{abi.FAULT}(ptr %launch, i32 %site, i64 %o, i32 %index, i32 %gx, i32 %gy, i32 %gz)\n"
-        f"  br label %done\n"
-        f"done:\n  ret i1 %some\n}}\n"
-    )
-    return name
-
-
-def search(e: Emitter, address: str, size: int, write: bool) -> str:
+def search(e: Emitter, address: str, size: int | str, write: bool) -> str:
     e.out.declare(abi.OUTSIDE, f"declare i32 @{abi.OUTSIDE}(ptr, i64, i64, i32)")
     return e.put(f"call i32 @{abi.OUTSIDE}(ptr %launch, i64 {address}, i64 {size}, i32 {int(write)})")
 

@@ -13,12 +13,13 @@ from metalloid.errors import NotVectorised
 from metalloid.ir import Instruction
 from metalloid.ir.values import Int
 from metalloid.passes.emit.core import Emitter, MatrixPlace, Val
-from metalloid.passes.emit.guard import checked_mask, stop_unless
+from metalloid.passes.emit.guard import checked_mask, search, stop_unless
 from metalloid.passes.emit.patterns import gather, scatter
 from metalloid.passes.emit.places import Place, address, where
 
 ROWS = [(lane >> 4 & 1) * 4 + (lane >> 1 & 3) for lane in range(32)]
 COLUMNS = [(lane >> 3 & 1) * 4 + (lane & 1) * 2 for lane in range(32)]
+FARTHEST = 1 << 40  # elements from one row to the next
 HOLDER = {(ROWS[lane], COLUMNS[lane] + n): (lane, n) for lane in range(32) for n in (0, 1)}
 
 
@@ -118,11 +119,10 @@ def loads_rows(e: Emitter, i: Instruction, place: Place) -> bool:
         and place.offset.uniform
         and e.get(i.operands[1]).uniform
         and isinstance(i.operands[2], Int)
-        and not place.search
     )
 
 
-def _corners(e: Emitter, place: Place, stride: str, size: int) -> str:
+def _corners(e: Emitter, place: Place, stride: str, size: int, write: bool) -> str:
     """Whether all 64 elements are inside; the two far corners suffice."""
     last = e.put(f"mul i64 {stride}, {7 * size}")
     negative = e.put(f"icmp slt i64 {last}, 0")
@@ -130,8 +130,13 @@ def _corners(e: Emitter, place: Place, stride: str, size: int) -> str:
     high = e.put(f"select i1 {negative}, i64 0, i64 {last}")
     start = e.put(f"add i64 {place.check.base}, {low}")
     end = e.put(f"add i64 {e.put(f'add i64 {place.check.base}, {high}')}, {7 * size}")
+    apart = e.put(f"add i64 {stride}, {FARTHEST}")
+    ordered = e.put(f"icmp ult i64 {apart}, {2 * FARTHEST}")  # else rows between the corners may be anywhere
+    if place.search:
+        length = e.put(f"add i64 {e.put(f'sub i64 {end}, {start}')}, {size}")
+        found = e.put(f"icmp eq i32 {search(e, start, length, write)}, 0")
+        return e.put(f"and i1 {found}, {ordered}")
     a, b = e.put(f"icmp ult i64 {start}, {place.limit}"), e.put(f"icmp ult i64 {end}, {place.limit}")
-    ordered = e.put(f"icmp ule i64 {start}, {end}")
     return e.put(f"and i1 {e.put(f'and i1 {a}, {b}')}, {ordered}")
 
 
@@ -230,7 +235,7 @@ def _store(e: Emitter, i: Instruction, size: int) -> None:
 def _stop_outside(e: Emitter, i: Instruction, place: Place, stride: str, size: int, write: bool) -> None:
     """All 64 elements are accessed: where a corner is outside, that is a fault."""
     if place.limit is not None:
-        fine = _corners(e, place, stride, size)
+        fine = _corners(e, place, stride, size, write)
         for operand in i.operands[:2]:
             e.vector(operand)  # so that what the cold part needs is made before it
         checks = [Val("i64", vec=_offsets(e, i, place, size, n)[0]) for n in (0, 1)]

@@ -49,9 +49,15 @@ def absolute(e: Emitter, value: Value, vector: bool) -> str:
 
 def pointer_like(e: Emitter, value: Value, target: Local) -> Val:
     """A pointer in the form that `target` has: an offset, or an address where the target's root is unknown."""
+    wanted = e.roots.root(target)
+    assert wanted is not None
+    return pointer_from(e, value, wanted)
+
+
+def pointer_from(e: Emitter, value: Value, wanted: Root) -> Val:
     made = e.get(value)
-    root, wanted = e.roots.root(value), e.roots.root(target)
-    assert root is not None and wanted is not None
+    root = e.roots.root(value)
+    assert root is not None
     if root == wanted or root.kind == "unknown":
         return made
     start = start_of(e, root)

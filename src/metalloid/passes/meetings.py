@@ -1,0 +1,121 @@
+"""Code that several segments would hold, as a segment of its own.
+
+A segment runs on to the next barriers, so what follows a place where ways from two barriers meet is in both: the head
+of a loop with barriers is reached from before the loop and from its last barrier, and the whole first part of the body
+stands there twice. Where that is much (half of a flash attention), the segments end at the meeting, and an instance
+goes on at once with the segment that starts there: nobody waits, as one would at a barrier. Everyone has to get there
+for that: branches on the way that lead past it must be the same for all lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.types import VOID
+from metalloid.ir.values import Value
+
+MUCH = 10_000  # lines of vector code, about; less is better left in one piece for LLVM
+_LINES, _LINES_OF_MATRICES = 3, 100  # of vector code for an instruction
+MOST = 4
+Varies = Callable[[Value], bool]
+
+
+def meetings(
+    function: Function, starts: Sequence[str], stops: Mapping[str, int], varies: Varies
+) -> list[str]:
+    """Blocks to start segments at. Each takes away as much repeated code as one can."""
+    weights = {b.name: sum(map(_lines, b.instructions)) for b in function.blocks}
+    found: list[str] = []
+    while len(found) < MOST:
+        before = _total(function, [*starts, *found], stops, found, weights)
+        if before - sum(weights.values()) < MUCH:
+            break
+        totals = {
+            name: _total(function, [*starts, *found, name], stops, [*found, name], weights)
+            for name in _joins(function)
+            if name not in found and name not in starts
+        }
+        better = [n for n in sorted(totals, key=lambda n: totals[n]) if before - totals[n] >= MUCH]
+        best = next((n for n in better if _all_arrive(function, starts, stops, found, n, varies)), None)
+        if best is None:
+            break
+        found.append(best)
+    return found
+
+
+def _lines(i: Instruction) -> int:
+    return _LINES_OF_MATRICES if i.called.startswith("__mt_matrix") else _LINES
+
+
+def _joins(function: Function) -> list[str]:
+    sources = [target for block in function.blocks for target in dict.fromkeys(block.successors)]
+    return [b.name for b in function.blocks if sources.count(b.name) > 1]
+
+
+def _total(
+    function: Function,
+    starts: Sequence[str],
+    stops: Mapping[str, int],
+    met: Sequence[str],
+    weights: Mapping[str, int],
+) -> int:
+    return sum(weights[name] for start in starts for name in _reached(function, start, stops, met))
+
+
+def _reached(function: Function, start: str, stops: Mapping[str, int], met: Sequence[str]) -> set[str]:
+    """The blocks of the segment from `start`. Its own start it may come back to."""
+    seen, work = {start}, [start]
+    while work:
+        name = work.pop()
+        for target in function.block[name].successors if name not in stops else ():
+            if target not in seen and target not in met:
+                seen.add(target)
+                work.append(target)
+    return seen
+
+
+def _all_arrive(
+    function: Function,
+    starts: Sequence[str],
+    stops: Mapping[str, int],
+    found: Sequence[str],
+    at: str,
+    varies: Varies,
+) -> bool:
+    """Whether the lanes of an instance get to a block together, in every segment that leads there."""
+    for start in (*starts, *found):
+        region = _reached(function, start, stops, [*found, at])
+        leading = {name for name in region if name not in stops and at in function.block[name].successors}
+        work = list(leading)
+        while work:
+            name = work.pop()
+            for source in region - leading:
+                if source not in stops and name in function.block[source].successors:
+                    leading.add(source)
+                    work.append(source)
+        for name in leading:
+            end = function.block[name].terminator
+            if any(t not in leading and t != at for t in end.labels) and any(map(varies, end.operands)):
+                return False
+    return True
+
+
+def before(name: str) -> str:
+    return f"{name}.met"
+
+
+def with_meetings(function: Function, names: Sequence[str]) -> Function:
+    """The function with a block before each of these, which gets its phis: a place to stop at."""
+    blocks: list[Block] = []
+    for block in function.blocks:
+        moved = {name: before(name) for name in names}
+        code = tuple(i if i.opcode == "phi" else i.relabel(moved) for i in block.body)
+        if block.name not in names:
+            blocks.append(replace(block, instructions=(*block.phis, *code)))
+            continue
+        there = Instruction("br", VOID, labels=(block.name,))
+        blocks.append(Block(before(block.name), (*block.phis, there)))
+        blocks.append(Block(block.name, code))
+    return function.with_blocks(tuple(blocks))
