@@ -52,23 +52,30 @@ def halves(text: str) -> Halves | None:
         lesser = sizes.index(min(sizes))
         sizes[lesser] += len(f[0])
         moved |= {f["name"]} if lesser else set()
+    unique = hashlib.sha256(text.encode()).hexdigest()[:24]
+    names = {name: f"mt_{name}_{unique}" for name in moved}
     here: list[str] = []
     there: list[str] = []
+    rest, at = "", 0
     for f in functions:
+        rest, at = rest + text[at : f.start()], f.end()
         if f["name"] in moved:
-            here.append(_declared(f))
-            there.append(f[0].replace("define internal ", "define ", 1))
-        else:
+            here.append(_renamed(_declared(f), names))
+            head, body = f[0].split("\n", 1)
+            there.append(f"{_renamed(head.removeprefix('define internal '), names, 'define ')}\n{body}")
+        elif f in segments:
             here.append(f[0])
-            if f not in segments and f[1]:  # helpers are wanted on both sides
-                there.append(f[0])
-    rest = _DEFINED.sub("", text)
+        else:  # the driver calls segments; helpers are wanted on both sides
+            here.append(_renamed(f[0], names))
+            there += [f[0]] if f[1] else []
+    rest += text[at:]
     alone = "\n".join(line for line in rest.splitlines() if not line.startswith("@"))
-    unique = hashlib.sha256(text.encode()).hexdigest()[:24]
     first, second = rest + "\n" + "\n".join(here), alone + "\n" + "\n".join(there)
-    for name in moved:
-        first, second = (re.sub(rf"@{name}\b", f"@mt_{name}_{unique}", half) for half in (first, second))
-    return Halves(first, second, tuple(f"mt_{name}_{unique}" for name in sorted(moved)))
+    return Halves(first, second, tuple(names[name] for name in sorted(moved)))
+
+
+def _renamed(text: str, names: dict[str, str], start: str = "") -> str:
+    return start + re.sub(r"@(segment\d+)\b", lambda found: f"@{names.get(found[1], found[1])}", text)
 
 
 def _declared(function: re.Match[str]) -> str:

@@ -29,6 +29,7 @@ from metalloid.passes.emit import (
     logs,
     matrix,
     memory,
+    operands,
     pointers,
     positions,
     products,
@@ -180,7 +181,7 @@ class Control(Copies):
         multiplied = {group.chains[0].products[0].name: group for group in found}
         together = groups.find(self.flow.function, block, e.out.layout)
         stores = store_groups.find(self.flow.function, block, e.out.layout)
-        e.done, e.rows = set(), {}
+        e.done, e.rows, e.multiplied = set(), {}, operands.only_multiplied(e, found)
         for n, i in enumerate(block.body[:-1]):
             if n in stores.others or i.name in e.done:
                 continue

@@ -174,6 +174,7 @@ class Emitter:
         self.mask: str | None = None  # of the current block; None: all lanes
         self.block = ""
         self.done: set[str] = set()  # instructions that were written together with an earlier one
+        self.multiplied: dict[str, frozenset[str]] = {}  # matrix loads that only products read
         self.streamed = 0  # where the current store goes past the caches, how its buffer is aligned
         self.proved = False  # whether the current access is known to be inside its memory
         self.entry_mask: str | None = None

@@ -71,13 +71,12 @@ def stop_unless(
     good, bad = e.fresh_label("in"), e.fresh_label("out")
     e.do(f"br i1 {fine}, label %{good}, label %{bad}, !prof !1")
     e.label(bad)
-    name = reports.helper(e, place.search)
+    name = reports.helper(e, False)
     site = e.out.site(i, place.root, size, write)
-    limit = place.limit if not place.search else size
     found = "false"
     for check in places:
         one = e.put(
-            f"call i1 @{name}({e.vt('i64')} {e.expand(check)}, i64 {limit}, ptr %launch, i32 {site}, "
+            f"call i1 @{name}({e.vt('i64')} {e.expand(check)}, i64 {place.limit}, ptr %launch, i32 {site}, "
             f"i32 %first, i32 %gx, i32 %gy, i32 %gz)"
         )
         found = e.put(f"or i1 {found}, {one}")

@@ -13,14 +13,10 @@ from metalloid.errors import NotVectorised
 from metalloid.ir import Instruction
 from metalloid.ir.values import Int
 from metalloid.passes.emit.core import Emitter, MatrixPlace, Val
-from metalloid.passes.emit.guard import checked_mask, search, stop_unless
+from metalloid.passes.emit.guard import checked_mask
+from metalloid.passes.emit.matrix_guard import COLUMNS, HOLDER, ROWS, stop_outside
 from metalloid.passes.emit.patterns import gather, scatter
 from metalloid.passes.emit.places import Place, address, where
-
-ROWS = [(lane >> 4 & 1) * 4 + (lane >> 1 & 3) for lane in range(32)]
-COLUMNS = [(lane >> 3 & 1) * 4 + (lane & 1) * 2 for lane in range(32)]
-FARTHEST = 1 << 40  # elements from one row to the next
-HOLDER = {(ROWS[lane], COLUMNS[lane] + n): (lane, n) for lane in range(32) for n in (0, 1)}
 
 
 def matrix(e: Emitter, i: Instruction) -> None:
@@ -122,33 +118,17 @@ def loads_rows(e: Emitter, i: Instruction, place: Place) -> bool:
     )
 
 
-def _corners(e: Emitter, place: Place, stride: str, size: int, write: bool) -> str:
-    """Whether all 64 elements are inside; the two far corners suffice."""
-    last = e.put(f"mul i64 {stride}, {7 * size}")
-    negative = e.put(f"icmp slt i64 {last}, 0")
-    low = e.put(f"select i1 {negative}, i64 {last}, i64 0")
-    high = e.put(f"select i1 {negative}, i64 0, i64 {last}")
-    start = e.put(f"add i64 {place.check.base}, {low}")
-    end = e.put(f"add i64 {e.put(f'add i64 {place.check.base}, {high}')}, {7 * size}")
-    apart = e.put(f"add i64 {stride}, {FARTHEST}")
-    ordered = e.put(f"icmp ult i64 {apart}, {2 * FARTHEST}")  # else rows between the corners may be anywhere
-    if place.search:
-        length = e.put(f"add i64 {e.put(f'sub i64 {end}, {start}')}, {size}")
-        found = e.put(f"icmp eq i32 {search(e, start, length, write)}, 0")
-        return e.put(f"and i1 {found}, {ordered}")
-    a, b = e.put(f"icmp ult i64 {start}, {place.limit}"), e.put(f"icmp ult i64 {end}, {place.limit}")
-    return e.put(f"and i1 {e.put(f'and i1 {a}, {b}')}, {ordered}")
-
-
 def _load(e: Emitter, i: Instruction, size: int) -> None:
     place = where(e, i.operands[0], size)
     kind = "i32" if size == 4 else "i16"
-    pair = (
-        _load_rows(e, i, place, size, kind)
-        if loads_rows(e, i, place)
-        else _load_lanes(e, i, place, size, kind)
-    )
-    _result(e, i, size, pair)
+    if not loads_rows(e, i, place):
+        _result(e, i, size, _load_lanes(e, i, place, size, kind))
+        return
+    stop_outside(e, i, place, size, False)
+    if i.name in e.multiplied:
+        e.done |= e.multiplied[i.name]
+    else:
+        _result(e, i, size, _load_rows(e, i, place, size, kind))
 
 
 def _result(e: Emitter, i: Instruction, size: int, pair: list[str]) -> None:
@@ -175,7 +155,6 @@ def _load_rows(e: Emitter, i: Instruction, place: Place, size: int, kind: str) -
     stride = e.scalar(i.operands[1])
     transpose = i.operands[2]
     assert isinstance(transpose, Int) and place.offset.base is not None
-    _stop_outside(e, i, place, stride, size, False)
     rows = []
     for row in range(8):
         at = place.offset.base
@@ -217,7 +196,7 @@ def _store(e: Emitter, i: Instruction, size: int) -> None:
         return
     stride, transpose = e.scalar(i.operands[1]), i.operands[2]
     assert isinstance(transpose, Int) and place.offset.base is not None
-    _stop_outside(e, i, place, stride, size, True)
+    stop_outside(e, i, place, size, True)
     for row in range(8):
         picks = []
         for column in range(8):
@@ -230,16 +209,6 @@ def _store(e: Emitter, i: Instruction, size: int) -> None:
         if row:
             at = e.put(f"add i64 {at}, {e.put(f'mul i64 {stride}, {row * size}')}")
         e.do(f"store <8 x {kind}> {part}, ptr {address(e, place.ptr, at)}, align {size}")
-
-
-def _stop_outside(e: Emitter, i: Instruction, place: Place, stride: str, size: int, write: bool) -> None:
-    """All 64 elements are accessed: where a corner is outside, that is a fault."""
-    if place.limit is not None:
-        fine = _corners(e, place, stride, size, write)
-        for operand in i.operands[:2]:
-            e.vector(operand)  # so that what the cold part needs is made before it
-        checks = [Val("i64", vec=_offsets(e, i, place, size, n)[0]) for n in (0, 1)]
-        stop_unless(e, fine, i, place, size, write, checks)
 
 
 def _store_lanes(e: Emitter, i: Instruction, place: Place, size: int, kind: str, values: list[str]) -> None:

@@ -13,8 +13,10 @@ from metalloid.ir import Instruction
 from metalloid.ir.values import Int, Local, Value
 from metalloid.passes.emit.core import Emitter
 from metalloid.passes.emit.groups import resolve
-from metalloid.passes.emit.matrix import HOLDER, loads_rows
+from metalloid.passes.emit.matrix import loads_rows
+from metalloid.passes.emit.matrix_guard import HOLDER
 from metalloid.passes.emit.places import address, where
+from metalloid.passes.emit.products import PRODUCT, Products
 from metalloid.passes.emit.turning import SIDE
 
 Pair = tuple[Value, ...]
@@ -90,6 +92,52 @@ def _loaded(e: Emitter, value: Value) -> tuple[Instruction, str, int] | None:
 
 def _definition(e: Emitter, value: Value) -> Instruction | None:
     return e.function.definitions.get(value.name) if isinstance(value, Local) else None
+
+
+def only_multiplied(e: Emitter, found: Iterable[Products]) -> dict[str, frozenset[str]]:
+    """Matrix loads that nobody needs in the lanes' registers, since products read them where they lie in memory;
+    for each, what is made of it on the way to them."""
+    ends: dict[str, set[tuple[str, int]]] = {}  # of a load: the products that read it, and as which operand
+    for products in found:
+        for i in (product for chain in products.chains for product in chain.products):
+            for n in (0, 1):
+                load = _whole(e, i.operands[2 * n : 2 * n + 2])
+                if load is not None and load in products.fresh:
+                    ends.setdefault(load, set()).add((i.name, n))
+    ways = {load: _way(e, load, reads) for load, reads in ends.items()}
+    return {load: way for load, way in ways.items() if way is not None}
+
+
+def _whole(e: Emitter, pair: Pair) -> str | None:
+    """The matrix load that gave both elements."""
+    found = [_loaded(e, value) for value in pair]
+    names = {f[0].name for f in found if f is not None and f[0].opcode == "call"}
+    halves = [f[2] for f in found if f is not None]
+    return names.pop() if len(names) == 1 and halves == [0, 1] else None
+
+
+def _way(e: Emitter, load: str, ends: set[tuple[str, int]]) -> frozenset[str] | None:
+    """Everything that is made of a load up to the products; None where something else is."""
+    way: set[str] = set()
+    work = [load]
+    while work:
+        name = work.pop()
+        for user in e.function.users.get(name, ()):
+            if user.called == PRODUCT:
+                places = [
+                    n // 2 for n, o in enumerate(user.operands) if isinstance(o, Local) and o.name == name
+                ]
+                if any((user.name, n) not in ends for n in places):
+                    return None
+            elif user.opcode not in _ON_THE_WAY:
+                return None
+            elif user.name not in way:
+                way.add(user.name)
+                work.append(user.name)
+    return frozenset(way)
+
+
+_ON_THE_WAY = ("bitcast", "trunc", "lshr", "fpext", "extractvalue")
 
 
 def _called(e: Emitter, i: Instruction, kind: str) -> Source | None:
