@@ -105,11 +105,16 @@ def _as_kept(tensor: Any) -> Array:
 
 
 def _problem(
-    rng: np.random.Generator, type: str, shape: tuple[int, int, int, int, int], size: int, options: Options
+    rng: np.random.Generator,
+    type: str,
+    shape: tuple[int, int, int, int, int],
+    size: int,
+    options: Options,
+    value_size: int = 0,
 ) -> Problem:
     batch, heads, key_heads, queries, places = shape
     q = random_tensor(rng, "f32", (batch, heads, queries, size))
-    k, v = (random_tensor(rng, type, (batch, key_heads, places, size)) for _ in range(2))
+    k, v = (random_tensor(rng, type, (batch, key_heads, places, n)) for n in (size, value_size or size))
     mask = random_tensor(rng, "f16", (1, 1, queries, places))
     last = np.arange(places) - (places - queries)
     mask[..., last[None, :] > np.arange(queries)[:, None]] = -np.inf
@@ -147,11 +152,14 @@ def _constants(problem: Problem, start: int, places: int) -> dict[str | int, Any
     }
 
 
-def _tiles(rng: np.random.Generator, size: Size, type: str, head: int, options: Options) -> Work:
+def _tiles(
+    rng: np.random.Generator, size: Size, type: str, head: int, options: Options, value_head: int = 0
+) -> Work:
     shape = {"small": (1, 2 if type == "f16" else 1, 1, 5, 70), "large": (2, 4, 2, 37, 200)}[size]
-    problem = _problem(rng, type, shape, head, options)
+    value_head = value_head or head
+    problem = _problem(rng, type, shape, head, options, value_head)
     batch, heads, _, queries, places = shape
-    out = poisoned((batch, queries, heads, head))
+    out = poisoned((batch, queries, heads, value_head))
     pad, steps = _pad_step(problem, PLACES)
     across, down = -(-places // PLACES), -(-queries // QUERIES)
     blocks = poisoned((down, across), np.int8)
@@ -166,15 +174,15 @@ def _tiles(rng: np.random.Generator, size: Size, type: str, head: int, options: 
                 constants={BLOCKS + 24: QUERIES, BLOCKS + 25: PLACES},
             )
         )
-    groups = 4
-    halves = QUERIES * (head + 2 * padded(head, 64) + 4 * PLACES) + (
+    groups = 8 if head >= 512 else 4
+    halves = QUERIES * (head + 2 * padded(value_head, 64) + 4 * PLACES) + (
         16 * 32 * groups if type not in DTYPES else 0
     )
     k, v = data(problem.k), data(problem.v)
     steps.append(
         launch(
             f"fa_{'f16' if type == 'bf16' else type}",
-            f"kernel_flash_attn_ext_{type}_dk{head}_dv{head}",
+            f"kernel_flash_attn_ext_{type}_dk{head}_dv{value_head}",
             (problem.fields(out), problem.q, k, v, problem.mask, problem.sinks, pad, blocks, out),
             (down, heads, batch),
             (32, groups, 1),
