@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from metalloid.errors import CompileError, Diagnostic
@@ -41,9 +42,14 @@ def parse(source: Source) -> Parsed:
         line = source.text[: source.text.index("\0")].count("\n") + 1
         raise CompileError([Diagnostic("the source contains a NUL character", source.name, line)])
     text = preprocess(source)
-    tokens = tokenize(text.text)
     try:
-        declarations = scan(tokens)
+        unit = _unit(text.text)
     except RecursionError:
         raise CompileError([Diagnostic("this source is nested too deeply", source.name, 0)]) from None
-    return Parsed(source, Unit(text.text, tokens, declarations), text.files)
+    return Parsed(source, unit, text.files)
+
+
+@lru_cache(maxsize=2)  # the next kernel is often one of the same source
+def _unit(text: str) -> Unit:
+    tokens = tokenize(text)
+    return Unit(text, tokens, scan(tokens))
