@@ -24,7 +24,8 @@ from metalloid.passes.bounds import PROVED, is_proved
 from metalloid.passes.canonical import ENTRY
 from metalloid.passes.emit.places import memory_type
 from metalloid.passes.roots import Root, Roots
-from metalloid.passes.segments import BARRIER, suffix
+from metalloid.passes.segment import suffix
+from metalloid.passes.segments import BARRIER
 
 MARKER = "__mt_check"
 DEVICE, LOCAL = 1, 3  # address spaces

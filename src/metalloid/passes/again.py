@@ -1,0 +1,69 @@
+"""Values that are computed again behind a barrier, instead of being kept: addresses and the like."""
+
+from __future__ import annotations
+
+from metalloid.ir import Function, Instruction
+
+_PURE = frozenset(
+    "add sub mul shl lshr ashr and or xor trunc zext sext getelementptr icmp select freeze alloca".split()
+)
+_NOT_AGAIN = ("__mt_simd_", "__mt_quad_", "__mt_matrix")
+MAX_CHAIN = 12
+
+
+class Again:
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self._kept: dict[str, bool] = {}
+
+    def chain(self, name: str) -> list[str] | None:
+        """The names to compute again, in order, where that is cheap; what they start from is kept."""
+        if self._kept_whole(name):
+            return None
+        found: dict[str, None] = {}
+
+        def visit(one: str) -> None:
+            if not self._kept_whole(one):
+                for use in self.function.definitions[one].uses:
+                    visit(use)
+                found[one] = None
+
+        visit(name)
+        return list(found)
+
+    def leaves(self, name: str) -> set[str]:
+        """What has to be kept so that `name` is known behind a barrier."""
+        chain = self.chain(name)
+        if chain is None:
+            return {name}
+        found: set[str] = set()
+        for one in chain:
+            found |= {u for u in self.function.definitions[one].uses if u not in chain}
+        return found
+
+    def _kept_whole(self, name: str) -> bool:
+        """Whether a value is kept: it cannot be computed again, or not cheaply. What is one step from another
+        value is computed from that one, so that addresses with a common base still have it."""
+        if name not in self._kept:
+            i = self.function.definitions[name]
+            step = len(i.uses) == 1
+            self._kept[name] = not _pure(i) or (not step and self._length(name) > MAX_CHAIN)
+        return self._kept[name]
+
+    def _length(self, name: str) -> int:
+        """How many instructions it takes to compute a value from what cannot be computed."""
+        found: set[str] = set()
+        work = [name]
+        while work and len(found) <= MAX_CHAIN:
+            one = work.pop()
+            i = self.function.definitions[one]
+            if one not in found and _pure(i):
+                found.add(one)
+                work += i.uses
+        return len(found)
+
+
+def _pure(i: Instruction) -> bool:
+    if i.opcode == "call":
+        return i.called.startswith("__mt_") and not i.called.startswith(_NOT_AGAIN)
+    return i.opcode in _PURE
