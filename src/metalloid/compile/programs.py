@@ -6,7 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from metalloid.backends.cpu import machine, native
-from metalloid.backends.cpu.program import Compiled, Program, Variant
+from metalloid.backends.cpu.code import Compiled, Variant
+from metalloid.backends.cpu.program import Program
 from metalloid.compile.proofs import Claim, Proofs, name_of, proofs_of
 from metalloid.compile.stored import Shelf
 from metalloid.types import Signature

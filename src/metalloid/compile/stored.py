@@ -19,7 +19,7 @@ import llvmlite
 
 from metalloid import cache as disk
 from metalloid.backends.cpu import machine
-from metalloid.backends.cpu.program import Compiled, Details
+from metalloid.backends.cpu.code import Compiled, Details
 
 _FORMAT = 1
 _PARTS = ("compile", "passes", "ir", "backends/cpu")  # of metalloid, that make the code

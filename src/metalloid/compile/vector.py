@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metalloid.backends.cpu import machine
 from metalloid.backends.cpu.choice import FAR
-from metalloid.backends.cpu.program import Compiled, Details, Variant
+from metalloid.backends.cpu.code import Compiled, Details, Variant
 from metalloid.ir import Module
 from metalloid.passes import abi
 from metalloid.passes.bases import share

@@ -13,7 +13,7 @@ import threading
 from metalloid import config
 from metalloid.backends.base import Launch
 from metalloid.backends.cpu import native
-from metalloid.backends.cpu.program import Prepared
+from metalloid.backends.cpu.code import Prepared
 from metalloid.runtime.arguments import matched
 from metalloid.runtime.kernel import Kernel, Local
 from metalloid.runtime.sizes import Size

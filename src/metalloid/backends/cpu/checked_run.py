@@ -14,7 +14,9 @@ import numpy as np
 from metalloid.backends.base import SIMD_WIDTH, Launch, Triple
 from metalloid.backends.cpu import native
 from metalloid.backends.cpu.arena import ARENA, Piece, address_of
-from metalloid.backends.cpu.program import Compiled, Prepared, Program, RootLike, bind
+from metalloid.backends.cpu.binding import bind
+from metalloid.backends.cpu.code import Compiled, Prepared, RootLike
+from metalloid.backends.cpu.program import Program
 from metalloid.backends.cpu.shadow import (
     GROUPS,
     KINDS,

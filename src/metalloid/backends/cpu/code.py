@@ -1,0 +1,99 @@
+"""Code of a kernel: compiled, loaded, ready to be launched."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+from metalloid.backends.base import Triple
+from metalloid.backends.cpu import machine, native
+from metalloid.location import Location
+
+
+class RootLike(Protocol):
+    """The memory that an access was meant for."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def index(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def space(self) -> int: ...
+
+
+class SiteLike(Protocol):
+    """A place that can fault; passes make them."""
+
+    @property
+    def location(self) -> Location | None: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def write(self) -> bool: ...
+    @property
+    def rule(self) -> str: ...
+    @property
+    def root(self) -> RootLike | None: ...
+
+
+@dataclass(frozen=True)
+class Details:
+    """What messages and checked runs want to know of vector code."""
+
+    sites: Sequence[SiteLike]
+    barriers: Sequence[SiteLike]
+    checks: Any = None  # of a checked run: see cpu/checked.py
+    check_lengths: Mapping[int, int] = field(default_factory=dict)
+    local_places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Machine code of one variant, and what its launches need."""
+
+    object_key: str  # what the cache calls the code
+    code: bytes
+    entry: str
+    formats: Sequence[str]
+    local: int
+    scratch: int
+    tables: bool
+    searches: bool
+    look_up: Callable[[], Details]
+    shared: dict[str, Any] = field(default_factory=dict)  # what checked launches of this code have in common
+
+    @cached_property
+    def details(self) -> Details:
+        return self.look_up()
+
+
+# A variant of a kernel: size of the threadgroup; fewer threads in the outermost axis; any size; guarded; backwards;
+# what need not be guarded because it was proved.
+Variant = tuple[Triple, bool, bool, bool, bool, Hashable]
+Compile = Callable[[Variant], Compiled]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    compiled: Compiled
+    code: machine.Code
+    address: int
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A launch without its memory: compiled, sized, ready to be copied."""
+
+    record: native.LaunchRecord
+    variants: list[Loaded | None]
+    searches: bool  # whether the kernel looks for the buffers of its pointers
+    constants: list[tuple[int, int]]  # where tables of the kernel lie, for such pointers
+
+    @cached_property
+    def address(self) -> int:
+        return ctypes.addressof(self.record)

@@ -1,0 +1,109 @@
+"""What a launch left: the fault that stopped it, and what it logged."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Mapping, Sequence
+
+from metalloid.backends.base import Fault, Launch, LogMessage, Triple
+from metalloid.backends.cpu import native
+from metalloid.backends.cpu.code import Compiled, Loaded, SiteLike
+from metalloid.errors import DeviceError
+from metalloid.location import plain_name
+
+
+def fault_of(
+    record: native.LaunchRecord,
+    launch: Launch,
+    status: int,
+    variants: Sequence[Loaded | None],
+    timeout: float | None,
+    names: Mapping[int, str],
+) -> Fault:
+    """What stopped a launch. Raises where that was not the kernel's doing."""
+    if record.fault.state:
+        loaded = variants[record.fault.variant]
+        assert loaded is not None
+        return _fault(record.fault, launch, loaded.compiled, names)
+    if status == native.INTERRUPTED:
+        raise KeyboardInterrupt
+    if status == native.TIMEOUT:
+        return Fault("", f"still running after {timeout:g} s and stopped", launch.kernel)
+    raise DeviceError(f"[launch {launch.kernel}] no memory for threadgroup memory and scratch")
+
+
+def _fault(record: native.FaultRecord, launch: Launch, compiled: Compiled, names: Mapping[int, str]) -> Fault:
+    site = compiled.details.sites[record.site]
+    group = (record.x, record.y, record.z)
+    thread = _thread(launch, group, record.index)
+    rule = site.rule
+    if rule == "M204":
+        number = record.offset
+        chosen = compiled.details.barriers[number - 1] if number else site
+        message = (
+            "barrier not reached by all threads of the threadgroup in one iteration; this one is missing"
+        )
+        return Fault(rule, message, launch.kernel, chosen.location, thread, group)
+    return _access_fault(site, record.offset, launch, thread, group, names)
+
+
+def _access_fault(
+    site: SiteLike, offset: int, launch: Launch, thread: Triple, group: Triple, names: Mapping[int, str]
+) -> Fault:
+    root, size, write = site.root, site.size, site.write
+    assert root is not None
+    what = "write" if write else "read"
+    index = None
+    if root.kind == "buffer":
+        index = root.index
+        name = names.get(index, "")
+        label = f"buffer {index}" + (f" '{name}'" if name else "")
+        memory = launch.buffers.get(index)
+        total = memoryview(memory).nbytes if memory is not None else 0
+        label += f" ({total} bytes)" if memory is not None else ", which is not bound"
+    elif root.kind == "threadgroup":
+        label = f"threadgroup memory {root.index} ({launch.threadgroup_memory.get(root.index, 0)} bytes)"
+    elif root.kind == "variable":
+        label = f"threadgroup variable '{plain_name(root.name)}'"
+    elif root.kind == "private":
+        label = "a private variable"
+    else:
+        label = "memory that is not bound" if root.space == 1 else "its memory"
+    message = f"out-of-bounds {what} of {size} bytes at offset {offset} of {label}"
+    rule = "M102" if write else "M101"
+    return Fault(rule, message, launch.kernel, site.location, thread, group, index, offset, size)
+
+
+def report_logs(
+    record: native.LaunchRecord,
+    launch: Launch,
+    formats: Sequence[str],
+    on_log: Callable[[LogMessage], None] | None,
+) -> None:
+    """Pass on what a launch logged."""
+    open_logs: dict[tuple[int, ...], list[object]] = {}
+    try:
+        for n in range(record.log_count):
+            r = record.logs[n]
+            who = (r.index, r.x, r.y, r.z)
+            if r.what == 0:
+                open_logs[who] = [formats[r.value // 16], r.value % 16]
+            elif r.what == 1:
+                open_logs[who].append(ctypes.c_int64(r.value).value)
+            elif r.what == 2:
+                open_logs[who].append(struct.unpack("<f", struct.pack("<I", r.value))[0])
+            elif on_log is not None:
+                text, level, *values = open_logs.pop(who)
+                thread = _thread(launch, (r.x, r.y, r.z), r.index)
+                on_log(LogMessage(text, level, tuple(values), thread))  # type: ignore[arg-type]
+    finally:
+        native.runtime().free(ctypes.cast(record.logs, ctypes.c_void_p))
+
+
+def _thread(launch: Launch, group: Triple, index: int) -> Triple:
+    """The position in the grid of a thread of a threadgroup."""
+    sx, sy, _ = launch.size_of(group)
+    local = (index % sx, index // sx % sy, index // (sx * sy))
+    x, y, z = (g * t + p for g, t, p in zip(group, launch.threadgroup, local, strict=True))
+    return x, y, z
