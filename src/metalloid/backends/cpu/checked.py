@@ -18,17 +18,11 @@ from metalloid.backends import interpret
 from metalloid.backends.base import Launch, LogMessage, Triple
 from metalloid.backends.cpu import native
 from metalloid.backends.cpu.arena import ARENA, Piece
-from metalloid.backends.cpu.checked_run import (
-    CheckedRun,
-    ChecksLike,
-    Mode,
-    NotWatched,
-    bytes_of,
-    checks_of,
-    overlapping,
-)
+from metalloid.backends.cpu.checked_run import CheckedRun
+from metalloid.backends.cpu.findings import Findings
 from metalloid.backends.cpu.joined import Joined
 from metalloid.backends.cpu.program import Program
+from metalloid.backends.cpu.watched import ChecksLike, Mode, NotWatched, bytes_of, checks_of, overlapping
 from metalloid.backends.interpret.scheduler import Schedule
 from metalloid.backends.observe import Observation, start_of
 from metalloid.errors import DeviceError
@@ -186,7 +180,7 @@ class CheckedProgram:
             stopped = f"still running after {timeout:g} s under the checker"
         elif status == native.FAULT:
             stopped = "a barrier was not reached by all threads of a threadgroup"
-        return run.observation(stopped)
+        return Findings(run).observation(stopped)
 
 
 class _Backup:

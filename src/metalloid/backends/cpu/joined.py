@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.backends.cpu.checked_run import CheckedRun, range_of
+from metalloid.backends.cpu.checked_run import CheckedRun
 from metalloid.backends.cpu.shadow import Decoder
+from metalloid.backends.cpu.watched import range_of
 from metalloid.backends.observe import Observation, Record
 
 _AT_ONCE = 1 << 15  # words
