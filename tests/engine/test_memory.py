@@ -241,6 +241,19 @@ def test_narrow_and_wide_integers_in_memory():
     same(text, arrays, 64, 32, widths=WIDTHS)
 
 
+def test_three_bytes_at_once():
+    """clang makes one number of 24 bits of them, for which no processor has an alignment."""
+    text = """kernel void k(device const uchar* a, device char3* b, device uchar3* c, uint i [[thread_position_in_grid]]) {
+        *(device char3*)(b + 64) = char3(5, -6, 7);
+        b[i] = char3(-1, 2, -3);
+        c[i] = uchar3(a[0], a[1], a[2]) + uchar3(1, 2, 3);
+    }"""
+    arrays = [RNG.integers(0, 255, 64).astype(np.uint8), *(np.full(4 * 65, 77, np.uint8) for _ in range(2))]
+    found = same(text, arrays, 64, 32, widths=WIDTHS)
+    assert bytes(found[1][4 * 64 :]) == bytes([5, 250, 7, 77]), "the fourth byte of a char3 is nobody's"
+    same(text, arrays, 1, 1)
+
+
 def test_half_and_bfloat():
     text = """kernel void k(device const half* a, device const bfloat* b, device half* c, device bfloat* d, device float* e,
         uint i [[thread_position_in_grid]]) {

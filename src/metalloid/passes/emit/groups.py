@@ -18,7 +18,7 @@ from metalloid.passes.emit.core import Emitter, Val, lowered
 from metalloid.passes.emit.guard import bounds, inside, stop_unless
 from metalloid.passes.emit.neighbours import concat
 from metalloid.passes.emit.patterns import Part, Run, merge, run_start
-from metalloid.passes.emit.places import Place, address, memory_type, shifted, where
+from metalloid.passes.emit.places import Place, address, alignment, memory_type, shifted, where
 from metalloid.passes.emit.turning import pick, turned
 
 MAX_FREE = 64  # lanes; each has its own load
@@ -158,7 +158,7 @@ def load_group(e: Emitter, group: Group) -> bool:
         return False
     e.proved = all(is_proved(i) for _, i in group.loads)
     place = where(e, group.base, size)
-    align = min(max(1, (i.align and min(i.align, size)) or 1) for _, i in group.loads)
+    align = min(alignment(i, size) for _, i in group.loads)
     low = group.loads[0][0]
     if place.limit is not None:
         start, span = bounds(e, place.check)
@@ -192,7 +192,7 @@ def _free_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
     first, low = group.loads[0][1], group.loads[0][0]
     place = where(e, group.base, size)
     free_bounds(e, place, first, [offset for offset, _ in group.loads], size, False)
-    align = min(max(1, (i.align and min(i.align, size)) or 1) for _, i in group.loads)
+    align = min(alignment(i, size) for _, i in group.loads)
     count = min(e.width, max(1, e.out.vector_bytes // size))
     offsets = e.expand(place.offset)
     by_lane: list[list[str]] = []

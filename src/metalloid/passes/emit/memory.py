@@ -31,14 +31,14 @@ from metalloid.passes.emit.patterns import (
     scatter,
     storable,
 )
-from metalloid.passes.emit.places import Place, address, from_memory, memory_type, to_memory, where
+from metalloid.passes.emit.places import Place, address, alignment, from_memory, memory_type, to_memory, where
 from metalloid.passes.emit.ranges import by_range, range_load, range_store
 
 
 def load(e: Emitter, i: Instruction) -> None:
     kind, size = memory_type(i.type)
     place = where(e, i.operands[0], size)
-    align = max(1, (i.align and min(i.align, size)) or 1)
+    align = alignment(i, size)
     order = " atomic" if i.ordering else ""
     tail = " monotonic" if i.ordering else ""
     if place.offset.uniform:
@@ -78,7 +78,7 @@ def store(e: Emitter, i: Instruction) -> None:
     value_type = value.type
     kind, size = memory_type(value_type)
     place = where(e, pointer, size)
-    align = max(1, (i.align and min(i.align, size)) or 1)
+    align = alignment(i, size)
     if isinstance(value_type, PointerType):
         from metalloid.passes.emit.pointers import absolute
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from metalloid.ir import Instruction
 from metalloid.ir.types import IntType, PointerType, Type
 from metalloid.ir.values import Value
 from metalloid.passes import abi
@@ -147,6 +148,11 @@ def memory_type(type: Type) -> tuple[str, int]:
     kind = lowered(type)
     bits = {"half": 16, "float": 32, "double": 64}.get(kind) or int(kind[1:])
     return kind, bits // 8
+
+
+def alignment(i: Instruction, size: int) -> int:
+    """What the addresses of an access are multiples of; an element of three bytes promises nothing for the next."""
+    return max(1, min(i.align, size & -size))
 
 
 def from_memory(e: Emitter, type: Type, kind: str, ref: str, vector: bool) -> str:

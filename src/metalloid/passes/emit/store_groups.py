@@ -29,7 +29,7 @@ from metalloid.passes.emit.groups import (
 )
 from metalloid.passes.emit.guard import bounds, inside, stop_unless
 from metalloid.passes.emit.patterns import Run, run_start
-from metalloid.passes.emit.places import address, memory_type, shifted, where
+from metalloid.passes.emit.places import address, alignment, memory_type, shifted, where
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
     place = where(e, group.base, size)
     if place.search:
         return False
-    align = min(max(1, (i.align and min(i.align, size)) or 1) for _, i in group.stores)
+    align = min(alignment(i, size) for _, i in group.stores)
     low = group.stores[0][0]
     values = [i.operands[0] for _, i in group.stores]
     rows = _loaded(e, values)
