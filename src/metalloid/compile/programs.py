@@ -95,4 +95,6 @@ class Vectors:
         return made
 
     def _key(self, *parts: object) -> str:
-        return self._shelf.key("code", self.width, self.target, self.level, *parts)
+        return self._shelf.key(
+            "code", self.width, machine.triple(self.target), self.target, self.level, *parts
+        )

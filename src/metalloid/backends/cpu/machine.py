@@ -50,6 +50,11 @@ def limited(level: str) -> Target:
     return {"sse": Target("x86-64-v2", ""), "avx2": Target("x86-64-v3", "+avx2")}[level]
 
 
+def triple(target: Target) -> str:
+    """Processor, system and kind of object files."""
+    return target.triple or str(llvm.get_process_triple())
+
+
 @cache
 def _start() -> None:
     llvm.initialize_native_target()
@@ -61,7 +66,7 @@ def machine(target: Target, optimise: int = 2) -> llvm.TargetMachine:
     if target.triple:
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
-    chosen = llvm.Target.from_triple(target.triple or llvm.get_process_triple())
+    chosen = llvm.Target.from_triple(triple(target))
     return chosen.create_target_machine(
         cpu=target.cpu, features=target.features, opt=optimise, reloc="pic", codemodel="jitdefault", jit=True
     )
@@ -75,7 +80,7 @@ def optimise(
     `few` says whether a few passes are enough, where that is known.
     """
     made = machine(target, 2 if level or ready else 0)
-    head = f'target triple = "{target.triple or llvm.get_process_triple()}"\ntarget datalayout = "{made.target_data}"\n'
+    head = f'target triple = "{triple(target)}"\ntarget datalayout = "{made.target_data}"\n'
     width = f'"prefer-vector-width"="{target.vector_bits}" "min-legal-vector-width"="0"'
     text = text.replace(" nounwind {", f" nounwind {width} {{").replace(
         "noinline cold {", f"noinline cold {width} {{"
@@ -125,7 +130,7 @@ def _few_passes() -> llvm.ModulePassManager:
 
 def to_object(text: str, target: Target, level: int = 1, ready: bool = False) -> tuple[str, bytes]:
     """Machine code, from the cache where it is there, and its key."""
-    versions = llvmlite.__version__, llvm.llvm_version_info, target.cpu, target.features
+    versions = llvmlite.__version__, llvm.llvm_version_info, triple(target), target.cpu, target.features
     key = hashlib.sha256(repr((versions, level, ready, _FORMAT)).encode() + text.encode()).hexdigest()
     found = kept_object(key)
     if found is None:

@@ -16,8 +16,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
-
 from metalloid import cache as disk
 from metalloid.backends.cpu import machine
 from metalloid.errors import DeviceError
@@ -95,10 +93,9 @@ def _compiler() -> str:
     return str(Path(spec.submodule_search_locations[0]) / ("zig.exe" if sys.platform == "win32" else "zig"))
 
 
-def _source_ir(name: str, level: str) -> str:
-    """A part of the runtime as LLVM IR."""
+def source_ir(name: str, level: str, triple: str) -> str:
+    """A part of the runtime as LLVM IR for a machine."""
     texts = [path.read_bytes() for path in (_SOURCE / name, *sorted(_SOURCE.glob("*.h")))]
-    triple = llvm.get_process_triple()
     key = hashlib.sha256(b"\0".join([*texts, repr((name, level, triple, _FLAGS)).encode()])).hexdigest()
     store = disk.default()
     found = store.get(key, "ll")
@@ -119,7 +116,7 @@ def _source_ir(name: str, level: str) -> str:
 def _loaded(name: str, level: str, exported: tuple[str, ...]) -> machine.Code:
     """A part of the runtime in this process; kernels can call what it exports."""
     target = machine.host()
-    lines = _source_ir(name, level).splitlines()
+    lines = source_ir(name, level, machine.triple(target)).splitlines()
     text = "\n".join(line for line in lines if not line.startswith(("target datalayout", "target triple")))
     code = machine.Code(machine.to_object(text, target, 0, ready=True)[1], target)
     for function in exported:

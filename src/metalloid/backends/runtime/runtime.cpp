@@ -164,6 +164,8 @@ void work(Launch &l, Worker &w) {
 void pause() {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __builtin_arm_isb(15);  // waits a little; `yield` does nothing on most processors
 #endif
 }
 

@@ -10,6 +10,7 @@ from metalloid.ir.types import FloatType, IntType, StructType
 from metalloid.passes.emit.collective import reduce_all
 from metalloid.passes.emit.core import Emitter, Val, lowered
 from metalloid.passes.emit.guard import checked_mask, guarded_scalar
+from metalloid.passes.emit.orders import order
 from metalloid.passes.emit.places import address, memory_type, where
 
 FOLDS = {
@@ -29,7 +30,7 @@ def atomic_rmw(e: Emitter, i: Instruction) -> None:
     pointer, operand = i.operands
     kind, size = memory_type(operand.type)
     place = where(e, pointer, size)
-    tail = "monotonic"
+    tail = order("atomicrmw", pointer)
     used = bool(e.function.users.get(i.name))
     if e.width == 1 or (
         place.offset.uniform and not used and i.predicate in FOLDS and lowered(operand.type) == kind
@@ -84,13 +85,13 @@ def cmpxchg(e: Emitter, i: Instruction) -> None:
     assert isinstance(i.type, StructType) and isinstance(new.type, IntType)
     kind, size = memory_type(new.type)
     place = where(e, pointer, size)
-    pair = f"{{ {kind}, i1 }}"
+    pair, tail = f"{{ {kind}, i1 }}", order("cmpxchg", pointer)
     if e.width == 1:
         a, b = e.scalar(expected), e.scalar(new)
 
         def act() -> str:
             at = address(e, place.ptr, place.offset.base or "0")
-            both = e.put(f"cmpxchg ptr {at}, {kind} {a}, {kind} {b} monotonic monotonic, align {size}")
+            both = e.put(f"cmpxchg ptr {at}, {kind} {a}, {kind} {b} {tail}, align {size}")
             old = e.put(f"extractvalue {pair} {both}, 0")
             won = e.put(f"zext i1 {e.put(f'extractvalue {pair} {both}, 1')} to i64")
             wide = e.put(f"zext {kind} {old} to i128")
@@ -110,7 +111,7 @@ def cmpxchg(e: Emitter, i: Instruction) -> None:
         a = e.put(f"extractelement {e.vt(kind)} {wants}, i32 {lane}")
         b = e.put(f"extractelement {e.vt(kind)} {news}, i32 {lane}")
         at = address(e, place.ptr, offset)
-        both = e.put(f"cmpxchg ptr {at}, {kind} {a}, {kind} {b} monotonic monotonic, align {size}")
+        both = e.put(f"cmpxchg ptr {at}, {kind} {a}, {kind} {b} {tail}, align {size}")
         _keep(e, olds, kind, lane, e.put(f"extractvalue {pair} {both}, 0"))
         _keep(e, wins, "i8", lane, e.put(f"zext i1 {e.put(f'extractvalue {pair} {both}, 1')} to i8"))
     e.set(f"{i.name}#0", Val(kind, vec=e.put(f"load {e.vt(kind)}, ptr {olds}")))

@@ -20,6 +20,7 @@ from metalloid.passes.emit.guard import (
     spans,
     stop_unless,
 )
+from metalloid.passes.emit.orders import order
 from metalloid.passes.emit.patterns import (
     Run,
     contiguous,
@@ -39,14 +40,13 @@ def load(e: Emitter, i: Instruction) -> None:
     kind, size = memory_type(i.type)
     place = where(e, i.operands[0], size)
     align = alignment(i, size)
-    order = " atomic" if i.ordering else ""
-    tail = " monotonic" if i.ordering else ""
+    atomic, tail = (" atomic", f" {order('load', i.operands[0])}") if i.ordering else ("", "")
     if place.offset.uniform:
         assert place.offset.base is not None
 
         def read() -> str:
             at = address(e, place.ptr, place.offset.base or "0")
-            return e.put(f"load{order} {kind}, ptr {at}{tail}, align {size if order else align}", "ld")
+            return e.put(f"load{atomic} {kind}, ptr {at}{tail}, align {size if atomic else align}", "ld")
 
         ref = guarded_scalar(e, i, place, size, False, read, kind)
         e.set(i.name, Val(lowered(i.type), base=from_memory(e, i.type, kind, ref, False)))
@@ -62,12 +62,12 @@ def load(e: Emitter, i: Instruction) -> None:
 def _lane_by_lane(e: Emitter, i: Instruction, place: Place, kind: str, size: int) -> str:
     mask = checked_mask(e, i, place, size, False)
     offsets = e.expand(place.offset)
-    total = e.alloca(e.vt(kind), "atomic")
+    total, tail = e.alloca(e.vt(kind), "atomic"), order("load", i.operands[0])
     e.do(f"store {e.vt(kind)} zeroinitializer, ptr {total}")
     for lane in e.lanes_loop(mask):
         offset = e.put(f"extractelement {e.vt('i64')} {offsets}, i32 {lane}")
         at = address(e, place.ptr, offset)
-        one = e.put(f"load atomic {kind}, ptr {at} monotonic, align {size}")
+        one = e.put(f"load atomic {kind}, ptr {at} {tail}, align {size}")
         where_to = e.put(f"getelementptr {kind}, ptr {total}, i32 {lane}")
         e.do(f"store {kind} {one}, ptr {where_to}")
     return e.put(f"load {e.vt(kind)}, ptr {total}")
@@ -97,11 +97,11 @@ def store(e: Emitter, i: Instruction) -> None:
         )
         assert ref is not None
         ref = to_memory(e, value_type, kind, ref, False)
-        order, tail = (" atomic", " monotonic") if i.ordering else ("", "")
+        atomic, tail = (" atomic", f" {order('store', pointer)}") if i.ordering else ("", "")
 
         def write() -> str:
             at = address(e, place.ptr, place.offset.base or "0")
-            e.do(f"store{order} {kind} {ref}, ptr {at}{tail}, align {size if order else align}")
+            e.do(f"store{atomic} {kind} {ref}, ptr {at}{tail}, align {size if atomic else align}")
             return ""
 
         guarded_scalar(e, i, place, size, True, write)
@@ -109,11 +109,11 @@ def store(e: Emitter, i: Instruction) -> None:
     vec = to_memory(e, value_type, kind, made.vec or e.expand(made), True)
     if i.ordering:
         mask = checked_mask(e, i, place, size, True)
-        offsets = e.expand(place.offset)
+        offsets, tail = e.expand(place.offset), order("store", pointer)
         for lane in e.lanes_loop(mask):
             offset = e.put(f"extractelement {e.vt('i64')} {offsets}, i32 {lane}")
             one = e.put(f"extractelement {e.vt(kind)} {vec}, i32 {lane}")
-            e.do(f"store atomic {kind} {one}, ptr {address(e, place.ptr, offset)} monotonic, align {size}")
+            e.do(f"store atomic {kind} {one}, ptr {address(e, place.ptr, offset)} {tail}, align {size}")
         return
     vector_store(e, i, place, kind, size, align, vec)
 
