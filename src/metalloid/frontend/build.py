@@ -54,10 +54,25 @@ def check_source(parsed: Parsed) -> tuple[Diagnostic, ...]:
 def _run(
     source: Source, rewritten: Rewritten, epilogue: str, action: tuple[str, ...]
 ) -> tuple[clang.Result, Rewritten]:
+    """The result, and the text it is of. What does not compile with guarded operators is told, or compiled, without."""
+    language = clang.language(source.math, rewritten.all_swizzles)
+    result, given = _mended(source, rewritten, epilogue, (*language, *action))
+    if result.failed and rewritten.guards:
+        plain = rewritten.unguarded(rewritten.guards)
+        result, given = _mended(source, plain, epilogue, (*language, *action))
+    if not result.failed and len(given.guards) < len(rewritten.guards):
+        strict = tuple(word for word in language if word != "-w")
+        found, _ = _mended(source, given, epilogue, (*strict, *clang.OUT_OF_RANGE, "-fsyntax-only", "-"))
+        result = found if found.failed else result
+    return result, given
+
+
+def _mended(
+    source: Source, rewritten: Rewritten, epilogue: str, arguments: tuple[str, ...]
+) -> tuple[clang.Result, Rewritten]:
     def once() -> clang.Result:
-        language = clang.language(source.math, rewritten.all_swizzles)
         header = header_arguments(source.math, rewritten.all_swizzles)
-        return clang.run([*language, *header, *action], PROLOGUE + rewritten.text + epilogue)
+        return clang.run([*header, *arguments], PROLOGUE + rewritten.text + epilogue)
 
     result = once()
     if result.failed and ".pch" in result.messages:  # metalloid was upgraded, or the cache cleaned, meanwhile

@@ -42,6 +42,14 @@ _LANGUAGE = (
     *("-fno-caret-diagnostics", "-fdiagnostics-print-source-range-info"),
 )
 
+# Shifts and divisions by constants that C++ does not define, as errors.
+OUT_OF_RANGE = (
+    "-Wno-everything",
+    "-Werror=shift-count-overflow",
+    "-Werror=shift-count-negative",
+    "-Werror=division-by-zero",
+)
+
 PREPROCESS = (
     *("-E", "-dD", "-undef", "-x", "c++", "-std=c++17", "-triple", "amdgcn-amd-amdhsa"),
     *("-nostdsysteminc", "-nobuiltininc", "-fgnuc-version=4.2.1"),

@@ -4,6 +4,7 @@
 - `c ? device_value : value` copies both sides, since they lie in different address spaces.
 - `v.xy * s` in a template calls the swizzle's function: clang forgets there that a property has a value.
 - A text lies in constant memory: `constant char* s = "abc"`.
+- A bit-field has no address: what is assigned to it by an operator stays as it was written (operators.py).
 - A threadgroup variable of a class with a constructor is not constructed; it starts as whatever it is.
 
 The error names the operands, so they can be wrapped and the source compiled again.
@@ -35,6 +36,9 @@ _TEXT = re.compile(
     re.MULTILINE,
 )
 _CONSTRUCTED = re.compile(r"^.*?: error: variable with 'loader_uninitialized' attribute must", re.MULTILINE)
+_BIT_FIELD = re.compile(
+    rf"^.*?:\d+:\d+:{_RANGE}: error: non-const reference cannot bind to bit-field", re.MULTILINE
+)
 _SWIZZLE = re.compile(r"^(?:[xyzw]{1,4}|[rgba]{1,4})$")
 _COLOURS = str.maketrans("rgba", "xyzw")
 _ASSIGNMENTS = frozenset(
@@ -61,9 +65,22 @@ def mend(messages: str, rewritten: Rewritten, lines_before: int) -> Rewritten | 
     edits |= set(_called_swizzles(messages, rewritten, starts, lines_before))
     edits |= set(_constant_texts(messages, rewritten, starts, lines_before))
     fresh = edits - set(rewritten.edits)
+    if unguarded := _bit_fields(messages, rewritten, starts, lines_before):
+        return rewritten.unguarded(unguarded)
     if _CONSTRUCTED.search(messages):
         return rewritten.replacing(", loader_uninitialized", "")
     return rewritten.with_edits(sorted(fresh, key=lambda e: e.start)) if fresh else None
+
+
+def _bit_fields(messages: str, rewritten: Rewritten, starts: list[int], lines_before: int) -> set[Edit]:
+    """The guards behind bit-fields."""
+    found: set[Edit] = set()
+    for match in _BIT_FIELD.finditer(messages):
+        line = int(match[3]) - lines_before - 1
+        if 0 <= line < len(starts):
+            end = rewritten.original_offset(starts[line] + int(match[4]) - 1)
+            found |= set([edit for edit in rewritten.guards if edit.start >= end][:1])
+    return found
 
 
 def _called_swizzles(

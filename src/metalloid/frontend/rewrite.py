@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.declarations import Declarations, Entry, Span
+from metalloid.frontend.operators import BY_WORD, operator_edits
 from metalloid.frontend.tokens import Token, pair_brackets
 from metalloid.frontend.unsupported import UNSUPPORTED, unsupported_use, unusable
 from metalloid.source import Constant
@@ -74,6 +75,17 @@ class Rewritten:
         """The same with further edits, given as positions before the edits."""
         text, edits = _apply(self.before, [*self.edits, *more])
         return replace(self, text=text, edits=edits)
+
+    @property
+    def guards(self) -> tuple[Edit, ...]:
+        """The edits at shifts and divisions."""
+        return tuple(edit for edit in self.edits if BY_WORD in edit.text)
+
+    def unguarded(self, edits: Iterable[Edit]) -> Rewritten:
+        """The same with these shifts and divisions as they were written."""
+        gone = set(edits)
+        text, kept = _apply(self.before, [edit for edit in self.edits if edit not in gone])
+        return replace(self, text=text, edits=kept)
 
     def replacing(self, old: str, new: str) -> Rewritten | None:
         """The same with other words in the edits; None where they do not occur."""
@@ -137,6 +149,7 @@ def rewrite(unit: Unit, entry: Entry | None, constants: Mapping[str, str]) -> Re
     edits += (e for e in _token_edits(unit) if not dropped.covers(e.start))
     edits += (e for e in _static_edits(unit) if not dropped.covers(e.start))
     edits += (e for e in _cast_edits(unit) if not dropped.covers(e.start))
+    edits += (Edit(*e) for e in operator_edits(tokens) if not dropped.covers(e[0]))
     edits += _constant_edits(unit, constants)
     edits += (e for e in _parameter_edits(unit) if not dropped.covers(e.start))
     text, ordered = _apply(unit.text, edits)

@@ -13,6 +13,7 @@ from metalloid.frontend.columns import with_columns
 from metalloid.frontend.declarations import Entry
 from metalloid.frontend.describe import signature
 from metalloid.frontend.diagnose import Preimage, Texts, Wanted, misfit, place
+from metalloid.frontend.divisions import plain_divisions
 from metalloid.frontend.entry import Binding, bindings, check_indices
 from metalloid.frontend.examine import left_over
 from metalloid.frontend.kernel import Kernel
@@ -102,7 +103,7 @@ def _built(
     raw, given = build(parsed, rewritten, _wanted(parsed, entry), bound, checked)
     ir = slim(raw)
     module = read(ir)
-    resolved = with_places(with_columns(resolve_spaces(module), given, Texts(parsed.source)))
+    resolved = with_places(with_columns(plain_divisions(resolve_spaces(module)), given, Texts(parsed.source)))
     if resolved is not module:
         ir = write(resolved)
     return ir, resolved, DebugInfo(raw, parsed.unit)

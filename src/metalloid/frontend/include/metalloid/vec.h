@@ -2,6 +2,7 @@
 //
 // Not clang's ext_vector: a C cast between two of those reinterprets bits, and the IR would be vectors.
 #pragma once
+#include "operators.h"
 #include "traits.h"
 
 namespace metal {
@@ -81,19 +82,22 @@ constexpr T __to(U u) {
     vec& a = *this;                                                   \
     return a = EACH(op);                                              \
   }
+#define __MT_VEC_GUARDED(op, CALL, function)                          \
+  friend constexpr vec operator op(const vec& a, const vec& b) { return CALL(::__mt::function); } \
+  constexpr vec& operator op##=(const vec& b) { return *this = *this op b; }
 #define __MT_VEC_COMPARE(op, EACH, N) \
   friend constexpr vec<bool, N> operator op(const vec& a, const vec& b) { return __MT_BOOLS##N(op); }
 
 // Everything but the members and the constructors.
-#define __MT_VEC_BODY(N, EACH, UNARY)                                                    \
+#define __MT_VEC_BODY(N, EACH, UNARY, CALL)                                                    \
   vec() = default;                                                                       \
   using value_type = T;                                                                  \
   constexpr T& operator[](size_t i) { return (&x)[i]; }                                  \
   constexpr const T& operator[](size_t i) const { return (&x)[i]; }                      \
   __MT_VEC_BINARY(+, EACH) __MT_VEC_BINARY(-, EACH) __MT_VEC_BINARY(*, EACH)             \
-  __MT_VEC_BINARY(/, EACH) __MT_VEC_BINARY(%, EACH) __MT_VEC_BINARY(&, EACH)             \
-  __MT_VEC_BINARY(|, EACH) __MT_VEC_BINARY(^, EACH) __MT_VEC_BINARY(<<, EACH)            \
-  __MT_VEC_BINARY(>>, EACH)                                                              \
+  __MT_VEC_BINARY(&, EACH) __MT_VEC_BINARY(|, EACH) __MT_VEC_BINARY(^, EACH)             \
+  __MT_VEC_GUARDED(/, CALL, element_quotient) __MT_VEC_GUARDED(%, CALL, element_remainder) \
+  __MT_VEC_GUARDED(<<, CALL, element_shifted_left) __MT_VEC_GUARDED(>>, CALL, element_shifted_right) \
   __MT_VEC_COMPARE(==, EACH, N) __MT_VEC_COMPARE(!=, EACH, N)                            \
   __MT_VEC_COMPARE(<, EACH, N) __MT_VEC_COMPARE(<=, EACH, N)                             \
   __MT_VEC_COMPARE(>, EACH, N) __MT_VEC_COMPARE(>=, EACH, N)                             \
@@ -111,6 +115,9 @@ constexpr T __to(U u) {
 #define __MT_EACH2(op) vec(T(a.x op b.x), T(a.y op b.y))
 #define __MT_EACH3(op) vec(T(a.x op b.x), T(a.y op b.y), T(a.z op b.z))
 #define __MT_EACH4(op) vec(T(a.x op b.x), T(a.y op b.y), T(a.z op b.z), T(a.w op b.w))
+#define __MT_CALL2(f) vec(f<T>(a.x, b.x), f<T>(a.y, b.y))
+#define __MT_CALL3(f) vec(f<T>(a.x, b.x), f<T>(a.y, b.y), f<T>(a.z, b.z))
+#define __MT_CALL4(f) vec(f<T>(a.x, b.x), f<T>(a.y, b.y), f<T>(a.z, b.z), f<T>(a.w, b.w))
 #define __MT_UNARY2(op) vec(T(op a.x), T(op a.y))
 #define __MT_UNARY3(op) vec(T(op a.x), T(op a.y), T(op a.z))
 #define __MT_UNARY4(op) vec(T(op a.x), T(op a.y), T(op a.z), T(op a.w))
@@ -126,7 +133,7 @@ struct alignas(2 * sizeof(T)) vec<T, 2> {
   template <class U>
   explicit constexpr vec(const vec<U, 2>& v) : x(__to<T>(v.x)), y(__to<T>(v.y)) {}
   constexpr vec(const packed_vec<T, 2>& v) : x(v.x), y(v.y) {}
-  __MT_VEC_BODY(2, __MT_EACH2, __MT_UNARY2)
+  __MT_VEC_BODY(2, __MT_EACH2, __MT_UNARY2, __MT_CALL2)
 };
 
 template <class T>
@@ -139,7 +146,7 @@ struct alignas(4 * sizeof(T)) vec<T, 3> {
   template <class U>
   explicit constexpr vec(const vec<U, 3>& v) : x(__to<T>(v.x)), y(__to<T>(v.y)), z(__to<T>(v.z)) {}
   constexpr vec(const packed_vec<T, 3>& v) : x(v.x), y(v.y), z(v.z) {}
-  __MT_VEC_BODY(3, __MT_EACH3, __MT_UNARY3)
+  __MT_VEC_BODY(3, __MT_EACH3, __MT_UNARY3, __MT_CALL3)
 };
 
 template <class T>
@@ -156,6 +163,6 @@ struct alignas(4 * sizeof(T)) vec<T, 4> {
   template <class U>
   explicit constexpr vec(const vec<U, 4>& v) : x(__to<T>(v.x)), y(__to<T>(v.y)), z(__to<T>(v.z)), w(__to<T>(v.w)) {}
   constexpr vec(const packed_vec<T, 4>& v) : x(v.x), y(v.y), z(v.z), w(v.w) {}
-  __MT_VEC_BODY(4, __MT_EACH4, __MT_UNARY4)
+  __MT_VEC_BODY(4, __MT_EACH4, __MT_UNARY4, __MT_CALL4)
 };
 }  // namespace metal
