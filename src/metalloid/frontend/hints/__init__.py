@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from metalloid.errors import Diagnostic
-from metalloid.frontend.hints import calls, names, syntax, values
+from metalloid.frontend.hints import calls, constants, names, syntax, values
 from metalloid.frontend.hints.context import Context, Known, Table
 from metalloid.frontend.hints.formatting import placeholder_type
 from metalloid.frontend.hints.nearest import nearest
@@ -20,7 +20,7 @@ from metalloid.frontend.hints.words import metal_words
 
 __all__ = ["Context", "Known", "fold", "improve", "metal_words", "nearest"]
 
-_TABLE: Table = names.TABLE + values.TABLE + calls.TABLE + syntax.TABLE
+_TABLE: Table = names.TABLE + constants.TABLE + values.TABLE + calls.TABLE + syntax.TABLE
 _NAMED = re.compile(r"^'([^']+)'")
 # After these the rest of the file is read out of step, and what clang says of it is noise.
 _OUT_OF_STEP = re.compile(r"is never closed|is not closed before|closes nothing|was not found next to")

@@ -1,0 +1,171 @@
+"""What C++ leaves undefined and Metal does not: no store may vanish, whatever clang can tell of the values."""
+
+# ruff: noqa: E501  kernels are quoted as they are
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from metalloid.errors import CompileError
+from tests.engine.both import same
+from tests.language.launch import HEAD, build, poisoned
+
+X = np.array([1, -2, 3, 1 << 30, -(1 << 31), 77, 0], np.int32)
+WIDE = X.astype(np.int64) * 0x1_0000_0001
+
+
+def results(text: str, count: int = 1, x: np.ndarray = X, dtype=np.int32) -> np.ndarray:
+    """What a kernel writes, `count` numbers a thread: the same on oracle and engine, and every one written."""
+    out, other = (np.full((len(x), count), fill, dtype) for fill in (0x5A, 0x3C))
+    first, second = (same(text, [o, x], len(x), len(x))[0] for o in (out, other))
+    np.testing.assert_array_equal(first, second, err_msg="an element was not written")
+    return first
+
+
+def of(*expressions: str, before: str = "", x: np.ndarray = X, dtype=np.int32, kind: str = "int") -> np.ndarray:
+    """The values of expressions in x[i], one row for each."""
+    stores = "".join(f"out[i * {len(expressions)} + {n}] = {e};\n" for n, e in enumerate(expressions))
+    body = f"{before}\nkernel void k(device {kind}* out, device const {kind}* x, uint i [[thread_position_in_grid]]) {{\n{stores}}}"
+    return results(body, len(expressions), x, dtype).T
+
+
+def test_a_constant_amount_is_taken_modulo_the_width():
+    found = of("x[i] << 35", "x[i] >> 33", "uint(x[i]) >> 36", "1u << 33", "1 << -1", "-1 >> 100", "x[i] << 32", "short(x[i]) << 34", "char(x[i]) >> 33")
+    narrow, tiny = X.astype(np.int16).astype(np.int32), X.astype(np.int8).astype(np.int32)
+    expected = [X << 3, X >> 1, X.view(np.uint32) >> 4, 2, -(1 << 31), -1, X, narrow << 2, tiny >> 1]
+    for got, wanted in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(got, np.broadcast_to(np.asarray(wanted).astype(np.int32), X.shape))
+
+
+def test_64_bits_shift_modulo_64():
+    found = of("x[i] << 67", "x[i] >> 65", "1l << 64", "x[i] << 35", x=WIDE, dtype=np.int64, kind="long")
+    expected = [WIDE << 3, WIDE >> 1, np.ones_like(WIDE), WIDE << 35]
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    "before, expression",
+    [
+        ("#define N 35", "x[i] << N"),
+        ("#define SHIFT(a, n) ((a) << (n))", "SHIFT(x[i], 30 + 5)"),
+        ("constant int N = 35;", "x[i] << N"),
+        ("enum { N = 35 };", "x[i] << N"),
+        ("template <int n> int f(int a) { return a << n; }", "f<35>(x[i])"),
+        ("template <class T> T f(T a) { return a << sizeof(T) * 8 + 3; }", "f(x[i])"),
+        ("int f(int a, int n) { return a << n; }", "f(x[i], 35)"),
+        ("int f(int a, int n) { a <<= n; return a; }", "f(x[i], 35)"),
+        ("int f(int a) { a <<= 35; return a; }", "f(x[i])"),
+        ("int f(int a) { a <<= false ? 1 : 35; return a; }", "f(x[i])"),
+        ("struct S { int a; int shifted(int n) const { return a << n; } };", "S{x[i]}.shifted(35)"),
+        ("int f(int a) { auto g = [=](int n) { return a << n; }; return g(35); }", "f(x[i])"),
+        ("int f(int a, bool b) { return b && a < 7 >> 1 ? a << 35 : a << 3; }", "f(x[i], true)"),
+        ("template <class T> struct B { T v; }; int f(int a) { B<B<int>> b = {{a}}; return b.v.v << 35; }", "f(x[i])"),
+    ],
+)
+def test_however_the_amount_is_spelled(before, expression):
+    np.testing.assert_array_equal(of(expression, before=before)[0], X << 3)
+
+
+def test_shifts_in_an_unrolled_loop_go_past_the_width():
+    text = """kernel void k(device uint* out, device const uint* x, uint i [[thread_position_in_grid]]) {
+        uint all = 0;
+        for (uint j = 29; j < 36; j++) all ^= x[i] << j;
+        out[i] = all;
+    }"""
+    x = X.view(np.uint32)
+    expected = np.bitwise_xor.reduce([x << (j % 32) for j in range(29, 36)])
+    np.testing.assert_array_equal(results(text, x=x, dtype=np.uint32)[:, 0], expected)
+
+
+def test_vectors_shift_modulo_their_elements():
+    found = of("(int4(x[i]) << 35).y", "(x[i] >> int4(33)).z", "(char4(char(x[i])) << 9).x", "short((ushort2(x[i]) >> ushort2(17, 18)).y)", "f(x[i])",
+               before="int f(int a) { int3 v = int3(a); v <<= 35; v.yz >>= 33; return v.y; }")  # fmt: skip
+    tiny, narrow = X.astype(np.int8), X.astype(np.uint16)
+    expected = [X << 3, X >> 1, tiny << 1, (narrow >> 2).astype(np.int16), (X << 3) >> 1]
+    for got, wanted in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(got, wanted.astype(np.int32))
+
+
+def test_a_division_by_a_constant_zero_is_zero():
+    found = of("x[i] / 0", "x[i] % 0", "7 / 0", "7 % 0", "f<0>(x[i])", "g(x[i], 0)", "(int4(x[i]) / 0).w", "(int2(x[i]) % int2(0)).x", "int(uint(x[i]) / 0u)", "h(x[i])",
+               before="template <int n> int f(int a) { return a / n; }\nint g(int a, int n) { return a % n; }\nint h(int a) { a /= 0; return a; }")  # fmt: skip
+    np.testing.assert_array_equal(found, np.zeros_like(found))
+
+
+def test_a_quotient_that_does_not_fit_is_the_dividend():
+    low = "(-2147483647 - 1)"
+    found = of(f"{low} / -1", f"{low} % -1", f"{low} / (-1)", "x[i] / -1", "x[i] % -1", f"(int2({low}) / -1).x", "int(uint(x[i]) / -1)")
+    negated = (-X.astype(np.int64)).astype(np.int32)
+    expected = [X[4], 0, X[4], negated, 0, X[4], (X == -1)]
+    for got, wanted in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(got, np.broadcast_to(wanted, X.shape))
+
+
+def test_nothing_is_concluded_from_a_division():
+    """Neither that the divisor is not zero, nor that its value is another."""
+    text = """kernel void k(device int* out, device const int* x, uint i [[thread_position_in_grid]]) {
+        int d = x[i] - 3, q = 100 / d;
+        if (d == 0) q = 77;
+        int e = x[i] > 2 ? 0 : 5, r = x[i] / e;
+        int all = 0;
+        for (int j = 0; j < 4; j++) all += 12 / j;
+        out[3 * i] = q; out[3 * i + 1] = r + 100 * e; out[3 * i + 2] = all;
+    }"""
+    x = X[:4].astype(np.int64)
+    expected = [[77 if a == 3 else int(100 / (a - 3)), 0 if a > 2 else int(a / 5) + 500, 22] for a in x]
+    np.testing.assert_array_equal(results(text, 3, X[:4]), expected)
+
+
+def test_quotient_and_remainder_by_the_same_zero_are_both_zero():
+    text = """kernel void k(device int* out, device const int* x, uint i [[thread_position_in_grid]]) {
+        int d = x[i];
+        out[2 * i] = 100 / d;
+        out[2 * i + 1] = 100 % d;
+    }"""
+    x = np.array([7, 0, -3, 200, 1], np.int32)
+    np.testing.assert_array_equal(results(text, 2, x), [[14, 2], [0, 0], [-33, 1], [0, 100], [100, 0]])
+
+
+def test_a_function_constant_can_be_the_amount_or_the_divisor():
+    from metalloid.backends import interpret
+    from metalloid.backends.base import Launch
+    from metalloid.compile import cpu_program, scalar
+    from metalloid.source import Source
+
+    text = """constant int n [[function_constant(0)]]; constant int d [[function_constant(1)]];
+    kernel void k(device int* out, device const int* x, uint i [[thread_position_in_grid]]) {
+        out[2 * i] = x[i] << n; out[2 * i + 1] = x[i] % d; }"""
+    ir, signature = scalar(Source(HEAD + text), "k", {"n": 35, "d": 0})
+    for run in (lambda launch: interpret.run(ir, launch), cpu_program(ir, signature, 0).run):
+        out = poisoned((len(X), 2))
+        run(Launch((len(X), 1, 1), (len(X), 1, 1), {0: out, 1: X}, {}, {}, kernel="k"))
+        np.testing.assert_array_equal(out, np.stack([X << 3, np.zeros_like(X)], 1))
+
+
+def test_bit_fields_are_shifted_as_they_are_written():
+    before = "struct S { uint low : 5; uint high : 27; };\nint f(int a, int n) { S s = {uint(a), 1}; s.low <<= n; s.high = s.low << 35; return s.low + s.high; }"
+    low = (X << 1) & 31
+    np.testing.assert_array_equal(of("f(x[i], 1)", before=before)[0], low + (low << 3))
+
+
+def test_a_bit_field_assigned_by_a_constant_out_of_range_is_refused():
+    body = "struct S { uint low : 5; };\nkernel void k(device uint* out) {\n  S s = {3};\n  s.low <<= 40;\n  out[0] = s.low;\n}"
+    with pytest.raises(CompileError) as caught:
+        build(body)
+    problem = caught.value.diagnostics[0]
+    assert (problem.line, problem.column, problem.rule) == (6, 9, "M621")
+    assert "modulo" in problem.hint
+
+
+@pytest.mark.parametrize("expression, told", [("1 << 40", "shift count 40"), ("7 / 0", "division by zero")])
+def test_a_constant_expression_must_be_one_in_cpp_too(expression, told):
+    with pytest.raises(CompileError, match=told):
+        build(f"kernel void k(device int* out) {{ constexpr int n = {expression}; out[0] = n; }}")
+
+
+def test_columns_stay_those_of_the_text():
+    body = "kernel void k(device int* out, int n [[buffer(1)]]) {\n  out[n / n] = (n << n) + (n >> n) + missing;\n}"
+    with pytest.raises(CompileError) as caught:
+        build(body.replace("int n", "constant int& n"))
+    assert (caught.value.diagnostics[0].line, caught.value.diagnostics[0].column) == (4, 38)
