@@ -23,7 +23,9 @@ def results(text: str, count: int = 1, x: np.ndarray = X, dtype=np.int32) -> np.
     return first
 
 
-def of(*expressions: str, before: str = "", x: np.ndarray = X, dtype=np.int32, kind: str = "int") -> np.ndarray:
+def of(
+    *expressions: str, before: str = "", x: np.ndarray = X, dtype=np.int32, kind: str = "int"
+) -> np.ndarray:
     """The values of expressions in x[i], one row for each."""
     stores = "".join(f"out[i * {len(expressions)} + {n}] = {e};\n" for n, e in enumerate(expressions))
     body = f"{before}\nkernel void k(device {kind}* out, device const {kind}* x, uint i [[thread_position_in_grid]]) {{\n{stores}}}"
@@ -31,7 +33,17 @@ def of(*expressions: str, before: str = "", x: np.ndarray = X, dtype=np.int32, k
 
 
 def test_a_constant_amount_is_taken_modulo_the_width():
-    found = of("x[i] << 35", "x[i] >> 33", "uint(x[i]) >> 36", "1u << 33", "1 << -1", "-1 >> 100", "x[i] << 32", "short(x[i]) << 34", "char(x[i]) >> 33")
+    found = of(
+        "x[i] << 35",
+        "x[i] >> 33",
+        "uint(x[i]) >> 36",
+        "1u << 33",
+        "1 << -1",
+        "-1 >> 100",
+        "x[i] << 32",
+        "short(x[i]) << 34",
+        "char(x[i]) >> 33",
+    )
     narrow, tiny = X.astype(np.int16).astype(np.int32), X.astype(np.int8).astype(np.int32)
     expected = [X << 3, X >> 1, X.view(np.uint32) >> 4, 2, -(1 << 31), -1, X, narrow << 2, tiny >> 1]
     for got, wanted in zip(found, expected, strict=True):
@@ -60,7 +72,10 @@ def test_64_bits_shift_modulo_64():
         ("struct S { int a; int shifted(int n) const { return a << n; } };", "S{x[i]}.shifted(35)"),
         ("int f(int a) { auto g = [=](int n) { return a << n; }; return g(35); }", "f(x[i])"),
         ("int f(int a, bool b) { return b && a < 7 >> 1 ? a << 35 : a << 3; }", "f(x[i], true)"),
-        ("template <class T> struct B { T v; }; int f(int a) { B<B<int>> b = {{a}}; return b.v.v << 35; }", "f(x[i])"),
+        (
+            "template <class T> struct B { T v; }; int f(int a) { B<B<int>> b = {{a}}; return b.v.v << 35; }",
+            "f(x[i])",
+        ),
     ],
 )
 def test_however_the_amount_is_spelled(before, expression):
@@ -95,7 +110,15 @@ def test_a_division_by_a_constant_zero_is_zero():
 
 def test_a_quotient_that_does_not_fit_is_the_dividend():
     low = "(-2147483647 - 1)"
-    found = of(f"{low} / -1", f"{low} % -1", f"{low} / (-1)", "x[i] / -1", "x[i] % -1", f"(int2({low}) / -1).x", "int(uint(x[i]) / -1)")
+    found = of(
+        f"{low} / -1",
+        f"{low} % -1",
+        f"{low} / (-1)",
+        "x[i] / -1",
+        "x[i] % -1",
+        f"(int2({low}) / -1).x",
+        "int(uint(x[i]) / -1)",
+    )
     negated = (-X.astype(np.int64)).astype(np.int32)
     expected = [X[4], 0, X[4], negated, 0, X[4], (X == -1)]
     for got, wanted in zip(found, expected, strict=True):

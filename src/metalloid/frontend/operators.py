@@ -27,11 +27,11 @@ _WIDTH = 32  # of the narrowest thing that is shifted: scalars are promoted, vec
 
 
 class Operator(NamedTuple):
-    """One operator: its sign, `=` included, and where it stands; `index` is its first token."""
+    """One operator: its sign, `=` included, and where it stands; `first` is its first token."""
 
     text: str
     start: int
-    index: int
+    first: int
     tokens: int
 
 
@@ -53,23 +53,19 @@ def _operators(tokens: Sequence[Token]) -> Iterator[Operator]:
         token = tokens[here]
         text = token.text
         sign = _sign(tokens, here)
-        if token.kind != "punctuation":
-            pass
-        elif text in OPENERS:
-            angles.append([])
-        elif text in CLOSERS:
-            if len(angles) > 1:
-                angles.pop()
-        if text in _ENDS:
-            angles[-1] = []
-        elif sign == ">>" and len(angles[-1]) > 1:
-            pass  # closes two; each `>` is met on its own
-        elif sign and (not here or tokens[here - 1].text != "operator"):
-            count = 1 if sign in ("/", "%", "/=", "%=", "<<=") else 2
+        closes_two = sign == ">>" and len(angles[-1]) > 1  # each `>` is met on its own
+        if sign and not closes_two and (not here or tokens[here - 1].text != "operator"):
+            count = 1 if sign == text else 2
             yield Operator(sign, token.start, here, count)
             here += count
             continue
-        if text == "<" and _may_be_template(tokens, here):
+        if text in OPENERS:
+            angles.append([])
+        elif text in CLOSERS and len(angles) > 1:
+            angles.pop()
+        if text in _ENDS:
+            angles[-1] = []
+        elif text == "<" and _may_be_template(tokens, here):
             angles[-1].append(here)
         elif text == ">" and angles[-1]:
             angles[-1].pop()
@@ -77,10 +73,8 @@ def _operators(tokens: Sequence[Token]) -> Iterator[Operator]:
 
 
 def _sign(tokens: Sequence[Token], here: int) -> str:
-    """The operator at a token, "" where there is none; shifts are cut in two by the tokenizer."""
+    """The operator at a token, "" where there is none; the tokenizer cuts most shifts in two."""
     token = tokens[here]
-    if token.kind != "punctuation":
-        return ""
     if token.text in ("/", "%", "/=", "%=", "<<="):
         return token.text
     if token.text in ("<", ">") and here + 1 < len(tokens) and tokens[here + 1].start == token.end:
@@ -101,7 +95,7 @@ def _may_be_template(tokens: Sequence[Token], here: int) -> bool:
 
 def _needs(tokens: Sequence[Token], operator: Operator) -> bool:
     """Whether the right side may be out of range; a number that is all of it tells."""
-    first = operator.index + operator.tokens
+    first = operator.first + operator.tokens
     if first + 1 >= len(tokens) or tokens[first].text in (")", ",", "..."):
         return False  # broken text, or a fold
     right, after = tokens[first], tokens[first + 1].text
@@ -111,12 +105,12 @@ def _needs(tokens: Sequence[Token], operator: Operator) -> bool:
         if (assigns and after not in _CLOSES) or (shifts and after in _BINDS_TIGHTER):
             return value is not None
         return value is not None and (value >= _WIDTH if shifts else value == 0)
-    left = tokens[operator.index - 1] if operator.index else right
+    left = tokens[operator.first - 1] if operator.first else right
     return not (left.kind == "number" and "." in left.text)
 
 
 def _minus_one(tokens: Sequence[Token], operator: Operator) -> bool:
-    first = operator.index + operator.tokens
+    first = operator.first + operator.tokens
     words = [t.text for t in tokens[first : first + 3] if t.text != "("]
     return operator.text[0] in "/%" and words[:2] == ["-", "1"]
 

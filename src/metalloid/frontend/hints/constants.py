@@ -9,8 +9,10 @@ from dataclasses import replace
 from metalloid.errors import Diagnostic
 from metalloid.frontend.hints.context import Context, Table
 
-_AMOUNT = "when a kernel runs, the amount counts modulo the width; write it so: `a << (n & 31)`, or 63 for 64 bits"
-_DIVISOR = "when a kernel runs, a number divided by zero is 0 here; a constant expression has to say so itself: `d ? a / d : 0`"
+_AMOUNT = (
+    "when a kernel runs, the amount counts modulo the width; write it so: `a << (n & 31)`, or 63 for 64 bits"
+)
+_DIVISOR = "when a kernel runs, a number divided by zero is 0 here; a constant has to say so: `d ? a / d : 0`"
 _SIGNS = (
     (re.compile(r"^(?:shift count|negative shift count)"), _AMOUNT),
     (re.compile(r"^(?:division|remainder) by zero"), _DIVISOR),
@@ -37,6 +39,9 @@ def out_of_range(
 
 
 TABLE: Table = (
-    (re.compile(r".*(?:must be initialized by|is not|not) an? (?:integral )?constant expression"), not_constant),
+    (
+        re.compile(r".*(?:must be initialized by|is not|not) an? (?:integral )?constant expression"),
+        not_constant,
+    ),
     (re.compile(r"^(?:shift count|division by zero|remainder by zero).*\[-Werror"), out_of_range),
 )
