@@ -192,3 +192,70 @@ def test_columns_stay_those_of_the_text():
     with pytest.raises(CompileError) as caught:
         build(body.replace("int n", "constant int& n"))
     assert (caught.value.diagnostics[0].line, caught.value.diagnostics[0].column) == (4, 38)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int y; out[i] = 9; if (y > 3) out[i] = 4; else if (y < -3) out[i] = 5; out[i] += x[i];",
+        "int n; out[i] = 9; for (int j = 0; j < n; j++) out[i] += 1; out[i] += x[i];",
+        "int3 v; out[i] = 9 + v.y + x[i];",
+        "float4x4 m; out[i] = 9 + int(m[2][3]) + x[i];",
+        "int sum; for (int j = 0; j < 3; j++) sum += 3; out[i] = sum + x[i];",
+        "int a[16]; a[i] = x[i]; out[i] = 9 + a[15] + x[i];",
+        "out[i] = 9; int y = nothing(x[i]); out[i] += x[i]; if (x[i] == 12345) out[i] = y;",
+    ],
+)
+def test_what_was_never_given_a_value_takes_nothing_along(body):
+    text = f"""int nothing(int a) {{ if (a > 1000000000) return 5; }}
+    kernel void k(device int* out, device const int* x, uint i [[thread_position_in_grid]]) {{ {body} }}"""
+    np.testing.assert_array_equal(results(text)[:, 0], X + 9)
+
+
+def test_the_end_of_a_function_without_return_is_its_end():
+    """Not the beginning of another, and not the end of the kernel."""
+    text = """int nothing(int a) { }
+    int choice(int a) { switch (a & 1) { case 0: return 5; case 1: return 6; } }
+    kernel void k(device int* out, device const int* x, uint i [[thread_position_in_grid]]) {
+        out[2 * i] = 9;
+        int y = nothing(x[i]);
+        out[2 * i] = x[i];
+        out[2 * i + 1] = choice(x[i]);
+    }"""
+    np.testing.assert_array_equal(results(text, 2), np.stack([X, 5 + (X & 1)], 1))
+
+
+def test_a_loop_without_end_stays_one():
+    text = "kernel void k(device int* out, device const int* x) { out[0] = 1; if (x[0] == 7) { while (true) {} } out[0] = x[0]; }"
+    assert "unreachable" not in build(text).ir
+    x, out = np.array([5], np.int32), poisoned(1)
+    np.testing.assert_array_equal(same(text, [out, x], 1, 1)[0], x)
+    forever = build("kernel void k(device int* out) { out[0] = 1; while (true) {} }").ir
+    assert "br label" in forever
+    assert "store i32 1" in forever
+
+
+def test_signed_sums_of_constants_wrap():
+    found = of("2147483647 + 1", "-(-2147483647 - 1)", "abs(-2147483647 - 1)", "65536 * 65536", "-1 << 3")
+    np.testing.assert_array_equal(found, [[v] * len(X) for v in (-(1 << 31), -(1 << 31), -(1 << 31), 0, -8)])
+
+
+def test_the_library_takes_constants_out_of_range():
+    found = of("extract_bits(x[i], 40u, 3u)", "extract_bits(x[i], 30u, 9u)", "insert_bits(x[i], 7, 40u, 2u)", "insert_bits(x[i], 7, 0u, 32u)",
+               "rotate(x[i], 35)", "rotate(5, 32)", "clz(0)", "ctz(0)", "int(ldexp(float(x[i]), 2000))", "int(ldexp(1.0f, -2147483647))")  # fmt: skip
+    u = X.view(np.uint32)
+    rotated = ((u << 3) | (u >> 29)).view(np.int32)
+    far = np.where(X > 0, 2147483647, np.where(X < 0, -(1 << 31), 0))
+    for got, wanted in zip(found, [0, X >> 30, X, 7, rotated, 5, 32, 32, far, 0], strict=True):
+        np.testing.assert_array_equal(got, np.broadcast_to(wanted, X.shape))
+
+
+@pytest.mark.parametrize("access", ["*p = 4", "out[i] = *p"])
+def test_a_null_pointer_is_a_fault(access):
+    from metalloid.errors import KernelFault
+
+    text = f"""kernel void k(device int* out, device const int* x, uint i [[thread_position_in_grid]]) {{
+        device int* p = nullptr; if (x[i] == 3) {access}; else out[i] = 1; }}"""
+    with pytest.raises(KernelFault, match=r"M10[12]"):
+        same(text, [poisoned(len(X)), X], len(X), len(X))
+    np.testing.assert_array_equal(same(text, [poisoned(len(X)), 0 * X], len(X), len(X))[0], 1)

@@ -34,6 +34,11 @@ _LANGUAGE = (
     *("-nostdsysteminc", "-nobuiltininc"),
     *("-fdeclspec", "-fgnuc-version=4.2.1", "-fno-threadsafe-statics", "-fconvergent-functions"),
     "-fno-strict-float-cast-overflow",  # out of range is the nearest number, NaN is 0, for constants too
+    # What is read before it is written, what a function without `return` returns, and a loop without end are mistakes;
+    # clang would take the code around them for never reached, and leave it out. Larger arrays are left as they are:
+    # clearing them costs time in every thread.
+    *("-fno-strict-return", "-fno-finite-loops"),
+    *("-ftrivial-auto-var-init=zero", "-ftrivial-auto-var-init-max-size=64"),
     "-fexperimental-strict-floating-point",  # lets the math header switch fast math off around itself
     *("-ffp-contract=on", "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none"),
     "-faddress-space-map-mangling=no",  # device and constant are one space in LLVM, not in overloads
