@@ -1,5 +1,7 @@
 """What the vectoriser cannot take is interpreted: right, slow, and said."""
 
+# ruff: noqa: E501  kernels are quoted as they are
+
 from __future__ import annotations
 
 import warnings
@@ -9,8 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 import metalloid as mt
+from metalloid.backends.cpu import machine
 from metalloid.cli import group
 from metalloid.errors import KernelFault
+from metalloid.passes import canonical
+from metalloid.passes import kernel as kernel_passes
 from metalloid.runtime.places import SlowKernelWarning
 from tests.engine.both import HEADER
 
@@ -61,3 +66,33 @@ def test_show_says_so(tmp_path, stage):
     shown = CliRunner().invoke(group, ["show", str(file), "--stage", stage])
     assert shown.exit_code == 0
     assert "no vector code for this kernel" in shown.output and "llvm.powi" in shown.output
+
+
+BREAKS = {
+    "text": lambda text: text.replace("ret void", "%x = add i32 %missing, 1\n  ret void", 1),
+    "types": lambda text: text.replace("ret void", "%x = add i32 0.5, 1\n  ret void", 1),
+    "order": lambda text: text.replace("ret void", "%x = add i32 %y, 1\n  %y = add i32 %x, 1\n  ret void", 1),
+    "half of it": lambda text: text[: len(text) // 2],
+}
+
+STAGES = {
+    "kernel": (canonical, "tidy"),
+    "segments": (kernel_passes, "tidy"),
+    "vector code": (machine, "optimise"),
+}
+
+
+@pytest.mark.parametrize("what", BREAKS)
+@pytest.mark.parametrize("stage", STAGES)
+def test_code_that_llvm_refuses_does_not_end_the_process(what, stage, monkeypatch):
+    """A mistake in a pass of ours: the kernel is interpreted, and the refusal is told."""
+    source = f"""{HEADER}kernel void k(device int* y, uint i [[thread_position_in_grid]], uint l [[thread_index_in_threadgroup]]) {{
+        threadgroup int t[512]; t[l] = int(i); threadgroup_barrier(mem_flags::mem_threadgroup);
+        y[i] = {len(what)} * t[511 - l] + {len(stage)}; }}"""
+    module, name = STAGES[stage]
+    real = getattr(module, name)
+    monkeypatch.setattr(module, name, lambda text, *more, **named: real(BREAKS[what](text), *more, **named))
+    y = np.full(1024, -1, np.int32)
+    with pytest.warns(SlowKernelWarning, match="no vector code for this kernel"):
+        mt.device("cpu").library(source)["k"](y, grid=1024, threadgroup=512)
+    np.testing.assert_array_equal(y, len(what) * (np.arange(1024) ^ 511) + len(stage))

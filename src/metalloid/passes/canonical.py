@@ -17,6 +17,7 @@ from metalloid.ir.loops import loops
 from metalloid.ir.reducible import reducible
 from metalloid.ir.types import I8, I32, VOID, IntType, Type
 from metalloid.ir.values import Int, Local, Value
+from metalloid.ir.verify import verify_code
 from metalloid.passes.parts import take_apart
 from metalloid.passes.products import bring_out
 
@@ -58,13 +59,17 @@ def canonical(text: str) -> Module:
 
 
 def tidy(text: str, first: bool, simplify: bool = True) -> Module:
-    """Run LLVM's own clean-up passes. Later, on segments, slots become values again as well."""
+    """Run LLVM's own clean-up passes. Later, on segments, slots become values again as well.
+
+    What LLVM cannot read is a mistake of ours, and the kernel goes the slow way.
+    """
     start_llvm()
     try:
+        verify_code(text)
         parsed = llvm.parse_assembly(text, context=llvm.create_context())
         parsed.verify()
-    except RuntimeError as error:
-        raise DeviceError(f"[engine] LLVM cannot read the kernel: {str(error).strip()}") from None
+    except (RuntimeError, DeviceError) as error:
+        raise NotVectorised(f"[engine] LLVM cannot read the kernel: {str(error).strip()[:2000]}") from None
     machine = llvm.Target.from_default_triple().create_target_machine()
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=0))
     passes = llvm.create_new_module_pass_manager()
