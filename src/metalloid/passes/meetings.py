@@ -9,7 +9,8 @@ for that: branches on the way that lead past it must be the same for all lanes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from metalloid.ir import Block, Function, Instruction
@@ -28,16 +29,26 @@ def meetings(
     """Blocks to start segments at. Each takes away as much repeated code as one can."""
     weights = {b.name: sum(map(_lines, b.instructions)) for b in function.blocks}
     found: list[str] = []
+
+    def weight(blocks: Iterable[str]) -> int:
+        return sum(weights[name] for name in blocks)
+
     while len(found) < MOST:
-        before = _total(function, [*starts, *found], stops, found, weights)
-        if before - sum(weights.values()) < MUCH:
+        regions = {start: _reached(function, start, stops, found) for start in (*starts, *found)}
+        if sum(map(weight, regions.values())) - weight(weights) < MUCH:
             break
-        totals = {
-            name: _total(function, [*starts, *found, name], stops, [*found, name], weights)
-            for name in _joins(function)
-            if name not in found and name not in starts
-        }
-        better = [n for n in sorted(totals, key=lambda n: totals[n]) if before - totals[n] >= MUCH]
+
+        def saved(name: str, regions: Mapping[str, set[str]] = regions) -> int:
+            """Lines that are gone when segments stop at a block, less those of the segment that starts there."""
+            holders = [start for start, region in regions.items() if name in region]
+            behind = weight(_reached(function, name, stops, [*found, name]))
+            if (len(holders) - 1) * behind < MUCH:
+                return 0
+            left = (weight(_reached(function, start, stops, [*found, name])) for start in holders)
+            return sum(weight(regions[start]) for start in holders) - sum(left) - behind
+
+        gains = {name: saved(name) for name in _joins(function) if name not in regions}
+        better = sorted((n for n in gains if gains[n] >= MUCH), key=lambda n: -gains[n])
         best = next((n for n in better if _all_arrive(function, starts, stops, found, n, varies)), None)
         if best is None:
             break
@@ -50,18 +61,9 @@ def _lines(i: Instruction) -> int:
 
 
 def _joins(function: Function) -> list[str]:
-    sources = [target for block in function.blocks for target in dict.fromkeys(block.successors)]
-    return [b.name for b in function.blocks if sources.count(b.name) > 1]
-
-
-def _total(
-    function: Function,
-    starts: Sequence[str],
-    stops: Mapping[str, int],
-    met: Sequence[str],
-    weights: Mapping[str, int],
-) -> int:
-    return sum(weights[name] for start in starts for name in _reached(function, start, stops, met))
+    """Blocks that several lead to."""
+    sources = Counter(target for block in function.blocks for target in dict.fromkeys(block.successors))
+    return [b.name for b in function.blocks if sources[b.name] > 1]
 
 
 def _reached(function: Function, start: str, stops: Mapping[str, int], met: Sequence[str]) -> set[str]:
