@@ -24,6 +24,7 @@ check: $(VENV)/ready
 
 conformance: $(VENV)/ready
 	$(BIN)/python -m conformance
+	$(BIN)/python -m conformance results --backend cpu
 
 bench: $(VENV)/ready
 	$(BIN)/python -m bench

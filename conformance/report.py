@@ -123,8 +123,8 @@ def computed() -> list[str]:
     lines = [
         "## Kernels that were run",
         "",
-        "`python -m conformance results` runs kernels on the CPU and compares what they compute with numpy, the `gguf`",
-        f"package or MLX: {sum(c['passed'] for c in cases)} of {len(cases)} cases agree.",
+        "Then `python -m conformance results --backend cpu` runs kernels on the CPU and compares what they",
+        f"compute with numpy, `gguf` or MLX: {sum(c['passed'] for c in cases)} of {len(cases)} cases agree.",
         "",
         "| source | family | cases | agree |",
         "|---|---|---|---|",

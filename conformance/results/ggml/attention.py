@@ -274,6 +274,10 @@ def cases() -> list[Case]:
         case("tiles f32", partial(_tiles, type="f32", head=32, options=plain)),
         case("tiles q8_0", partial(_tiles, type="q8_0", head=32, options=plain)),
         case("tiles q4_0", partial(_tiles, type="q4_0", head=32, options=plain)),
+        case(
+            "tiles f16, heads of 576 and 512",
+            partial(_tiles, type="f16", head=576, options=plain, value_head=512),
+        ),
         case("vec f16", partial(_vectors, type="f16", head=64, options=plain)),
         case("vec f16, sinks, slopes, cap", partial(_vectors, type="f16", head=32, options=everything)),
         case("vec f16, no mask", partial(_vectors, type="f16", head=32, options=Options(mask=False))),
