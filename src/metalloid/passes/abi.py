@@ -15,6 +15,7 @@ GROUPS = 1048  # 3 x u32
 RANGE_COUNT = 1064  # u64: how many address ranges may be touched
 RANGES = 1072  # pointer to pairs (start, length), sorted
 CANCEL = 1080  # i32, polled
+ZERO = 1084  # i32, always 0, which LLVM cannot know
 LOCAL_TOTAL = 1088  # u64: bytes of threadgroup memory in all
 CHECK = 1096  # pointer to the Check of a checked launch
 

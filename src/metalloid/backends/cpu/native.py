@@ -67,7 +67,7 @@ class LaunchRecord(ctypes.Structure):
         ("range_count", ctypes.c_uint64),
         ("ranges", ctypes.c_void_p),
         ("cancel", ctypes.c_int32),
-        ("pad1", ctypes.c_int32),
+        ("zero", ctypes.c_int32),
         ("local_total", ctypes.c_uint64),
         ("check", ctypes.c_void_p),
         ("kernels", ctypes.c_uint64 * 3),

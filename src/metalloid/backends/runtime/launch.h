@@ -37,7 +37,7 @@ struct Launch {
     u64 range_count;
     const Range *ranges;
     volatile i32 cancel;  // 0 go on, 1 fault, 2 time is up, 3 interrupted
-    i32 pad1;
+    i32 zero;
     u64 local_total;
     void *check;     // of a checked launch: see check.cpp
     // From here on only the runtime looks.

@@ -177,6 +177,7 @@ class Emitter:
         self.multiplied: dict[str, frozenset[str]] = {}  # matrix loads that only products read
         self.streamed = 0  # where the current store goes past the caches, how its buffer is aligned
         self.proved = False  # whether the current access is known to be inside its memory
+        self.reads_only: bool | None = None  # of threadgroup memory; see `reloads`
         self.entry_mask: str | None = None
         self.range: tuple[int, int] | None = (
             None  # the lanes of the current block, where that is all about its mask

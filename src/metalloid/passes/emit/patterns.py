@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from metalloid.passes.emit.core import Emitter, Val
 from metalloid.passes.emit.neighbours import concat, read, write
 from metalloid.passes.emit.places import Place, address
+from metalloid.passes.emit.reloads import in_place
 from metalloid.passes.shape import Terms
 
 
@@ -143,9 +144,16 @@ def _load_chunks(e: Emitter, place: Place, kind: str, size: int, align: int) -> 
             for n, (part, _) in enumerate(key):
                 found.setdefault(part, []).append(n)
             plan = [Run(k, tuple(v), tuple(key[n][1] for n in v)) for k, v in found.items()]
-            made[key] = _load_chunk(e, place, plan, kind, size, align, count)
+            from_where = in_place(e, place) if _is_plain(plan, size) else place
+            made[key] = _load_chunk(e, from_where, plan, kind, size, align, count)
         chunks.append(made[key])
     return concat(e, kind, chunks, count)
+
+
+def _is_plain(plan: list[Run], size: int) -> bool:
+    """Whether a register is loaded as it is."""
+    steps = [b - a for run in plan for a, b in itertools.pairwise(run.offsets)]
+    return len(plan) == 1 and all(s == size for s in steps)
 
 
 def _load_chunk(
@@ -278,7 +286,7 @@ def fast_load(e: Emitter, place: Place, plan: list[Run], kind: str, size: int, a
     if contiguous(val.terms, size):
         start = run_start(e, val, plan[0], plan[0].offsets[0])
         if e.mask is None:
-            return read(e, place, start, e.width, kind, size, align)
+            return read(e, in_place(e, place), start, e.width, kind, size, align)
         at = address(e, place.ptr, start)
         suffix = {"float": "f32", "half": "f16", "double": "f64"}.get(kind, kind)
         name = f"llvm.masked.load.v{e.width}{suffix}.p0"
