@@ -72,11 +72,7 @@ def _address(memory: object, keep: list[object]) -> tuple[int, int]:
     if isinstance(memory, np.ndarray):
         try:  # a quarter of the time that `ctypes.data` takes
             return _addressof(_first_byte(memory)), memory.nbytes
-        except (
-            TypeError,
-            ValueError,
-            BufferError,
-        ):  # not to be written, empty, or of a type that buffers do not know
+        except (TypeError, ValueError, BufferError):  # read-only, empty, or of a type that cannot be exported
             return memory.ctypes.data, memory.nbytes
     view = memoryview(memory).cast("B")  # type: ignore[arg-type]
     if not view.nbytes:
