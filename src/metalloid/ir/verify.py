@@ -9,7 +9,8 @@ from metalloid.ir.module import Module
 from metalloid.ir.write import write
 
 _VERSION = '!"Debug Info Version"'
-_DEBUG = re.compile(r",? !dbg !\d+|^!llvm\.dbg\.cu = .*$", re.MULTILINE)
+# One after the other: literal beginnings are found ten times as fast as a choice of them.
+_DEBUG = tuple(map(re.compile, (r", !dbg !\d+", r" !dbg !\d+", r"\n!llvm\.dbg\.cu = [^\n]*")))
 _PLACE = re.compile(r":(\d+):(\d+): error: (.*)")
 
 
@@ -31,7 +32,10 @@ def verify_code(text: str) -> None:
     form), so whatever may be broken is read without first. 1% of a cold compile of flash attention.
     """
     if _VERSION in text:
-        _verify(_DEBUG.sub("", text.replace(_VERSION, '!"no debug info"')))
+        text = text.replace(_VERSION, '!"no debug info"')
+        for debug in _DEBUG:
+            text = debug.sub("", text)
+        _verify(text)
 
 
 def _verify(text: str) -> None:
