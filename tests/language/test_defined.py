@@ -150,6 +150,16 @@ def test_quotient_and_remainder_by_the_same_zero_are_both_zero():
     np.testing.assert_array_equal(results(text, 2, x), [[14, 2], [0, 0], [-33, 1], [0, 100], [100, 0]])
 
 
+def test_divisions_that_the_user_guards_stay_guarded():
+    """Against what our own guards do not mean; of those nothing is left, where nothing is known."""
+    found = of("int(7u % (uint(x[i]) + 1u < 2u ? 1u : uint(x[i])))", "int(7u / (uint(x[i]) + 1u < 2u ? 1u : uint(x[i])))",
+               "x[i] == 0 ? 0 : 7 / (uint(x[i]) + 1u < 2u ? 1 : x[i])", x=np.array([-1, 0, 1, 2, -2, 5], np.int32))  # fmt: skip
+    np.testing.assert_array_equal(found, [[0, 0, 0, 1, 7, 2], [7, 7, 7, 3, 0, 1], [7, 0, 7, 3, -3, 1]])
+    text = "kernel void k(device int* out, device const int* x, constant uint& n) { out[0] = x[0] / x[1]; out[1] = x[2] % x[3]; out[2] = uint(x[4]) / n; }"
+    ir = build(text).ir
+    assert [ir.count(f" {word} ") for word in ("sdiv", "srem", "udiv", "select", "icmp")] == [1, 1, 1, 0, 0]
+
+
 def test_a_function_constant_can_be_the_amount_or_the_divisor():
     from metalloid.backends import interpret
     from metalloid.backends.base import Launch

@@ -16,9 +16,7 @@ from typing import NamedTuple
 
 from metalloid.frontend.tokens import CLOSERS, OPENERS, Token
 
-BY_WORD = "__mt::by"
-_BY = "__mt::by()"
-_BY_MINUS_ONE = "__mt::by_minus_one()"  # the other divisor whose quotient may not fit
+BY = "__mt::by()"
 _ENDS = frozenset((";", "{", "}"))
 _BINDS_TIGHTER = frozenset("+ - * / % . -> [ (".split())  # than a shift
 _DIGITS = re.compile(r"^(0[xX][0-9a-fA-F']+|0[bB][01']+|[0-9']+)(?:[uUlL]*)$")
@@ -40,8 +38,7 @@ def operator_edits(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
     for operator in _operators(tokens):
         if _needs(tokens, operator):
             sign = operator.text
-            by = _BY_MINUS_ONE if _minus_one(tokens, operator) else _BY
-            text = f"{sign} {by} +=" if sign.endswith("=") else f"{sign} {by} {sign}"
+            text = f"{sign} {BY} +=" if sign.endswith("=") else f"{sign} {BY} {sign}"
             yield operator.start, operator.start + len(sign), text
 
 
@@ -107,12 +104,6 @@ def _needs(tokens: Sequence[Token], operator: Operator) -> bool:
         return value is not None and (value >= _WIDTH if shifts else value == 0)
     left = tokens[operator.first - 1] if operator.first else right
     return not (left.kind == "number" and "." in left.text)
-
-
-def _minus_one(tokens: Sequence[Token], operator: Operator) -> bool:
-    first = operator.first + operator.tokens
-    words = [t.text for t in tokens[first : first + 3] if t.text != "("]
-    return operator.text[0] in "/%" and words[:2] == ["-", "1"]
 
 
 def _integer(text: str) -> int | None:

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.declarations import Declarations, Entry, Span
-from metalloid.frontend.operators import BY_WORD, operator_edits
+from metalloid.frontend.operators import BY, operator_edits
 from metalloid.frontend.tokens import Token, pair_brackets
 from metalloid.frontend.unsupported import UNSUPPORTED, unsupported_use, unusable
 from metalloid.source import Constant
@@ -79,7 +79,7 @@ class Rewritten:
     @property
     def guards(self) -> tuple[Edit, ...]:
         """The edits at shifts and divisions."""
-        return tuple(edit for edit in self.edits if BY_WORD in edit.text)
+        return tuple(edit for edit in self.edits if BY in edit.text)
 
     def unguarded(self, edits: Iterable[Edit]) -> Rewritten:
         """The same with these shifts and divisions as they were written."""
