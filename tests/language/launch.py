@@ -1,8 +1,9 @@
-"""Run small kernels on the oracle; check the type and the value of MSL expressions."""
+"""Run small kernels on the oracle and on the engine; check the type and the value of MSL expressions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch, Triple
+from metalloid.compile import cpu_program
 from metalloid.frontend import Kernel, compile_kernel
 from metalloid.source import Constant, Source
 
@@ -73,17 +75,34 @@ def run(
     addresses: Mapping[int, int] | None = None,
     **settings: Any,
 ) -> Kernel:
-    """Compile and run kernel `k`; buffers are bound by position, or by index in one mapping."""
+    """Compile and run kernel `k`; buffers are bound by position, or by index in one mapping.
+
+    Arrays are as the oracle leaves them, and the engine must leave the same; not asked where a test is about the
+    oracle's own order or addresses, or arrays overlap.
+    """
     built = build(body, kernel, **settings)
     bound = buffers[0] if buffers and isinstance(buffers[0], dict) else dict(enumerate(buffers))
-    bound = {index: memory_of(buffer) for index, buffer in bound.items()}
+    given = {index: np.array(buffer) for index, buffer in bound.items() if isinstance(buffer, np.ndarray)}
+    sizes = triple(grid), triple(threadgroup)
     launch = Launch(
-        *(triple(grid), triple(threadgroup), bound, threadgroup_memory or {}, addresses or {}),
+        *(*sizes, memories_of(bound), threadgroup_memory or {}, addresses or {}),
         resources=resources,
         kernel=kernel,
     )
     interpret.run(built.ir, launch, schedule, on_log)
+    apart = not any(np.may_share_memory(bound[a], bound[b]) for a, b in combinations(given, 2))
+    if apart and not (resources or addresses or on_log) and schedule is interpret.FORWARD:
+        launch = Launch(*sizes, memories_of({**bound, **given}), threadgroup_memory or {}, kernel=kernel)
+        cpu_program(built.ir, built.signature).run(launch)
+        for index, got in given.items():
+            assert agree(got, bound[index]), (
+                f"buffer {index}: {bound[index]} by the oracle, {got} by the engine"
+            )
     return built
+
+
+def memories_of(buffers: Mapping[int, Any]) -> dict[int, Any]:
+    return {index: memory_of(buffer) for index, buffer in buffers.items()}
 
 
 def memory_of(buffer: Any) -> Any:
@@ -128,6 +147,13 @@ def check(
         if (slot[size:] != POISON).any():
             wrong.append(f"{kind} {text}: wrote past its {size} bytes")
     assert not wrong, "\n".join(wrong)
+
+
+def agree(one: Any, other: Any) -> bool:
+    """Equal, where any NaN is as good as another, and a sum of zeros may have either sign."""
+    if one.dtype.names:
+        return all(agree(one[field], other[field]) for field in one.dtype.names)
+    return bool(((one == other) | ((one != one) & (other != other))).all())
 
 
 def same(got: Any, expected: Any) -> bool:
