@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping, Sequence
 from functools import cache
 
@@ -14,6 +15,8 @@ from metalloid.compile import cpu_program, scalar
 from metalloid.source import Source
 
 HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
+# Processors that this one can pretend to be: see `machine.limited`.
+LESSER = ("avx2", "sse") if platform.machine() in ("x86_64", "AMD64") else ()
 Triple = tuple[int, int, int]
 
 

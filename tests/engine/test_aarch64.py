@@ -98,5 +98,17 @@ def test_atomics_of_device_memory_keep_their_neighbours_in_order(target):
     assert not re.search(r"\bldadd\b|\bcas\b", text)
 
 
+LEAST = """kernel void k(device const float* a, device float* o, uint i [[thread_position_in_grid]]) {
+    o[i] = fmin(a[2 * i], a[2 * i + 1]);
+}"""
+
+
+@pytest.mark.parametrize("target", [LINUX, MAC], ids=["linux", "mac"])
+def test_a_signaling_nan_is_left_out_like_any_other(target):
+    """fminnm would make a quiet one of it and return that; of itself, it is quiet first."""
+    text = assembly(LEAST, target)
+    assert re.search(r"fminnm(\.4s)?\t(v\d+)(?:\.4s)?, (v\d+)(?:\.4s)?, \3(?:\.4s)?$", text, re.M)
+
+
 def test_a_machine_can_be_made_of_every_target():
     assert [machine(t).triple.split("-")[0] for t in (LINUX, MAC)] == ["aarch64", "arm64"]

@@ -13,7 +13,7 @@ from metalloid.backends.cpu import machine
 from metalloid.compile import cpu_program, scalar
 from metalloid.errors import KernelFault
 from metalloid.source import Source
-from tests.engine.both import HEADER, launch
+from tests.engine.both import HEADER, LESSER, launch
 from tests.engine.programs import program
 
 # (grid, threadgroup): whole, ragged, tiny, not a multiple of anything; in one, two and three dimensions
@@ -39,7 +39,7 @@ def cases(draw):
     text = program(lambda low, high: draw(st.integers(low, high)))
     size = draw(st.sampled_from(SIZES))
     width = draw(st.sampled_from((32, 0, 64, 8, 1)))  # 0: as the engine chooses
-    target = draw(st.sampled_from(("host",) * 10 + ("avx2", "sse")))
+    target = draw(st.sampled_from(("host",) * 10 + LESSER))
     level = draw(st.sampled_from((0, 0, 1)))  # without LLVM's optimiser it goes three times as fast
     guard, backwards, seed = draw(st.booleans()), draw(st.booleans()), draw(st.integers(0, 2**32 - 1))
     return text, size, width, target, level, guard, backwards, seed

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-
 import numpy as np
 import pytest
 
@@ -11,10 +9,10 @@ from metalloid.backends.cpu import machine
 from metalloid.compile import cpu_program
 from metalloid.compile.vector import vector_code
 from metalloid.passes.canonical import canonical
-from tests.engine.both import launch, same, scalar_ir
+from tests.engine.both import LESSER, launch, same, scalar_ir
 
 RNG = np.random.default_rng(5)
-TARGETS = ["host", "avx2", "sse"] if platform.machine() in ("x86_64", "AMD64") else ["host"]
+TARGETS = ("host", *LESSER)
 SPECIAL = np.array(
     [0, -0.0, 1, -1.5, 2**-149, -(2**-130) * 1.25, 2**-126, 3e38, -3e38, np.inf, -np.inf, np.nan], np.float32
 )

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import platform
-
 import numpy as np
 import pytest
 
@@ -14,7 +12,7 @@ from metalloid.backends.cpu import machine
 from metalloid.compile import cpu_program
 from metalloid.errors import KernelFault
 from tests.engine import matrix_programs
-from tests.engine.both import launch, program, same, scalar_ir
+from tests.engine.both import LESSER, launch, program, same, scalar_ir
 
 RNG = np.random.default_rng(7)
 
@@ -220,8 +218,7 @@ def test_sums_that_live_across_barriers(body, rounds):
         np.testing.assert_array_equal(got[1], sums[None] + np.arange(1, 3).reshape(2, 1, 1, 1, 1))
 
 
-@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="x86 levels")
-@pytest.mark.parametrize("level", ["avx2", "sse"])
+@pytest.mark.parametrize("level", LESSER)
 def test_on_lesser_processors(level):
     """Registers of one sum, and products one by one: the same results."""
     text = LOOP.format(body=BODIES["in place"])

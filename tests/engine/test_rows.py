@@ -10,7 +10,7 @@ import pytest
 from metalloid.backends.cpu import machine
 from metalloid.compile import cpu_program, vector_stage
 from metalloid.errors import KernelFault
-from tests.engine.both import launch, program, same, scalar_ir
+from tests.engine.both import LESSER, launch, program, same, scalar_ir
 
 RNG = np.random.default_rng(5)
 WIDTHS = (0, 8, 32, 64)
@@ -59,7 +59,7 @@ def test_rows_are_what_single_accesses_are(name, guard):
         same(text, arrays, grid, group, widths=WIDTHS, guard=guard)
 
 
-@pytest.mark.parametrize("level", ["avx2", "sse"])
+@pytest.mark.parametrize("level", LESSER)
 @pytest.mark.parametrize("name", cases())
 def test_on_lesser_processors(name, level):
     text, arrays = cases()[name]

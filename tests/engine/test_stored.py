@@ -15,7 +15,7 @@ from metalloid.backends.cpu import machine
 from metalloid.compile import cpu_program, scalar
 from metalloid.compile import vector as vector_module
 from metalloid.source import Source
-from tests.engine.both import launch
+from tests.engine.both import LESSER, launch
 
 SOURCE = """#include <metal_stdlib>
 using namespace metal;
@@ -141,8 +141,7 @@ def test_processors_widths_and_levels_do_not_share_code(folder: Path, made: list
     ways: list[dict[str, object]] = [
         {},
         {"width": 32},
-        {"target": machine.limited("avx2")},
-        {"target": machine.limited("sse")},
+        *({"target": machine.limited(level)} for level in LESSER),
         {"level": 0},
     ]
     for count, way in enumerate(ways, 1):

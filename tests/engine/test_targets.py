@@ -4,17 +4,13 @@
 
 from __future__ import annotations
 
-import platform
-
 import numpy as np
 import pytest
 
 from metalloid.backends import interpret
 from metalloid.backends.cpu import machine
 from metalloid.compile import cpu_program
-from tests.engine.both import compare, launch, scalar_ir
-
-pytestmark = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="x86 levels")
+from tests.engine.both import LESSER, compare, launch, scalar_ir
 
 RNG = np.random.default_rng(3)
 REDUCE = """kernel void k(device const float* a, device float* out, uint i [[thread_position_in_grid]],
@@ -70,7 +66,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("level", ["sse", "avx2"])
+@pytest.mark.parametrize("level", LESSER)
 @pytest.mark.parametrize("name", CASES)
 def test_a_lesser_processor(name, level):
     text, arrays, grid, group = CASES[name]

@@ -14,6 +14,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from numpy.typing import NDArray
 
+from metalloid.backends.cpu.machine import as_meant, host
 from metalloid.frontend import clang
 from metalloid.source import MathMode
 
@@ -85,7 +86,7 @@ def for_host(ir: str) -> str:
     ir = re.sub(r"^target .*$", "", ir, flags=re.MULTILINE)
     ir = re.sub(r"^attributes #.*$", "", ir, flags=re.MULTILINE)
     ir = re.sub(r" #\d+(?=[ ,\n])", "", ir)
-    return re.sub(r" addrspace\(\d+\)", "", ir) + ROUND_TO_BFLOAT
+    return as_meant(re.sub(r" addrspace\(\d+\)", "", ir), host()) + ROUND_TO_BFLOAT
 
 
 @dataclass

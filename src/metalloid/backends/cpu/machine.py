@@ -17,7 +17,7 @@ from metalloid import cache as disk
 from metalloid.backends.cpu.halves import Elsewhere, Part, answer, halves, joined, parted
 from metalloid.errors import DeviceError, NotVectorised
 
-_FORMAT = 4  # of what is done here to a text; part of every key
+_FORMAT = 5  # of what is done here to a text; part of every key
 LARGE = 20_000  # lines of a module
 TANGLED = 50_000  # freezes times blocks
 _LOCK = threading.RLock()  # llvmlite is not safe to use from several threads at once
@@ -55,6 +55,17 @@ def triple(target: Target) -> str:
     return target.triple or str(llvm.get_process_triple())
 
 
+def as_meant(text: str, target: Target) -> str:
+    """IR whose minima and maxima leave out any NaN, on any processor.
+
+    What LLVM calls minnum is one instruction of aarch64, which makes a NaN of a signaling one. minimumnum is what x86
+    makes of minnum, and the oracle: the other number.
+    """
+    if not triple(target).startswith(("aarch64", "arm64")):
+        return text
+    return text.replace("@llvm.minnum.", "@llvm.minimumnum.").replace("@llvm.maxnum.", "@llvm.maximumnum.")
+
+
 @cache
 def _start() -> None:
     llvm.initialize_native_target()
@@ -82,8 +93,10 @@ def optimise(
     made = machine(target, 2 if level or ready else 0)
     head = f'target triple = "{triple(target)}"\ntarget datalayout = "{made.target_data}"\n'
     width = f'"prefer-vector-width"="{target.vector_bits}" "min-legal-vector-width"="0"'
-    text = text.replace(" nounwind {", f" nounwind {width} {{").replace(
-        "noinline cold {", f"noinline cold {width} {{"
+    text = (
+        as_meant(text, target)
+        .replace(" nounwind {", f" nounwind {width} {{")
+        .replace("noinline cold {", f"noinline cold {width} {{")
     )
     try:
         module = llvm.parse_assembly(head + text, context=llvm.create_context())
