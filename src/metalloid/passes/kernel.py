@@ -36,6 +36,7 @@ from metalloid.passes.uniformity import Uniformity
 
 # Lines of all segments; LLVM takes more than twice as long for a function of twice the size.
 MAX_INLINED = 8000
+MAX_TWICE = 2000  # lines of all segments, to be written a second time for instances without idle lanes
 INLINED = ") alwaysinline nounwind {"
 SIMD_CALLS = ("__mt_simd_", "__mt_quad_", "__mt_matrix", "__mt_simdgroup_barrier")
 _ARGUMENTS = (
@@ -173,6 +174,10 @@ def _texts(out: Output, parts: list[Part], inlined: int) -> list[str]:
     for n, part in enumerate(parts):
         out.module = part.module
         texts.append(_segment_text(out, part, n))
+    if _parted(out.lanes) and out.check is None and sum(t.count("\n") for t in texts) <= MAX_TWICE:
+        for n, part in enumerate(parts):
+            out.module = part.module
+            texts[n] = _twice(out, texts[n], _segment_text(out, part, n, whole=True), n)
     if sum(t.count("\n") for t in texts) > MAX_INLINED:
         inlined = 0
     apart = [t.replace(INLINED, ") noinline alignstack(64) nounwind {", 1) for t in texts[inlined:]]
@@ -204,11 +209,40 @@ def _sites_of(out: Output, barriers: list[Instruction]) -> list[Site]:
     return [out.sites[out.site(i, None, rule="M204")] for i in barriers]
 
 
-def _segment_text(out: Output, part: Part, number: int) -> str:
+def _parted(lanes: Lanes) -> bool:
+    """Whether only the last instance has idle lanes."""
+    return lanes.fixed and not (lanes.full or lanes.rows or lanes.one)
+
+
+def _twice(out: Output, some: str, all_lanes: str, number: int) -> str:
+    """A segment as two functions, with a mask and without, and one that calls either."""
+    name, told = f"@segment{number}(", "i64" if out.rounds else "i32"
+    given = ", ".join(a.replace("noalias ", "") for a in _ARGUMENTS.split(", "))
+    lines = [
+        some.replace(name, f"@segment{number}.some(", 1),
+        all_lanes.replace(name, f"@segment{number}.all(", 1),
+        f"define internal {told} {name}{_ARGUMENTS}{INLINED}",
+        f"  %next = mul i32 %j, {out.lanes.width}",
+        f"  %end = add i32 %next, {out.lanes.width}",
+        "  %fits = icmp ule i32 %end, %count",
+        "  br i1 %fits, label %all, label %some",
+        "all:",
+        f"  %whole = call {told} @segment{number}.all({given})",
+        f"  ret {told} %whole",
+        "some:",
+        f"  %part = call {told} @segment{number}.some({given})",
+        f"  ret {told} %part",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _segment_text(out: Output, part: Part, number: int, whole: bool = False) -> str:
+    """A segment as a function; `whole`: for instances without idle lanes."""
     e = Emitter(out, part.function, part.roots, part.uniformity)
     control = Control(e)
     head: list[str] = []
-    if not out.lanes.full:
+    if not (out.lanes.full or whole):
         head += _present(out.lanes)
         control.entry_mask = "%present"
     e.entry_mask = control.entry_mask

@@ -57,7 +57,7 @@ def choose(module: Module, size: Triple, vector_bits: int) -> int:
         most //= 2
     if privates:
         most = min(most, 2 * lanes)
-    return _fit(max(8, most), size, count)
+    return _fit(max(8, most), size, count, lanes)
 
 
 def by_rows(module: Module, lanes: Lanes) -> Lanes:
@@ -76,17 +76,26 @@ def by_rows(module: Module, lanes: Lanes) -> Lanes:
     return replace(lanes, width=max(8, 1 << (x - 1).bit_length()), rows=True)
 
 
-def _fit(most: int, size: Triple, count: int) -> int:
-    """The widest that leaves no lane idle and keeps positions regular; else one that wastes little."""
-    width = most
-    while width >= 8:
-        if count % width == 0 and not Lanes(width, size).places[0].table:
-            return width
-        width //= 2
+def _fit(most: int, size: Triple, count: int, lanes: int) -> int:
+    """The widest that leaves no lane idle and keeps positions regular. Else, in one dimension, the widest that needs
+    hardly more registers than any: only the last instance has idle lanes. Else one that wastes little."""
+    exact = [w for w in _widths(most, 8) if count % w == 0 and not Lanes(w, size).places[0].table]
+    if exact and (exact[0] >= lanes or count != size[0]):
+        return exact[0]
+    if count == size[0] and count > lanes:
+        registers = {w: -(-count // w) * w for w in _widths(most, max(8, lanes))}
+        return max(w for w, n in registers.items() if 8 * n <= 9 * min(registers.values()))
+    if exact:
+        return exact[0]
     width = most
     while width > 8 and width >= 2 * count:
         width //= 2
     return min(width, 32)
+
+
+def _widths(most: int, least: int) -> list[int]:
+    """Powers of two, from the widest."""
+    return [1 << n for n in range(most.bit_length() - 1, -1, -1) if 1 << n >= least]
 
 
 def pressure(flow: Flow, u: Uniformity) -> int:
