@@ -150,6 +150,32 @@ def test_quotient_and_remainder_by_the_same_zero_are_both_zero():
     np.testing.assert_array_equal(results(text, 2, x), [[14, 2], [0, 0], [-33, 1], [0, 100], [100, 0]])
 
 
+@pytest.mark.parametrize("type", ["int", "uint", "short", "long"])
+def test_quotient_and_remainder_share_one_division(type):
+    """Rows and columns of an index: one division, and the remainder's zero."""
+    text = f"""kernel void k(device int* out, device const int* x, uint i [[thread_position_in_grid]]) {{
+        {type} a = {type}(x[2 * i]), b = {type}(x[2 * i + 1]);
+        out[3 * i] = int(a / b); out[3 * i + 1] = int(a % b); out[3 * i + 2] = int(a / b * b + a % b); }}"""
+    low = np.iinfo({"short": np.int16}.get(type, np.int32)).min
+    pairs = [(a, b) for a in (0, 7, -7, 100, low, 12345) for b in (0, 1, -1, 2, -3, 7, low)]
+
+    def wrapped(value: int, bits: int = 64 if type == "long" else 32) -> int:
+        value &= 2**bits - 1
+        return value - 2**bits if type != "uint" and value >> bits - 1 else value
+
+    expected = []
+    for a, b in pairs:
+        a, b = (wrapped(v, 16) if type == "short" else wrapped(v) for v in (a, b))  # shorts divide as ints
+        q = wrapped(abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)) if b else 0
+        r = wrapped(a - q * b) if b else 0
+        expected.append([v & 0xFFFFFFFF for v in (q, r, q * b + r)])
+    found = results(text, 3, np.array(pairs, np.int32))
+    np.testing.assert_array_equal(found, np.array(expected, np.uint32).view(np.int32))
+    if type == "int":
+        ir = build(text).ir
+        assert [ir.count(f" {word} ") for word in ("sdiv", "srem", "select")] == [1, 0, 1]
+
+
 def test_divisions_that_the_user_guards_stay_guarded():
     """Against what our own guards do not mean; of those nothing is left, where nothing is known."""
     found = of("int(7u % (uint(x[i]) + 1u < 2u ? 1u : uint(x[i])))", "int(7u / (uint(x[i]) + 1u < 2u ? 1u : uint(x[i])))",
