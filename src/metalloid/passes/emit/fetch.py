@@ -19,7 +19,7 @@ from metalloid.passes.stride import Stride, Strides
 
 LINE = 64
 FAR = 2048  # bytes: what is nearer is fetched unasked
-LATENCY = 32  # cycles: the second cache answers in 15, when nobody else asks
+LATENCY = 48  # cycles: the second cache answers in 15, when nobody else asks, the third in 70 and more
 MOST = 8  # iterations
 WORTH = 4  # registers of arithmetic for each line that is asked for
 OTHERS = ("fadd", "fsub", "fdiv", "call")
