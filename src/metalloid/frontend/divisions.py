@@ -9,6 +9,7 @@ Of a quotient and a remainder of the same numbers LLVM makes `q = a / b` and `a 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -31,7 +32,7 @@ class Plain:
     values: dict[str, Value] = field(default_factory=dict)
 
     def block(self, block: Block) -> Block:
-        code = (made for i in block.instructions for made in self.code.get(i.name or "-", [i]))
+        code = (made for i in block.instructions for made in self.code.get(i.name, [i]))
         return replace(block, instructions=tuple(i.substitute(self.values) for i in code))
 
 
@@ -141,17 +142,23 @@ def _special(condition: Value, made: Made) -> Special | None:
 
 def _without_unused(function: Function) -> Function:
     """Less the tests, guards and divisions that nothing reads any more."""
-    while True:
-        users = function.users
-        gone = {i.name for i in function.instructions() if _pure(i) and i.name not in users}
-        if not gone:
-            return function
-        function = function.with_blocks(
-            tuple(
-                replace(b, instructions=tuple(i for i in b.instructions if i.name not in gone))
-                for b in function.blocks
-            )
-        )
+    uses = Counter(name for i in function.instructions() for name in i.uses)
+    pure = {i.name: i for i in function.instructions() if _pure(i)}
+    work = [name for name in pure if not uses[name]]
+    gone = set(work)
+    while work:
+        for name in pure[work.pop()].uses:
+            uses[name] -= 1
+            if not uses[name] and name in pure:
+                gone.add(name)
+                work.append(name)
+    if not gone:
+        return function
+    blocks = (
+        replace(b, instructions=tuple(i for i in b.instructions if i.name not in gone))
+        for b in function.blocks
+    )
+    return function.with_blocks(tuple(blocks))
 
 
 def _pure(instruction: Instruction) -> bool:

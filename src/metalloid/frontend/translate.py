@@ -83,15 +83,17 @@ def _compile_kernel(
         raise CompileError([_placed(d, texts, parsed.unit) for d in error.diagnostics]) from None
     rewritten = rewrite(parsed.unit, entry, values)
     ir, module, info = _built(parsed, rewritten, entry, bound, checked)
-    generic = next((p for p in left_over(module) if "address space" in p.message), None)
+    left = list(left_over(module))
+    generic = next((p for p in left if "address space" in p.message), None)
     if generic and (copied := copy_conditionals(rewritten, (generic.file, generic.line))):
         ir, module, info = _built(parsed, copied, entry, bound, checked)
+        left = list(left_over(module))
     try:
         check_indices(parsed.unit, bound, info.parameters())
     except CompileError as error:
         raise CompileError(_placed(d, texts, parsed.unit) for d in error.diagnostics) from None
     made = signature(parsed, entry, bound, info, module, values)
-    if problems := [*left_over(module), *refused_signature(made)]:
+    if problems := [*left, *refused_signature(made)]:
         raise CompileError(_pointed(p, texts) for p in problems)
     return Kernel(ir, made, parsed.files)
 
