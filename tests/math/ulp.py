@@ -32,7 +32,8 @@ def promised(bits: NDArray[np.unsignedinteger], form: Format) -> NDArray[np.unsi
     if platform.machine() in ("x86_64", "AMD64"):
         return bits
     quiet = bits.dtype.type(1 << form.mantissa - 1)
-    return np.where(np.isnan(bits.view(form.dtype)), bits | quiet, bits)
+    with np.errstate(all="ignore"):
+        return np.where(np.isnan(bits.view(form.dtype)), bits | quiet, bits)
 
 
 def wide(a: NDArray[np.generic]) -> Array:
