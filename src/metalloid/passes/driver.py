@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from metalloid.ir import Instruction
 from metalloid.passes import abi
 from metalloid.passes.emit.check import driver_checks
-from metalloid.passes.emit.core import Output
+from metalloid.passes.emit.output import Output
 from metalloid.passes.private import Scratch
 
 ENTRY_NAME = "mt_threadgroup"

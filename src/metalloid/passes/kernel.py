@@ -24,7 +24,8 @@ from metalloid.passes.divergence import Flow
 from metalloid.passes.driver import PLACE, Driver
 from metalloid.passes.emit import products
 from metalloid.passes.emit.control import Control
-from metalloid.passes.emit.core import Emitter, MatrixPlace, Output, Site, SlotPlace, lowered
+from metalloid.passes.emit.core import Emitter, lowered
+from metalloid.passes.emit.output import MatrixPlace, Output, Site, SlotPlace
 from metalloid.passes.emit.places import memory_type
 from metalloid.passes.emit.turning import SIDE
 from metalloid.passes.instrument import Checks, Options, instrument

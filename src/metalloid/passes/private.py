@@ -10,7 +10,7 @@ from metalloid.ir.layout import data_layout
 from metalloid.ir.types import I32, ArrayType, PointerType, StructType
 from metalloid.ir.values import Global, Int, Local
 from metalloid.passes.canonical import ENTRY
-from metalloid.passes.emit.core import Output, PrivatePlace
+from metalloid.passes.emit.output import Output, PrivatePlace
 from metalloid.passes.emit.places import memory_type
 from metalloid.passes.roots import Roots
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from metalloid.ir import Instruction
 from metalloid.ir.values import Int
 from metalloid.passes import abi
-from metalloid.passes.emit.core import Emitter, Output, Val
+from metalloid.passes.emit.core import Emitter, Val
 from metalloid.passes.emit.guard import bounds, inside
 from metalloid.passes.emit.inactive import inactive
+from metalloid.passes.emit.output import Output
 from metalloid.passes.emit.patterns import contiguous
 from metalloid.passes.emit.places import Place, frame_size, memory_type, to_memory, where
 from metalloid.passes.emit.shadow import (

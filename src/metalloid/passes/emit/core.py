@@ -7,37 +7,21 @@ into registers, so nobody here has to think of dominance.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from metalloid.errors import NotVectorised
-from metalloid.ir import Function, Instruction, Module
-from metalloid.ir.debug import Location, location
-from metalloid.ir.layout import DataLayout
+from metalloid.ir import Function
 from metalloid.ir.types import ArrayType, FloatType, IntType, PointerType, StructType, Type
 from metalloid.ir.values import Expression, Float, Global, Int, Local, Named, Value
 from metalloid.ir.write import write_value
-from metalloid.passes.abi import LOCAL_START
-from metalloid.passes.lanes import Lanes
-from metalloid.passes.roots import Root, Roots
+from metalloid.passes.emit.needs import crossing, needing_lanes
+from metalloid.passes.emit.output import MatrixPlace, Output
+from metalloid.passes.emit.text import Text
+from metalloid.passes.roots import Roots
 from metalloid.passes.shape import Shape, Terms
 from metalloid.passes.stride import Strides
 from metalloid.passes.uniformity import Uniformity
-
-if TYPE_CHECKING:
-    from metalloid.passes.instrument import Checks
-
-
-@dataclass(frozen=True)
-class Site:
-    """A place that can fault."""
-
-    location: Location | None
-    root: Root | None
-    size: int
-    write: bool
-    rule: str = ""  # "" for an access out of bounds
 
 
 @dataclass(frozen=True)
@@ -54,88 +38,7 @@ class Val:
         return self.base is not None and not self.terms
 
 
-@dataclass
-class Output:
-    """What all functions of one kernel share."""
-
-    module: Module
-    layout: DataLayout
-    lanes: Lanes
-    guard: bool
-    vector_bytes: int = 64
-    short_loops: frozenset[str] = frozenset()  # headers of loops that end soon: nobody has to stop them
-    local_offsets: dict[str, int] = field(default_factory=dict)  # of threadgroup variables
-    local_sizes: dict[str, int] = field(default_factory=dict)
-    private: dict[int, PrivatePlace] = field(default_factory=dict)
-    slots: dict[int, SlotPlace] = field(default_factory=dict)
-    sites: list[Site] = field(default_factory=list)
-    declared: dict[str, str] = field(default_factory=dict)
-    helpers: dict[str, str] = field(default_factory=dict)
-    formats: list[str] = field(default_factory=list)
-    check: Checks | None = None  # of a checked run
-    check_lengths: dict[int, int] = field(
-        default_factory=dict
-    )  # of memory whose size the code knows, by site
-
-    @property
-    def careful(self) -> bool:
-        """Whether lanes outside are left out, and the others go on."""
-        return self.check is not None and self.check.options.careful
-
-    rounds: bool = False  # a segment tells the iteration it stopped in, above the number of the barrier
-
-    def declare(self, name: str, text: str) -> str:
-        self.declared.setdefault(name, text)
-        return name
-
-    def site(
-        self, i: Instruction, root: Root | None, size: int = 0, write: bool = False, rule: str = ""
-    ) -> int:
-        """The number of a new place that can fault."""
-        self.sites.append(Site(location(self.module, i), root, size, write, rule))
-        return len(self.sites) - 1
-
-    def layout_locals(self) -> int:
-        """Give threadgroup variables their places; the end of the last."""
-        at = LOCAL_START
-        for g in self.module.globals:
-            if g.space == 3:
-                align = max(g.align, 16)
-                at = -(-at // align) * align
-                self.local_offsets[g.name] = at
-                self.local_sizes[g.name] = self.layout.size(g.type)
-                at += self.local_sizes[g.name]
-        return at
-
-
-@dataclass(frozen=True)
-class MatrixPlace:
-    """Where the matrix lies that a kept value is an element of, in each lane; see `accumulators`."""
-
-    at: int
-    pitch: int  # bytes from row to row
-    element: int  # of the lane's two
-
-
-@dataclass(frozen=True)
-class SlotPlace:
-    """Where a value that crosses a barrier is kept in an instance's scratch."""
-
-    at: int
-    shape: Shape | None  # with constant patterns only the base is kept
-    matrix: MatrixPlace | None = None
-
-
-@dataclass(frozen=True)
-class PrivatePlace:
-    """Where the private variables of an alloca lie in an instance's scratch.
-
-    `unit`: elements of that many bytes, lanes side by side; 0: each lane's variable in one piece.
-    """
-
-    at: int
-    size: int
-    unit: int
+Stored = tuple[MatrixPlace, Callable[[], Val]]  # a value in memory, and how to get it
 
 
 def lowered(type: Type) -> str:
@@ -150,28 +53,18 @@ def lowered(type: Type) -> str:
     raise NotVectorised(f"[engine] values of type {type} are not supported")
 
 
-class Emitter:
-    """Writes one function. `lines` is its text so far."""
+class Emitter(Text):
+    """Writes one function."""
 
     def __init__(self, out: Output, function: Function, roots: Roots, uniformity: Uniformity) -> None:
-        self.out, self.function, self.roots, self.u = out, function, roots, uniformity
-        self.width = out.lanes.width
-        self.lines: list[str] = []
-        self.allocas: list[str] = []
-        self.prologue: list[str] = []
+        super().__init__(out)
+        self.function, self.roots, self.u = function, roots, uniformity
         self.values: dict[str, Val] = {}  # in the current block
         self.built: dict[str, str] = {}  # vectors made from bases, in the current block
-        self.stored: dict[
-            str, tuple[MatrixPlace, Callable[[], Val]]
-        ] = {}  # values in memory, how to get them
-        self.rows: dict[
-            tuple[str, ...], list[list[str]]
-        ] = {}  # of grouped loads: each lane's elements together
+        self.stored: dict[str, Stored] = {}
+        self.rows: dict[tuple[str, ...], list[list[str]]] = {}  # of grouped loads: each lane's elements
         self.parts: dict[str, int] = {}
-        self.loops: dict[
-            str, tuple[Strides, int]
-        ] = {}  # by header: strides, work of an iteration; see `fetch`
-        self.mask: str | None = None  # of the current block; None: all lanes
+        self.loops: dict[str, tuple[Strides, int]] = {}  # by header: strides, work; see `fetch`
         self.block = ""
         self.done: set[str] = set()  # instructions that were written together with an earlier one
         self.multiplied: dict[str, frozenset[str]] = {}  # matrix loads that only products read
@@ -179,142 +72,15 @@ class Emitter:
         self.proved = False  # whether the current access is known to be inside its memory
         self.reads_only: bool | None = None  # of threadgroup memory; see `reloads`
         self.entry_mask: str | None = None
-        self.range: tuple[int, int] | None = (
-            None  # the lanes of the current block, where that is all about its mask
-        )
-        self.count = 0
-        self.launch_values: dict[str, str] = {}
+        self.range: tuple[int, int] | None = None  # the lanes of the block, where that is all about its mask
         self._slots: dict[str, str] = {}
-        self.crossing = self._crossing()
-        self.needs = self._needs_vector()
+        self.crossing = crossing(function, uniformity)
+        self.needs = needing_lanes(function, uniformity, out.careful)
 
     @property
     def guarded(self) -> bool:
         """Whether the current access has to be checked."""
         return self.out.guard and not self.proved
-
-    # ---- text -----------------------------------------------------------------------------------------
-
-    def name(self, hint: str = "t") -> str:
-        self.count += 1
-        return f"%{hint}{self.count}"
-
-    def put(self, text: str, hint: str = "t") -> str:
-        """An instruction with a result."""
-        name = self.name(hint)
-        self.lines.append(f"  {name} = {text}")
-        return name
-
-    def do(self, text: str) -> None:
-        self.lines.append(f"  {text}")
-
-    def label(self, name: str) -> None:
-        self.lines.append(f"{name}:")
-
-    def fresh_label(self, hint: str) -> str:
-        self.count += 1
-        return f"{hint}.{self.count}"
-
-    def alloca(self, type: str, hint: str) -> str:
-        name = self.name(hint)
-        self.allocas.append(f"  {name} = alloca {type}")
-        return name
-
-    def vt(self, type: str) -> str:
-        return f"<{self.width} x {type}>"
-
-    def constants(self, type: str, numbers: tuple[int, ...] | list[int]) -> str:
-        return "<" + ", ".join(f"{type} {n}" for n in numbers) + ">"
-
-    def splat(self, type: str, ref: str, count: int = 0) -> str:
-        """One scalar in all lanes."""
-        count = count or self.width
-        if ref in ("0", "zeroinitializer"):
-            return "zeroinitializer"
-        if not ref.startswith("%"):
-            return f"splat ({type} {ref})"
-        first = self.put(f"insertelement <{count} x {type}> poison, {type} {ref}, i64 0")
-        return self.put(
-            f"shufflevector <{count} x {type}> {first}, <{count} x {type}> poison, <{count} x i32> zeroinitializer"
-        )
-
-    def launch_field(self, offset: int, type: str) -> str:
-        """Something of the launch; read once, at the start."""
-        key = f"{offset}:{type}"
-        if key not in self.launch_values:
-            at, name = self.name("at"), self.name("field")
-            self.prologue.append(f"  {at} = getelementptr i8, ptr %launch, i64 {offset}")
-            self.prologue.append(f"  {name} = load {type}, ptr {at}, !invariant.load !0")
-            self.launch_values[key] = name
-        return self.launch_values[key]
-
-    def at_start(self, key: str, text: str) -> str:
-        """An instruction that is written once, at the start."""
-        if key not in self.launch_values:
-            name = self.name("start")
-            self.prologue.append(f"  {name} = {text}")
-            self.launch_values[key] = name
-        return self.launch_values[key]
-
-    # ---- which values need what ------------------------------------------------------------------------
-
-    def _crossing(self) -> set[str]:
-        """Names that are read in another block than the one that makes them."""
-        home, found = self.function.home, set()
-        for block in self.function.blocks:
-            for i in block.instructions:
-                if i.opcode == "phi":
-                    found.add(i.name)
-                    found |= {v.name for v, b in i.cases if isinstance(v, Local) and home[v.name] != b}
-                else:
-                    found |= {n for n in i.uses if home[n] != block.name}
-                    if i.opcode in ("load", "store"):
-                        found |= {n for n in self._bases(i.operands[-1]) if home[n] != block.name}
-        for shape in self.u.shapes.values():
-            if shape is not None:
-                found |= {c for c, _ in shape.terms if c}
-        return found
-
-    def _bases(self, pointer: Value) -> Iterator[str]:
-        """What a pointer lies at a constant distance from: groups of accesses start from there."""
-        while isinstance(pointer, Local):
-            i = self.function.definitions[pointer.name]
-            if i.opcode != "getelementptr" or not all(isinstance(x, Int) for x in i.operands[1:]):
-                return
-            pointer = i.operands[0]
-            if isinstance(pointer, Local):
-                yield pointer.name
-
-    def _needs_vector(self) -> set[str]:
-        """Names whose lanes must be right to the last bit, though their base and pattern may have wrapped."""
-        inexact = {n for n, s in self.u.shapes.items() if s is not None and s.terms and not s.exact}
-        needs: set[str] = set()
-        changed = bool(inexact)
-        while changed:
-            changed = False
-            for i in self.function.instructions():
-                for position, operand in enumerate(i.operands):
-                    if not isinstance(operand, Local) or operand.name not in inexact or operand.name in needs:
-                        continue
-                    if not self._as_base(i, position, needs):
-                        needs.add(operand.name)
-                        changed = True
-        return needs
-
-    def _as_base(self, i: Instruction, position: int, needs: set[str]) -> bool:
-        """Whether this use is content with base and pattern. A careful run wants the index itself."""
-        if self.out.careful:
-            return False
-        if i.opcode == "load" or (
-            position == 1 and (i.opcode == "store" or i.called.startswith("__mt_check"))
-        ):
-            return True
-        if i.opcode == "atomicrmw" and position == 0:
-            return False
-        shape = self.u.shapes.get(i.name)
-        return i.name not in needs and shape is not None and bool(shape.terms)
-
-    # ---- values ------------------------------------------------------------------------------------------
 
     def get(self, value: Value) -> Val:
         match value:
@@ -451,73 +217,6 @@ class Emitter:
                 type = type.element
                 total += index.signed * self.out.layout.size(type)
         return total
-
-    # ---- masks --------------------------------------------------------------------------------------------
-
-    def mask_ref(self) -> str:
-        """The current mask as a vector."""
-        return self.mask or "splat (i1 true)"
-
-    def any(self, mask: str) -> str:
-        """Whether a lane is set."""
-        bits = self.put(f"bitcast {self.vt('i1')} {mask} to i{self.width}")
-        return self.put(f"icmp ne i{self.width} {bits}, 0")
-
-    def both(self, mask: str | None, condition: str) -> str:
-        """Lanes of the mask that have the condition; a select, because idle lanes may hold poison."""
-        if mask is None:
-            return condition
-        return self.put(
-            f"select {self.vt('i1')} {mask}, {self.vt('i1')} {condition}, {self.vt('i1')} zeroinitializer"
-        )
-
-    def first(self, mask: str | None) -> str:
-        """The number of the first set lane."""
-        if mask is None:
-            return "0"
-        n = self.width
-        self.out.declare(f"llvm.cttz.i{n}", f"declare i{n} @llvm.cttz.i{n}(i{n}, i1)")
-        bits = self.put(f"bitcast <{n} x i1> {mask} to i{n}")
-        found = self.put(f"call i{n} @llvm.cttz.i{n}(i{n} {bits}, i1 false)")
-        if n == 32:
-            return found
-        return self.put(f"{'trunc' if n > 32 else 'zext'} i{n} {found} to i32")
-
-    def last(self, mask: str | None) -> str:
-        n = self.width
-        if mask is None:
-            return str(n - 1)
-        self.out.declare(f"llvm.ctlz.i{n}", f"declare i{n} @llvm.ctlz.i{n}(i{n}, i1)")
-        bits = self.put(f"bitcast <{n} x i1> {mask} to i{n}")
-        found = self.put(f"call i{n} @llvm.ctlz.i{n}(i{n} {bits}, i1 false)")
-        found = self.put(f"sub i{n} {n - 1}, {found}")
-        return found if n == 32 else self.put(f"{'trunc' if n > 32 else 'zext'} i{n} {found} to i32")
-
-    def lanes_loop(self, mask: str | None) -> Iterator[str]:
-        """Code between the two steps of this iterator runs for each set lane, in order; yields the lane's number."""
-        n = self.width
-        bits = (
-            self.put(f"bitcast <{n} x i1> {self.mask_ref()} to i{n}")
-            if mask is None
-            else self.put(f"bitcast <{n} x i1> {mask} to i{n}")
-        )
-        left = self.alloca(f"i{n}", "left")
-        head, body, done = (self.fresh_label(x) for x in ("lane", "lane.body", "lane.done"))
-        self.do(f"store i{n} {bits}, ptr {left}")
-        self.do(f"br label %{head}")
-        self.label(head)
-        now = self.put(f"load i{n}, ptr {left}")
-        some = self.put(f"icmp ne i{n} {now}, 0")
-        self.do(f"br i1 {some}, label %{body}, label %{done}")
-        self.label(body)
-        self.out.declare(f"llvm.cttz.i{n}", f"declare i{n} @llvm.cttz.i{n}(i{n}, i1)")
-        lane = self.put(f"call i{n} @llvm.cttz.i{n}(i{n} {now}, i1 true)")
-        yield lane if n == 32 else self.put(f"{'trunc' if n > 32 else 'zext'} i{n} {lane} to i32")
-        lower = self.put(f"sub i{n} {now}, 1")
-        rest = self.put(f"and i{n} {now}, {lower}")
-        self.do(f"store i{n} {rest}, ptr {left}")
-        self.do(f"br label %{head}")
-        self.label(done)
 
 
 def _signed(value: int, bits: int) -> int:

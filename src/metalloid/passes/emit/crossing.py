@@ -5,9 +5,10 @@ from __future__ import annotations
 from metalloid.ir import Instruction
 from metalloid.ir.values import Local
 from metalloid.passes.emit import check
-from metalloid.passes.emit.core import Emitter, SlotPlace, Val, lowered
+from metalloid.passes.emit.core import Emitter, Val, lowered
 from metalloid.passes.emit.guard import fault
 from metalloid.passes.emit.matrix import keep_element, kept_element
+from metalloid.passes.emit.output import SlotPlace
 from metalloid.passes.emit.pointers import pointer_from
 from metalloid.passes.emit.products import slot_number
 

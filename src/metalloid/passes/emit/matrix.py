@@ -12,9 +12,10 @@ from dataclasses import replace
 from metalloid.errors import NotVectorised
 from metalloid.ir import Instruction
 from metalloid.ir.values import Int
-from metalloid.passes.emit.core import Emitter, MatrixPlace, Val
+from metalloid.passes.emit.core import Emitter, Val
 from metalloid.passes.emit.guard import checked_mask
 from metalloid.passes.emit.matrix_guard import COLUMNS, HOLDER, ROWS, stop_outside
+from metalloid.passes.emit.output import MatrixPlace
 from metalloid.passes.emit.patterns import gather, scatter
 from metalloid.passes.emit.places import Place, address, where
 

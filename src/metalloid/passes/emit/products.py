@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.values import Int, Local, Value
-from metalloid.passes.emit.core import Output
+from metalloid.passes.emit.output import Output
 
 PRODUCT = "__mt_matrix_multiply_accumulate"
 LEAST = 4  # products; laying out the matrices of fewer does not pay

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from metalloid.passes.emit.core import Emitter, MatrixPlace, Val, lowered
+from metalloid.passes.emit.core import Emitter, Val, lowered
 from metalloid.passes.emit.matrix import assemble, kept_element
 from metalloid.passes.emit.operands import Pair, Source, rows_of, source
+from metalloid.passes.emit.output import MatrixPlace
 from metalloid.passes.emit.products import Chain, Products, beside, origin, slot_of
 from metalloid.passes.emit.turning import SIDE, part_of, side_by_side, turned_eights
 
