@@ -295,3 +295,22 @@ def test_a_null_pointer_is_a_fault(access):
     with pytest.raises(KernelFault, match=r"M10[12]"):
         same(text, [poisoned(len(X)), X], len(X), len(X))
     np.testing.assert_array_equal(same(text, [poisoned(len(X)), 0 * X], len(X), len(X))[0], 1)
+
+
+def test_a_compiler_that_takes_too_long_is_not_asked_again_without_guards(monkeypatch):
+    """What it would then make of the operators is not what was written."""
+    from metalloid.frontend import clang
+
+    asked = []
+
+    def slow(arguments, text):
+        if "__mt::by()" not in text:
+            asked.append(text)
+            return run(arguments, text)
+        return clang.Result("", "error: the compiler gave up", True, stopped=True)
+
+    run = clang.run
+    monkeypatch.setattr(clang, "run", slow)
+    with pytest.raises(CompileError, match="gave up"):
+        build("kernel void k(device int* out, constant int& n) { out[0] = out[1] << n; }")
+    assert [text[:5] for text in asked if "out[1] << n" in text] == ["#line"]  # the preprocessor's

@@ -57,7 +57,7 @@ def _run(
     """The result, and the text it is of. What does not compile with guarded operators is told, or compiled, without."""
     language = clang.language(source.math, rewritten.all_swizzles)
     result, given = _mended(source, rewritten, epilogue, (*language, *action))
-    if result.failed and rewritten.guards:
+    if result.failed and rewritten.guards and not result.stopped:
         plain = rewritten.unguarded(rewritten.guards)
         result, given = _mended(source, plain, epilogue, (*language, *action))
     if not result.failed and len(given.guards) < len(rewritten.guards):

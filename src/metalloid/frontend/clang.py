@@ -23,7 +23,7 @@ from metalloid.errors import DeviceError
 from metalloid.source import MathMode
 
 INCLUDE = Path(__file__).parent / "include"
-TIMEOUT = 15.0  # seconds; the largest real kernel takes 2
+TIMEOUT = 40.0  # seconds; the largest real kernel takes 5, more where the machine is busy
 OUTPUT = 32 << 20  # bytes; macros that double can write without end
 MEMORY = 8 << 30  # bytes of address space, so that a template bomb cannot take the machine down
 
@@ -112,6 +112,7 @@ class Result:
     output: str
     messages: str
     failed: bool
+    stopped: bool = False  # it took too long, or wrote too much: nothing is known of the source
 
 
 @cache
@@ -149,7 +150,7 @@ def run(arguments: Sequence[str], text: str) -> Result:
             _limit_memory(process.pid)
             output, messages, stopped = _communicate(process, text.encode("utf-8", "replace"))
             if stopped:
-                return Result("", f"error: {stopped}", True)
+                return Result("", f"error: {stopped}", True, stopped=True)
     except OSError as problem:
         raise DeviceError(f"the compiler could not be started: {problem}") from problem
     words = messages.decode("utf-8", "replace")
