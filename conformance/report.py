@@ -156,7 +156,7 @@ def write_page(outcomes: Sequence[Outcome], unresolved: Sequence[str]) -> None:
 def write_results() -> None:
     """Bring the part of the page up to date that tells of the last run of results; the rest stays."""
     path = ROOT / "docs" / "support.md"
-    begin, end = "## Kernels that were run\n", "## Not supported yet\n"
+    begin, end = "## Kernels that were run\n", "## Processors\n"
     before, _, rest = path.read_text(encoding="utf-8").partition(begin)
     _, _, after = rest.partition(end)
     if after:
