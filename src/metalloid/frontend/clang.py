@@ -23,7 +23,7 @@ from metalloid.errors import DeviceError
 from metalloid.source import MathMode
 
 INCLUDE = Path(__file__).parent / "include"
-TIMEOUT = 40.0  # seconds; the largest real kernel takes 5, more where the machine is busy
+TIMEOUT = 15.0  # seconds; the largest real kernel takes 5, more where the machine is busy
 OUTPUT = 32 << 20  # bytes; macros that double can write without end
 MEMORY = 8 << 30  # bytes of address space, so that a template bomb cannot take the machine down
 
