@@ -190,6 +190,7 @@ def main() -> None:
             f"{case.unit:8} {on / off:.2f}"
         )
     print(f"{'vector add on 2 threads':34} {add_on_two():6.2f} {1.5:6.2f}")
+    print(f"{'sum reduction on 2 threads':34} {sum_on_two():6.2f} {1.5:6.2f}")
     own, blas = product_on_two()
     wanted = "least 100" if blas > 200 else "least 100 where OpenBLAS exceeds 200"
     print(f"{'matmul_nt 1024^3 on 2 threads':48} {own:9.1f} {blas:9.1f} GFLOP/s  {wanted}")
@@ -203,6 +204,14 @@ def add_on_two() -> float:
     n = 1 << 25
     a, b, c = (array(n) for _ in range(3))
     one, two = best(lambda: np.add(a, b, out=c), runner("add", (a, b, c), (n,), (256,), threads=2))
+    return one / two
+
+
+def sum_on_two() -> float:
+    """The same for the sum of a million numbers: on one thread both wait for the third cache."""
+    m = 1 << 20
+    s, out = array(m), array(m // 256)
+    one, two = best(s.sum, runner("tree", (s, out), (m,), (256,), threads=2))
     return one / two
 
 
