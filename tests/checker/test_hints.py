@@ -141,7 +141,7 @@ def test_numbers_made_into_pointers_are_not_called_null():
 }"""
     findings = checked(text, np.ones(4, np.int32), grid=4).findings
     assert [f.message for f in findings] == [
-        "write at an address where no buffer is, 0x123456789a: the pointer was made from a number",
+        "write at an address where no buffer is, 0x123456789a: it left its buffer, or is made of a number",
         "read through a null pointer",
     ]
 

@@ -95,6 +95,16 @@ def test_an_unbound_buffer():
         made.run(launch([], 8, 8))
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_pointer_into_one_of_two_buffers_that_goes_past_its_end(width):
+    text = """kernel void k(device float* a, device float* b, device float* out, uint i [[thread_position_in_grid]]) {
+        device float* p = i < 40 ? b : a; out[i] = p[i]; }"""
+    _, b = window(16)
+    error = fault(text, [np.ones(64, np.float32), b, np.zeros(64, np.float32)], 64, 32, width)
+    assert "where no buffer is, 0 bytes past the end of buffer 1 'b' (64 bytes)" in str(error)
+    assert error.finding.rule == "M101" and error.finding.thread == (16, 0, 0)
+
+
 def test_a_pointer_from_a_struct_is_looked_up():
     text = """struct Args { device float* p; int n; };
     kernel void k(constant Args& a, device float* out, uint i [[thread_position_in_grid]]) { out[i] = a.p[i]; a.p[i] = out[i] * 2; }"""

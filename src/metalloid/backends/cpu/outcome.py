@@ -5,12 +5,15 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from metalloid.backends.base import Fault, Launch, LogMessage, Triple
 from metalloid.backends.cpu import native
 from metalloid.backends.cpu.code import Compiled, Loaded, SiteLike
 from metalloid.errors import DeviceError
 from metalloid.location import plain_name
+
+_NEAR = 1 << 16  # bytes behind a buffer that are told from its end
 
 
 def fault_of(
@@ -25,7 +28,7 @@ def fault_of(
     if record.fault.state:
         loaded = variants[record.fault.variant]
         assert loaded is not None
-        return _fault(record.fault, launch, loaded.compiled, names)
+        return _fault(record, launch, loaded.compiled, names)
     if status == native.INTERRUPTED:
         raise KeyboardInterrupt
     if status == native.TIMEOUT:
@@ -33,7 +36,8 @@ def fault_of(
     raise DeviceError(f"[launch {launch.kernel}] no memory for threadgroup memory and scratch")
 
 
-def _fault(record: native.FaultRecord, launch: Launch, compiled: Compiled, names: Mapping[int, str]) -> Fault:
+def _fault(whole: native.LaunchRecord, launch: Launch, compiled: Compiled, names: Mapping[int, str]) -> Fault:
+    record = whole.fault
     site = compiled.details.sites[record.site]
     group = (record.x, record.y, record.z)
     thread = _thread(launch, group, record.index)
@@ -45,7 +49,21 @@ def _fault(record: native.FaultRecord, launch: Launch, compiled: Compiled, names
             "barrier not reached by all threads of the threadgroup in one iteration; this one is missing"
         )
         return Fault(rule, message, launch.kernel, chosen.location, thread, group)
-    return _access_fault(site, record.offset, launch, thread, group, names)
+    found = _access_fault(site, record.offset, launch, thread, group, names)
+    if site.root is not None and site.root.kind == "unknown" and site.root.space == 1:
+        return replace(found, message=found.message + _nearest(whole, launch, names))
+    return found
+
+
+def _nearest(record: native.LaunchRecord, launch: Launch, names: Mapping[int, str]) -> str:
+    """Where an address lies that is no buffer's: behind the nearest one that ends before it."""
+    address = record.fault.offset
+    behind = {i: address - record.buffers[i] - record.lengths[i] for i in launch.buffers}
+    index = min((i for i in behind if 0 <= behind[i] < _NEAR), key=lambda i: behind[i], default=None)
+    if index is None:
+        return ""
+    called = f"buffer {index}" + (f" '{names[index]}'" if names.get(index) else "")
+    return f", {behind[index]} bytes past the end of {called} ({record.lengths[index]} bytes)"
 
 
 def _access_fault(
@@ -69,8 +87,11 @@ def _access_fault(
     elif root.kind == "private":
         label = "a private variable"
     else:
-        label = "memory that is not bound" if root.space == 1 else "its memory"
-    message = f"out-of-bounds {what} of {size} bytes at offset {offset} of {label}"
+        label = "its memory"
+    place = f"offset {offset} of {label}"
+    if root.kind == "unknown" and root.space == 1:
+        place = f"address {offset:#x}, where no buffer is"
+    message = f"out-of-bounds {what} of {size} bytes at {place}"
     rule = "M102" if write else "M101"
     return Fault(rule, message, launch.kernel, site.location, thread, group, index, offset, size)
 

@@ -65,8 +65,8 @@ def _nowhere(memory: Memory, offset: int, what: str) -> tuple[str, str]:
         return f"{what} through a null pointer{at}", "give the pointer a buffer before it is used"
     address = f", {offset:#x}" if memory.kind == "null" else ""
     return (
-        f"{what} at an address where no buffer is{address}: the pointer was made from a number",
-        "take pointers from buffers; as a field of an argument buffer pass the Buffer itself",
+        f"{what} at an address where no buffer is{address}: it left its buffer, or is made of a number",
+        "keep the index inside the buffer; as a field of an argument buffer pass the Buffer itself",
     )
 
 
