@@ -44,6 +44,9 @@ class Copies:
     def waiting(self, block: str) -> str:
         raise NotImplementedError
 
+    def current(self, head: str) -> str:
+        raise NotImplementedError
+
     def _write_block(self, n: int, following: str) -> None:
         raise NotImplementedError
 
@@ -111,6 +114,10 @@ class Copies:
         e.do(f"br i1 {full}, label %{labels[name]}.all, label %{labels[name]}.some")
         e.label(f"{labels[name]}.all")
         e.do(f"store {e.vt('i1')} zeroinitializer, ptr {slot}")
+        if any(leader[b] == name and b not in inside for b in self.order):
+            # Blocks of this mask that stand behind the copy load it: behind a block that other lanes run too, or
+            # behind a return. Never stored, it was whatever the register held.
+            e.do(f"store {e.vt('i1')} splat (i1 true), ptr {self.current(name)}")
         e.do(f"br label %{labels[name]}.w")
         if loop:
             found = self._loop_leaders(name)
