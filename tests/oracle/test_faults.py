@@ -47,30 +47,11 @@ def test_a_read_only_array_cannot_be_written() -> None:
     assert fault(body, out).finding.rule == "M107"
 
 
-def test_a_barrier_that_some_threads_do_not_reach() -> None:
-    body = """kernel void k(device int* o, uint i [[thread_position_in_grid]]) {
-  if (i > 5) return;
-  threadgroup_barrier(mem_flags::mem_device);
-  o[i] = 1; }"""
-    error = fault(body, np.zeros(8, np.int32))
-    assert error.finding.rule == "M204" and error.finding.location.line == 5
-    assert "6 of 8" in str(error) and "(6, 0, 0), which has returned" in str(error)
-
-
 def test_two_barriers_at_once() -> None:
     body = """kernel void k(device int* o, uint i [[thread_position_in_grid]]) {
   if (i > 5) { o[i] = 2; threadgroup_barrier(mem_flags::mem_device); o[0] = 3; }
   else { threadgroup_barrier(mem_flags::mem_device); o[i] = 1; } }"""
     assert "at the barrier in line 4" in str(fault(body, np.zeros(8, np.int32)))
-
-
-def test_a_barrier_in_different_iterations() -> None:
-    body = """kernel void k(device int* o, uint i [[thread_position_in_grid]]) {
-  for (int j = 0; j < o[7]; j++) {
-    if (o[i] == j) continue;
-    threadgroup_barrier(mem_flags::mem_device); } }"""
-    text = str(fault(body, np.array([0, 1, 0, 0, 0, 0, 0, 3], np.int32)))
-    assert "another iteration" in text
 
 
 def test_a_buffer_that_is_not_bound() -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from metalloid.backends.cpu import machine
 from metalloid.backends.cpu.choice import FAR
 from metalloid.backends.cpu.code import Compiled, Details, Variant
 from metalloid.ir import Module
 from metalloid.passes import abi
+from metalloid.passes.arrival import arrival
 from metalloid.passes.bases import share
 from metalloid.passes.bounds.prove import Proof
 from metalloid.passes.canonical import ENTRY, canonical
 from metalloid.passes.driver import ENTRY_NAME
 from metalloid.passes.instrument import Options
 from metalloid.passes.kernel import VectorCode, vectorise
-from metalloid.passes.lanes import Lanes
+from metalloid.passes.lanes import SIMD, Lanes
 from metalloid.passes.width import by_rows, choose
 
 
@@ -25,12 +28,16 @@ def vector_code(
     lanes = Lanes(width or choose(module, size, target.vector_bits), size, ragged, tables, proof == FAR)
     if not width and check is None:
         lanes = by_rows(module, lanes)
+    # Under observation every barrier that not all threads reach is told, and nobody goes on.
+    way = arrival(module.function[ENTRY], size) if check is None else "together"
+    if way == "parted":
+        lanes = replace(lanes, width=SIMD, rows=False)
     loops = proof.loops if isinstance(proof, Proof) else frozenset()
     if isinstance(proof, Proof):
         module = proof.mark(module)
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))
-    return vectorise(module, lanes, guard, backwards, target.vector_bits, loops, check)
+    return vectorise(module, lanes, guard, backwards, target.vector_bits, loops, check, way)
 
 
 def vector_stage(ir: str, size: tuple[int, int, int]) -> str:

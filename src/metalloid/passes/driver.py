@@ -8,6 +8,7 @@ from metalloid.ir import Instruction
 from metalloid.passes import abi
 from metalloid.passes.emit.check import driver_checks
 from metalloid.passes.emit.output import Output
+from metalloid.passes.lanes import Lanes
 from metalloid.passes.private import Scratch
 
 ENTRY_NAME = "mt_threadgroup"
@@ -37,16 +38,7 @@ class Driver:
 
     @property
     def count(self) -> str:
-        """The number of threads, where it is known a number."""
-        lanes = self.out.lanes
-        return str(lanes.count) if lanes.fixed else "%count.real"
-
-    @property
-    def instances(self) -> list[str]:
-        lanes, w = self.out.lanes, self.out.lanes.width
-        if lanes.rows:
-            return ["  %instances = mul i32 %sy, %sz"]
-        return [f"  %more = add i32 {self.count}, {w - 1}", f"  %instances = udiv i32 %more, {w}"]
+        return thread_count(self.out.lanes)
 
     def write(self) -> str:
         """Threadgroups side by side along x; for each, segment after segment."""
@@ -60,12 +52,12 @@ class Driver:
             "start:",
             "  %xy = mul i32 %sx, %sy",
             "  %count.real = mul i32 %xy, %sz",
-            *self.instances,
+            *instance_count(out.lanes),
             "  %gx.end = add i32 %gx.first, %groups",
             "  br label %group",
             "group:",
             "  %gx = phi i32 [ %gx.first, %start ], [ %gx.next, %done ]",
-            *_clear(out, self.cleared),
+            *cleared_memory(out, self.cleared),
             *driver_checks(out, None),
             "  br label %s0",
         ]
@@ -84,18 +76,20 @@ class Driver:
 
     def _loop(self, n: int) -> list[str]:
         """One segment: a loop over the instances, then on to the segment that all of them told."""
-        told = self.told
+        told, returns = self.told, self.returns
         start, j = self._instance(n)
         place, own = self._own(n, j)
+        last = f"%last{n}" if returns else f"%got{n}"
         return [
             f"s{n}:",
             *(driver_checks(self.out, self.barriers[n - 1]) if n else []),
             f"  br label %s{n}.loop",
             f"s{n}.loop:",
             f"  %n{n} = phi i32 [ 0, %s{n} ], [ %n{n}.next, %s{n}.next ]",
-            f"  %seen{n} = phi {told} [ 0, %s{n} ], [ %got{n}, %s{n}.next ]",
+            f"  %seen{n} = phi {told} [ 0, %s{n} ], [ {last}, %s{n}.next ]",
             *start,
             *place,
+            *(self._remain(n, own) if returns and n else []),
             *self._fresh(n, own),
             *self._called(n, j, own),
             f"  %stop{n} = icmp eq {told} %got{n}, -1",
@@ -103,12 +97,34 @@ class Driver:
             f"s{n}.fine:",
             *self._agreed(n, j),
             f"s{n}.next:",
+            *(self._last(n) if returns else []),
             f"  %n{n}.next = add i32 %n{n}, 1",
             f"  %more{n} = icmp ult i32 %n{n}.next, %instances",
             f"  br i1 %more{n}, label %s{n}.loop, label %s{n}.end",
             f"s{n}.end:",
-            *self._onward(n),
+            *self._onward(n, last),
         ]
+
+    @property
+    def returns(self) -> bool:
+        """Whether threads may return before a barrier."""
+        return self.out.remaining is not None
+
+    def _remain(self, n: int, own: str) -> list[str]:
+        """An instance whose threads have all returned is left out."""
+        kind = f"i{max(8, self.out.lanes.width)}"
+        return [
+            f"  %left.at{n} = getelementptr i8, ptr {own}, i64 {self.out.remaining}",
+            f"  %left{n} = load {kind}, ptr %left.at{n}",
+            f"  %gone{n} = icmp eq {kind} %left{n}, 0",
+            f"  br i1 %gone{n}, label %s{n}.next, label %s{n}.run",
+            f"s{n}.run:",
+        ]
+
+    def _last(self, n: int) -> list[str]:
+        """Where those stopped that have not returned."""
+        skipped = f"[ %seen{n}, %s{n}.loop ], " if n else ""
+        return [f"  %last{n} = phi {self.told} {skipped}[ %seen{n}, %s{n}.fine ], [ %got{n}, %s{n}.waits ]"]
 
     def _called(self, n: int, j: str, own: str) -> list[str]:
         """The instance runs a segment, and on through meetings, up to a barrier or the end."""
@@ -124,7 +140,7 @@ class Driver:
             f"  %first{n} = call {self.told} @segment{n}{passed}",
             f"  br label %s{n}.on",
             f"s{n}.on:",
-            f"  %got{n} = phi {self.told} {', '.join([f'[ %first{n}, %s{n}.loop ]', *ways])}",
+            f"  %got{n} = phi {self.told} {', '.join([f'[ %first{n}, {self._begun(n)} ]', *ways])}",
             *_number(self.out, f"%got{n}", f"%to{n}"),
             f"  switch i32 %to{n}, label %s{n}.told [ {cases} ]",
         ]
@@ -135,6 +151,10 @@ class Driver:
                 f"  br label %s{n}.on",
             ]
         return [*lines, f"s{n}.told:"]
+
+    def _begun(self, n: int) -> str:
+        """The block in which an instance begins a segment."""
+        return f"%s{n}.run" if self.returns and n else f"%s{n}.loop"
 
     def _instance(self, n: int) -> tuple[list[str], str]:
         """The number of the instance in turn."""
@@ -165,8 +185,15 @@ class Driver:
         """All instances must have stopped at the same barrier."""
         if not self.many:
             return [f"  br label %s{n}.next"]
+        returned = [
+            f"  %over{n} = icmp eq {self.told} %got{n}, 0",
+            f"  br i1 %over{n}, label %s{n}.next, label %s{n}.waits",
+            f"s{n}.waits:",
+        ]
+        first = f"{self.told} %seen{n}, 0" if self.returns else f"i32 %n{n}, 0"
         return [
-            f"  %begin{n} = icmp eq i32 %n{n}, 0",
+            *(returned if self.returns else []),
+            f"  %begin{n} = icmp eq {first}",
             f"  %same{n} = icmp eq {self.told} %got{n}, %seen{n}",
             f"  %agree{n} = or i1 %begin{n}, %same{n}",
             f"  br i1 %agree{n}, label %s{n}.next, label %s{n}.apart, !prof !1",
@@ -174,17 +201,29 @@ class Driver:
             *_apart(self.out, n, j),
         ]
 
-    def _onward(self, n: int) -> list[str]:
+    def _onward(self, n: int, last: str) -> list[str]:
         if not self.many:
             return ["  br label %done"]
         cases = " ".join(f"i32 {k}, label %s{k}" for k in range(1, self.parts))
         return [
-            *_number(self.out, f"%got{n}", f"%next{n}"),
+            *_number(self.out, last, f"%next{n}"),
             f"  switch i32 %next{n}, label %done [ {cases} ]",
         ]
 
 
-def _clear(out: Output, cleared: frozenset[str]) -> list[str]:
+def thread_count(lanes: Lanes) -> str:
+    """The number of threads, where it is known a number."""
+    return str(lanes.count) if lanes.fixed else "%count.real"
+
+
+def instance_count(lanes: Lanes) -> list[str]:
+    if lanes.rows:
+        return ["  %instances = mul i32 %sy, %sz"]
+    rounded = f"  %rounded = add i32 {thread_count(lanes)}, {lanes.width - 1}"
+    return [rounded, f"  %instances = udiv i32 %rounded, {lanes.width}"]
+
+
+def cleared_memory(out: Output, cleared: frozenset[str]) -> list[str]:
     """Threadgroup memory starts as zeros; a known size lets LLVM write them in place."""
     sized = any(i.called == "__mt_threadgroup" for f in out.module.functions for i in f.instructions())
     if not sized:

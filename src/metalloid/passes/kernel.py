@@ -17,12 +17,13 @@ from metalloid.ir.tokens import quote
 from metalloid.ir.types import PointerType
 from metalloid.ir.values import Local
 from metalloid.ir.write import write_value
-from metalloid.passes import abi, accumulators, segments
+from metalloid.passes import abi, accumulators, segments, taking_turns
+from metalloid.passes.arrival import Arrival
 from metalloid.passes.canonical import ENTRY, tidy
 from metalloid.passes.clearing import filled_first
 from metalloid.passes.divergence import Flow
 from metalloid.passes.driver import PLACE, Driver
-from metalloid.passes.emit import products
+from metalloid.passes.emit import coroutine, products
 from metalloid.passes.emit.control import Control
 from metalloid.passes.emit.core import Emitter, lowered
 from metalloid.passes.emit.output import MatrixPlace, Output, Site, SlotPlace
@@ -86,8 +87,12 @@ def vectorise(
     vector_bits: int = 512,
     short_loops: frozenset[str] = frozenset(),
     check: Options | None = None,
+    way: Arrival = "together",
 ) -> VectorCode:
-    """Vector code for a canonical module. Loops that end soon need not look whether they should."""
+    """Vector code for a canonical module; `way`: how its threads come to barriers.
+
+    Loops that end soon need not look whether they should.
+    """
     module, privates = name_privates(module)
     checks = None
     if check is not None:
@@ -96,12 +101,24 @@ def vectorise(
     whole = Roots(function)
     barriers = [i for i in function.instructions() if i.called == segments.BARRIER]
     layout = data_layout(module.datalayout)
-    out = Output(module, layout, lanes, guard, vector_bits // 8, short_loops, check=checks)
+    out = Output(
+        module,
+        layout,
+        lanes,
+        guard,
+        vector_bits // 8,
+        short_loops,
+        check=checks,
+        barriers=tuple(barriers),
+        suspends=way == "parted",
+    )
     local = out.layout_locals()
     barrier_sites = tuple(Site(s.location, None, 0, False, "M204") for s in _sites_of(out, barriers))
     scratch = Scratch()
     place_privates(out, function, whole, privates, scratch)
-    if barriers and not lanes.one:
+    if barriers and not lanes.one and not out.suspends:
+        if way == "returned":
+            out.remaining = scratch.take(max(8, lanes.width) // 8, 64)
         parts = _split(out, module, whole, scratch)
     else:
         parts = [Part(module, function, whole, Uniformity(Flow(function), whole, lanes, layout))]
@@ -111,16 +128,17 @@ def vectorise(
         first.uniformity.flow, first.roots, first.uniformity, lanes, layout, out.local_sizes
     )
     texts = _texts(out, parts, synchronous)
-    driver = Driver(
-        out, synchronous, len(parts), scratch, reverse, frozenset(out.local_sizes) - filled, barriers
-    )
+    cleared = frozenset(out.local_sizes) - filled
+    driver = Driver(out, synchronous, len(parts), scratch, reverse, cleared, barriers)
+    turns = (out, function, barriers, scratch, reverse, cleared)
+    main = taking_turns.write(*turns) if out.suspends else driver.write()
     return VectorCode(
-        _module_text(out, texts, driver.write()),
+        _module_text(out, texts, main),
         tuple(out.sites),
         barrier_sites,
         tuple(out.formats),
         local,
-        scratch.size * (lanes.instances if driver.many else 1),
+        scratch.stride * lanes.instances if driver.many or out.suspends else scratch.size,
         lanes,
         len(parts),
         checks,
@@ -150,7 +168,7 @@ def _split(out: Output, module: Module, whole: Roots, scratch: Scratch) -> list[
         roots = Roots(part, slot_roots)
         shapes = {number: _in_segment(place.shape, n) for number, place in out.slots.items()}
         parts.append(Part(tidied, part, roots, Uniformity(Flow(part), roots, lanes, out.layout, shapes)))
-    if (count := products.beside(out)) and lanes.full:
+    if (count := products.beside(out)) and lanes.full and out.remaining is None:
         _place_matrices(out, accumulators.strips([part.uniformity for part in parts], count), scratch)
     return parts
 
@@ -175,10 +193,11 @@ def _texts(out: Output, parts: list[Part], inlined: int) -> list[str]:
     for n, part in enumerate(parts):
         out.module = part.module
         texts.append(_segment_text(out, part, n))
-    if _parted(out.lanes) and out.check is None and sum(t.count("\n") for t in texts) <= MAX_TWICE:
-        for n, part in enumerate(parts):
-            out.module = part.module
-            texts[n] = _twice(out, texts[n], _segment_text(out, part, n, whole=True), n)
+    twice = [n for n in range(len(parts)) if _idle_at_times(out, n)]
+    if twice and out.check is None and sum(texts[n].count("\n") for n in twice) <= MAX_TWICE:
+        for n in twice:
+            out.module = parts[n].module
+            texts[n] = _twice(out, texts[n], _segment_text(out, parts[n], n, whole=True), n)
     if sum(t.count("\n") for t in texts) > MAX_INLINED:
         inlined = 0
     apart = [t.replace(INLINED, ") noinline alignstack(64) nounwind {", 1) for t in texts[inlined:]]
@@ -210,8 +229,12 @@ def _sites_of(out: Output, barriers: list[Instruction]) -> list[Site]:
     return [out.sites[out.site(i, None, rule="M204")] for i in barriers]
 
 
-def _parted(lanes: Lanes) -> bool:
-    """Whether only the last instance has idle lanes."""
+def _idle_at_times(out: Output, number: int) -> bool:
+    """Whether some instances of a segment have idle lanes, and others have none: the last one, or those of which a
+    thread has returned."""
+    lanes = out.lanes
+    if out.remaining is not None and number and lanes.width > 1:
+        return True
     return lanes.fixed and not (lanes.full or lanes.rows or lanes.one)
 
 
@@ -219,13 +242,18 @@ def _twice(out: Output, some: str, all_lanes: str, number: int) -> str:
     """A segment as two functions, with a mask and without, and one that calls either."""
     name, told = f"@segment{number}(", "i64" if out.rounds else "i32"
     given = ", ".join(a.replace("noalias ", "") for a in _ARGUMENTS.split(", "))
+    fits = [
+        f"  %next = mul i32 %j, {out.lanes.width}",
+        f"  %end = add i32 %next, {out.lanes.width}",
+        "  %fits = icmp ule i32 %end, %count",
+    ]
+    if out.remaining is not None and number:
+        fits = [*_remaining(out), f"  %fits = icmp eq i{out.lanes.width} %left.bits, -1"]
     lines = [
         some.replace(name, f"@segment{number}.some(", 1),
         all_lanes.replace(name, f"@segment{number}.all(", 1),
         f"define internal {told} {name}{_ARGUMENTS}{INLINED}",
-        f"  %next = mul i32 %j, {out.lanes.width}",
-        f"  %end = add i32 %next, {out.lanes.width}",
-        "  %fits = icmp ule i32 %end, %count",
+        *fits,
         "  br i1 %fits, label %all, label %some",
         "all:",
         f"  %whole = call {told} @segment{number}.all({given})",
@@ -243,12 +271,18 @@ def _segment_text(out: Output, part: Part, number: int, whole: bool = False) -> 
     e = Emitter(out, part.function, part.roots, part.uniformity)
     control = Control(e)
     head: list[str] = []
-    if not (out.lanes.full or whole):
+    if out.remaining is not None and number and not whole and e.width > 1:
+        width = out.lanes.width
+        head += [*_remaining(out), f"  %present = bitcast i{width} %left.bits to <{width} x i1>"]
+        control.entry_mask = "%present"
+    elif not (out.lanes.full or whole):
         head += _present(out.lanes)
         control.entry_mask = "%present"
     e.entry_mask = control.entry_mask
     control.write()
     told = "i64" if out.rounds else "i32"
+    if out.suspends:
+        return _coroutine(out, e, head)
     lines = [
         f"define internal {told} @segment{number}({_ARGUMENTS}{INLINED}",
         "start:",
@@ -267,6 +301,33 @@ def _segment_text(out: Output, part: Part, number: int, whole: bool = False) -> 
         "}",
     ]
     return "\n".join(lines)
+
+
+def _coroutine(out: Output, e: Emitter, head: list[str]) -> str:
+    """The whole kernel as a function that waits at its barriers. Others write to threadgroup memory meanwhile."""
+    given = _ARGUMENTS.replace("ptr noalias %tg", "ptr %tg")
+    lines = [
+        f"define internal ptr @segment0({given}, ptr %waits) presplitcoroutine noinline nounwind {{",
+        "start:",
+        *coroutine.START,
+        f"  %first = mul i32 %j, {out.lanes.step}",
+        *e.allocas,
+        *head,
+        *e.prologue,
+        "  br label %L0.check",
+        *e.lines,
+        *coroutine.END,
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _remaining(out: Output) -> list[str]:
+    """The lanes whose threads have not returned."""
+    return [
+        f"  %left.at = getelementptr i8, ptr %kept, i64 {out.remaining}",
+        f"  %left.bits = load i{out.lanes.width}, ptr %left.at",
+    ]
 
 
 def _present(lanes: Lanes) -> list[str]:

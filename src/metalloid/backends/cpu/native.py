@@ -23,7 +23,7 @@ from metalloid.errors import DeviceError
 _SOURCE = Path(__file__).parents[1] / "runtime"
 _FLAGS = ("-x", "c++", "-std=c++17", "-emit-llvm", "-fno-rtti", "-nostdsysteminc", "-nobuiltininc")
 _LOCK = threading.RLock()
-_CALLED = ("mt_fault", "mt_outside", "mt_log")  # by kernels
+_CALLED = ("mt_fault", "mt_outside", "mt_log", "mt_frame", "mt_release")  # by kernels
 _HALVES = ("__truncdfhf2", "__truncsfhf2", "__extendhfsf2")  # LLVM calls them where there is no instruction
 _CHECKS = (
     *("mt_check_group", "mt_check_barrier", "mt_check_simd_barrier", "mt_check_fence"),

@@ -1,15 +1,17 @@
 """Who runs when, and who takes part in what.
 
-Threadgroups run one after the other. In one, each SIMD-group runs until all its
-lanes are at a threadgroup barrier or have ended; then the barrier is passed.
+Every lane runs until it has to wait or ends. Of the lanes of a SIMD-group that wait, those
+that are furthest behind go first: the smallest key (nesting.py), where a key lists the
+iterations of the loops around a place, and the place. Lanes with that same key do a
+SIMD-group operation together; nobody else does. So lanes that took the other side of a
+branch do not join, lanes that left a loop wait for those still in it, two lanes at the same
+call in different iterations do not meet, and all meet again after.
 
-Which lanes take part in a SIMD-group operation: every lane runs until it has to wait or
-ends. Of the lanes that wait at SIMD-group operations, those that are furthest behind go
-first: the smallest key (nesting.py), where a key lists the iterations of the loops around
-a place, and the place. Lanes with that same key do the operation together; nobody else
-does. So lanes that took the other side of a branch do not join, lanes that left a loop
-wait for those still in it, two lanes at the same call in different iterations do not
-meet, and all meet again after.
+Where those furthest behind are at a threadgroup barrier, their SIMD-group has come to it.
+A barrier counts SIMD-groups that still run, as GPUs do: when each of them has come to one,
+those lanes go on. Threads that have returned hold nobody up, nor do lanes that went past.
+Two threads that wait where neither can still get to the other's barrier are a fault (M204).
+Under observation any barrier that not all threads reach is told, and ends the run.
 
 Threads change places only where they wait. The order in which they run is the
 schedule's: a kernel that lacks a barrier gives other results under another.
@@ -20,6 +22,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 from metalloid.backends.base import SIMD_WIDTH, Fault, Launch, LogMessage
@@ -28,6 +32,7 @@ from metalloid.backends.interpret.memory import AccessError
 from metalloid.backends.interpret.program import Step, Stopped
 from metalloid.backends.interpret.thread import Request, Thread
 from metalloid.errors import KernelFault
+from metalloid.ir.cfg import graph
 from metalloid.ir.debug import location
 from metalloid.ir.module import Instruction, Module
 
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
     from metalloid.backends.interpret.observer import Observer
 
 T = TypeVar("T")
+ENTRY = "__mt_entry"
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,16 @@ class Running:
         self.started = True
 
 
+def _furthest_behind(group: list[Running]) -> list[Running]:
+    """The lanes of a SIMD-group that go on first: all at the start, then those with the smallest key."""
+    fresh = [r for r in group if not r.started]
+    waiting = [(r.request.key, r) for r in group if r.request]
+    if fresh or not waiting:
+        return fresh
+    least = min(key for key, _ in waiting)
+    return [r for key, r in waiting if key == least]
+
+
 class Scheduler:
     """Runs the threads of one threadgroup to their end."""
 
@@ -87,6 +103,7 @@ class Scheduler:
         self.module, self.launch, self.arrange, self.on_log = module, launch, arrange, on_log
         self.observer = observer
         self.operations: dict[str, Callable[[Any, Any], dict[int, Any]]] = {}
+        self._blocks: dict[int, str] = {}
 
     def run(self, threads: list[Thread]) -> None:
         everyone = [Running(t, t.run()) for t in threads]
@@ -108,20 +125,18 @@ class Scheduler:
         while waiting:
             group = self.arrange(waiting)[0]
             number = group[0].thread.index
-            lanes = [r for r in group if r.request and r.request.step.wait == "simd"]
+            lanes = _furthest_behind(group)
             if number not in left:
                 left.add(number)
-                for r in self.arrange(group):
+                for r in self.arrange(lanes):
                     self._advance(r)
-            elif lanes:
+            elif lanes and lanes[0].request and lanes[0].request.step.wait == "simd":
                 self._together(lanes)
             else:
                 waiting.remove(group)
 
-    def _together(self, lanes: list[Running]) -> None:
-        """The lanes that are furthest behind do their operation and run on."""
-        key = min(r.request.key for r in lanes if r.request)
-        taking_part = [r for r in lanes if r.request and r.request.key == key]
+    def _together(self, taking_part: list[Running]) -> None:
+        """Lanes of a SIMD-group do an operation and run on."""
         arrived = {r.thread.lane: r.request.operands for r in taking_part if r.request}
         assert taking_part[0].request
         step = taking_part[0].request.step
@@ -165,7 +180,7 @@ class Scheduler:
         thread.messages.clear()
 
     def _check_barrier(self, everyone: list[Running]) -> None:
-        """All threads must be at the same barrier, in the same iteration of the loops around it."""
+        """Whether those who wait may go on."""
         here = next(r for r in everyone if r.request)
         assert here.request
         missing = [r for r in everyone if r.request is None or r.request.key != here.request.key]
@@ -176,11 +191,38 @@ class Scheduler:
         if self.observer:
             ended = [(r.thread, None if r.request is None else r.request.step.instruction) for r in missing]
             self.observer.missed(here.thread, here.request.step.instruction, ended, len(everyone))
+        elif not (apart := self._apart(everyone)):
+            return
+        else:
+            here, missing = apart[0], [r for r in missing if r is apart[1]] or missing
+        assert here.request
         places = ", ".join(self._whereabouts(r, here.request) for r in missing[:4])
         more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
-        reached = len(everyone) - len(missing)
+        reached = sum(r.request is not None and r.request.key == here.request.key for r in everyone)
         message = f"barrier reached by {reached} of {len(everyone)} threads; not by {places}{more}"
         self._fault("M204", message, here.thread, here.request.step.instruction)
+
+    def _apart(self, everyone: list[Running]) -> tuple[Running, Running] | None:
+        """Two threads at barriers of which neither leads to the other."""
+        places: dict[str, Running] = {}
+        for r in everyone:
+            if r.request and r.request.step.wait == "barrier":
+                places.setdefault(self._block(r.request.step.instruction), r)
+        for one, other in combinations(places, 2):
+            if not self._leads(one, other) and not self._leads(other, one):
+                return places[one], places[other]
+        return None
+
+    def _block(self, instruction: Instruction) -> str:
+        """The name of the block that holds a barrier."""
+        if not self._blocks:
+            blocks = self.module.function[ENTRY].blocks
+            self._blocks = {id(i): b.name for b in blocks for i in b.instructions if i.called}
+        return self._blocks[id(instruction)]
+
+    @cache  # noqa: B019  a scheduler lives as long as its launch
+    def _leads(self, one: str, other: str) -> bool:
+        return other in graph(self.module.function[ENTRY]).reachable_from(one)
 
     def _whereabouts(self, r: Running, barrier: Request) -> str:
         who = f"thread {r.thread.position}"

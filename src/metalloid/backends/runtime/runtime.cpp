@@ -419,5 +419,14 @@ void mt_log(Launch *l, u32 what, u64 value, u32 index, u32 x, u32 y, u32 z) {
 
 void mt_free(void *memory) { free(memory); }
 
+// Memory for an instance that waits at barriers inside its function (passes/emit/coroutine.py).
+void *mt_frame(u64 size, u64 align) {
+    void *made = nullptr;
+    posix_memalign(&made, align < 64 ? 64 : align, size);
+    return made;
+}
+
+void mt_release(void *frame) { free(frame); }
+
 u64 mt_sizeof_launch() { return sizeof(Launch); }
 }

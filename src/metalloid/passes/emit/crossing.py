@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from metalloid.ir import Instruction
-from metalloid.ir.values import Local
-from metalloid.passes.emit import check
+from metalloid.ir.values import Local, Value
+from metalloid.passes.emit import check, coroutine
 from metalloid.passes.emit.core import Emitter, Val, lowered
 from metalloid.passes.emit.guard import fault
 from metalloid.passes.emit.matrix import keep_element, kept_element
@@ -14,9 +14,18 @@ from metalloid.passes.emit.products import slot_number
 
 
 def barrier(e: Emitter, i: Instruction) -> None:
-    """One instance is the whole threadgroup: nobody to wait for, but all lanes must be here. No fence: what stands
-    behind it reads what stands before it, as in any program."""
-    if e.out.guard and e.width > 1 and e.mask is not None and e.mask != e.entry_mask:
+    """Wait for the other instances. Where there are none there is nobody to wait for. No fence: what stands behind it
+    reads what stands before it, as in any program."""
+    if e.out.check is not None:
+        _all_here(e, i)
+        check.barrier(e, i)
+    elif e.out.suspends:
+        coroutine.suspend(e, i)
+
+
+def _all_here(e: Emitter, i: Instruction) -> None:
+    """Under observation every lane has to be at the barrier."""
+    if e.width > 1 and e.mask is not None and e.mask != e.entry_mask:
         everybody = e.entry_mask or "splat (i1 true)"
         missing = e.put(f"xor {e.vt('i1')} {e.mask}, {everybody}")
         missing = e.put(f"freeze {e.vt('i1')} {missing}")
@@ -26,8 +35,6 @@ def barrier(e: Emitter, i: Instruction) -> None:
         fault(e, e.out.site(i, None, rule="M204"), "0", e.first(missing))
         e.do("br label %stopped")
         e.label(on)
-    if e.out.check is not None:
-        check.barrier(e, i)
 
 
 def _place(e: Emitter, i: Instruction) -> tuple[SlotPlace, str]:
@@ -73,8 +80,9 @@ def spill(e: Emitter, i: Instruction) -> None:
 
 
 def state(e: Emitter, i: Instruction) -> None:
-    """Where this instance stopped, and in which iteration; all its lanes must have stopped there."""
-    lane = "" if all(e.get(o).uniform for o in i.operands) else e.first(e.entry_mask)
+    """Where this instance stopped, and in which iteration: all its lanes, or all that have not returned."""
+    here, anyone = _waiting(e, i.operands[0])
+    lane = "" if all(e.get(o).uniform for o in i.operands) else e.first(here)
     ones: list[str] = []
     differs = ""
     for operand in i.operands:
@@ -84,9 +92,10 @@ def state(e: Emitter, i: Instruction) -> None:
             ones.append(made.base)
             continue
         vec = e.vector(operand)
-        ones.append(e.put(f"extractelement {e.vt('i32')} {vec}, i32 {lane}"))
-        apart = e.put(f"icmp ne {e.vt('i32')} {vec}, {e.splat('i32', ones[-1])}")
-        apart = e.put(f"freeze {e.vt('i1')} {e.both(e.entry_mask, apart)}")
+        one = e.put(f"extractelement {e.vt('i32')} {vec}, i32 {lane}")
+        ones.append(e.put(f"select i1 {anyone}, i32 {one}, i32 0") if anyone else one)
+        apart = e.put(f"icmp ne {e.vt('i32')} {vec}, {e.splat('i32', one)}")
+        apart = e.put(f"freeze {e.vt('i1')} {e.both(here, apart)}")
         differs = e.put(f"or {e.vt('i1')} {differs}, {apart}") if differs else apart
     _tell(e, ones)
     if not differs:
@@ -102,6 +111,29 @@ def state(e: Emitter, i: Instruction) -> None:
     fault(e, e.out.site(i, None, rule="M204"), e.put(f"zext i32 {barrier_number} to i64"), missing)
     e.do("br label %stopped")
     e.label(on)
+
+
+def _waiting(e: Emitter, number: Value) -> tuple[str | None, str]:
+    """The lanes that have to agree, and (where it matters) a flag that says whether there are any.
+
+    Where threads may return before a barrier, those that have not are kept for the segments behind it.
+    """
+    if e.out.remaining is None:
+        return e.entry_mask, ""
+    at = e.at_start("remaining", f"getelementptr i8, ptr %kept, i64 {e.out.remaining}")
+    kind = f"i{max(8, e.width)}"
+    made = e.get(number)
+    if made.uniform:
+        before = "-1" if e.entry_mask is None else e.put(f"bitcast {e.vt('i1')} {e.entry_mask} to {kind}")
+        some = e.put(f"icmp ne i32 {made.base}, 0")
+        after = e.put(f"select i1 {some}, {kind} {before}, {kind} 0")
+        e.do(f"store {kind} {after}, ptr {at}")
+        return e.entry_mask, ""
+    left = e.put(f"icmp ne {e.vt('i32')} {e.vector(number)}, zeroinitializer")
+    left = e.put(f"freeze {e.vt('i1')} {e.both(e.entry_mask, left)}")
+    bits = e.put(f"bitcast {e.vt('i1')} {left} to {kind}")
+    e.do(f"store {kind} {bits}, ptr {at}")
+    return left, e.any(left)
 
 
 def _tell(e: Emitter, values: list[str]) -> None:

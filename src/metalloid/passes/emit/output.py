@@ -80,6 +80,12 @@ class Output:
     check_lengths: dict[int, int] = field(default_factory=dict)  # of memory whose size is known, by site
 
     rounds: bool = False  # a segment tells the iteration it stopped in, above the number of the barrier
+    remaining: int | None = (
+        None  # where threads may return before a barrier: at which byte of an instance's scratch
+    )
+    # the lanes stand that have not
+    barriers: tuple[Instruction, ...] = ()
+    suspends: bool = False  # an instance waits at a barrier inside its function, which is a coroutine
 
     @property
     def careful(self) -> bool:

@@ -1,0 +1,122 @@
+"""Barriers that not all threads come to. A barrier counts SIMD-groups that still run, as GPUs do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from metalloid.backends.base import Fault
+from metalloid.errors import KernelFault
+from metalloid.ir import Function
+from metalloid.passes.arrival import Arrival, arrival
+from metalloid.passes.canonical import ENTRY, canonical
+from tests.engine.both import launch, program, same, scalar_ir
+
+WAIT = "threadgroup_barrier(mem_flags::mem_threadgroup);"
+KERNEL = """
+kernel void k(device int* a, constant int& n, uint t [[thread_index_in_threadgroup]],
+              uint g [[threadgroup_position_in_grid]], uint sg [[simdgroup_index_in_threadgroup]],
+              uint lane [[thread_index_in_simdgroup]]) {
+  threadgroup int s[128];
+  int x = 0;
+  a += g * 100;
+  s[t] = a[t];
+  BODY
+  a[t] = x;
+}"""
+# How threads come to the barriers, and code that depends on each barrier being one.
+BODIES: dict[str, tuple[Arrival, str]] = {
+    "all": ("together", "WAIT x = s[(t + 7) % 64];"),
+    "a condition that is the same for all": ("together", "if (n > 3) { WAIT x = s[(t + 7) % 64]; }"),
+    "a flag in threadgroup memory": (
+        "together",
+        "WAIT if (s[3] == 3) { x = s[63 - t % 64]; WAIT s[t] = x; }",
+    ),
+    "threads return early": ("returned", "if (t >= 50) return; WAIT x = s[(t + 1) % 50];"),
+    "a condition that lanes differ in": ("returned", "if (t < 40) { WAIT x = s[(t + 1) % 40]; }"),
+    "SIMD-groups return early": (
+        "returned",
+        "if (sg > 0) return; WAIT x = s[t ^ 1]; WAIT s[t] = x; WAIT x += s[t ^ 2];",
+    ),
+    "one after the other returns from a loop": (
+        "returned",
+        """if (t >= 50) return;
+        for (int i = 0; i < n; i++) {
+            WAIT x += s[(t + 1 + i) % 50]; WAIT s[t] = x;
+            if (t % 7 == uint(i)) { a[t] = 100 + i; return; }
+        }""",
+    ),
+    "SIMD-groups pass by": (
+        "parted",
+        "if (sg == 0) { WAIT x = s[t ^ 1]; WAIT s[t] = x + 5; WAIT x += s[t ^ 2]; } WAIT s[t] = x; x += s[t];",
+    ),
+    "lanes leave a loop at different times": (
+        "parted",
+        "for (int i = 0; i < int(t % 5); i++) { s[t] += i; WAIT x += s[t]; } WAIT s[t] = x; WAIT x += s[t ^ 3];",
+    ),
+    "lanes that passed by wait for the others at a SIMD-group operation": (
+        "parted",
+        "if (lane < 16) { WAIT s[t] += 1; } x = simd_sum(s[t]);",
+    ),
+    "lanes pass by": (
+        "parted",
+        "if (t & 1) { WAIT s[t] += 1; } s[t] *= 2; x = simd_sum(s[t]); WAIT x += s[t ^ 1];",
+    ),
+}
+
+
+def text_of(name: str) -> str:
+    return KERNEL.replace("BODY", BODIES[name][1]).replace("WAIT", WAIT)
+
+
+def function_of(name: str) -> Function:
+    return canonical(scalar_ir(text_of(name), "k")[0]).function[ENTRY]
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_the_way_to_a_barrier_is_known(name: str) -> None:
+    assert arrival(function_of(name), (64, 1, 1)) == BODIES[name][0]
+
+
+def test_a_single_thread_comes_together_with_itself() -> None:
+    assert all(arrival(function_of(name), (1, 1, 1)) == "together" for name in BODIES if "atomic" not in name)
+
+
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("size", [64, 75])
+def test_engine_and_oracle_count_alike(name: str, size: int) -> None:
+    a, n = np.arange(300, dtype=np.int32), np.array([4], np.int32)
+    same(text_of(name), [a, n], 3 * size, size, widths=(0, 8))
+    same(text_of(name), [a, n], 3 * size, size, guard=False)
+
+
+def test_a_fault_behind_a_barrier_that_some_wait_at_ends_the_launch() -> None:
+    text = KERNEL.replace("BODY", "if (t & 1) { WAIT x = a[t * n]; } WAIT s[t] = x;").replace("WAIT", WAIT)
+    a, n = np.arange(300, dtype=np.int32), np.array([1 << 20], np.int32)
+    for _ in range(20):
+        with pytest.raises(KernelFault) as caught:
+            program(text, "k").run(launch([a, n], 128, 64))
+        assert isinstance(caught.value.finding, Fault) and caught.value.finding.rule == "M101"
+
+
+def test_columns_past_the_end_return_before_the_barrier() -> None:
+    """100 columns in two threadgroups of 64: what `col_reduce_small` of MLX does."""
+    text = """kernel void k(device const float* x, device float* out, constant int& rows, constant int& cols,
+        uint2 p [[thread_position_in_grid]], uint2 t [[thread_position_in_threadgroup]],
+        uint2 size [[threads_per_threadgroup]]) {
+      threadgroup float s[8][32];
+      if (int(p.x) >= cols) return;
+      float total = 0;
+      for (int r = t.y; r < rows; r += size.y) total += x[r * cols + p.x];
+      s[t.y][t.x] = total;
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      if (t.y == 0) {
+        for (uint r = 1; r < size.y; r++) total += s[r][t.x];
+        out[p.x] = total;
+      }
+    }"""
+    x = np.random.default_rng(1).integers(0, 100, (13, 100)).astype(np.float32)
+    sizes = [np.array([n], np.int32) for n in x.shape]
+    out = np.full(100, np.nan, np.float32)
+    _, got, *_ = same(text, [x, out, *sizes], (128, 8), (32, 8), widths=(0, 8, 32))
+    np.testing.assert_array_equal(got, x.sum(0))
