@@ -106,3 +106,26 @@ def test_simdgroup_matrix(type):
     dtype = {"float": np.float32, "half": np.float16}[type]
     a, b = (RNG.integers(-3, 3, (16, 16)).astype(dtype) for _ in range(2))
     same(text, [a, b, np.zeros((16, 16), dtype), np.zeros((16, 16), dtype)], 64, 64, widths=WIDTHS)
+
+
+@pytest.mark.parametrize("count", [28, 64, 75])
+def test_lanes_that_are_not_there_give_what_is_filled_in(count):
+    """A sum of 64-bit numbers as PyTorch writes it: lanes beyond the last thread, and those that went elsewhere."""
+    text = """
+    static long total(long v) {
+      for (ushort d = 16; d > 0; d /= 2) v += as_type<long>(simd_shuffle_and_fill_down(as_type<int2>(v), int2(0), d));
+      return v;
+    }
+    static short upward(short v) {
+      for (ushort d = 1; d < 32; d *= 2) v += simd_shuffle_and_fill_up(v, short(0), d);
+      return v;
+    }
+    kernel void k(device long* a, device long* sums, device short* some, uint t [[thread_index_in_threadgroup]]) {
+      sums[t] = total(a[t]);
+      if (t % 3) some[t] = upward(short(a[t]));
+    }"""
+    a = np.random.default_rng(count).integers(-(1 << 40), 1 << 40, count)
+    _, sums, some = same(text, [a, np.zeros(count, np.int64), np.zeros(count, np.int16)], count, count)
+    for start in range(0, count, 32):
+        assert sums[start] == a[start : start + 32].sum()
+    assert some[1] == a[1].astype(np.int16) and some[2] == (a[2] + a[1]).astype(np.int16)

@@ -2,7 +2,7 @@
 
 Each takes what the lanes that arrived brought along, {lane: operands}, and says
 what each of them gets. Lanes that did not arrive do not count: a reduction leaves
-them out, a shuffle from one of them gives the reader its own value.
+them out, a shuffle from one of them gives the reader its own value, or the one to fill with.
 """
 
 from __future__ import annotations
@@ -103,14 +103,15 @@ def _shuffle_and_fill(up: bool, arrived: Arrived) -> Results:
     """Lanes move within blocks of `modulo`; what moves in comes from the other end of `fill`'s block.
 
     Up: a lane whose source lies below its block reads `fill` of the lane `modulo` further up
-    than that source. Down: the mirror image.
+    than that source. Down: the mirror image. A lane that did not arrive gives the reader's `fill`,
+    as GPUs do: PyTorch sums 64-bit numbers in threadgroups of 28 threads so.
     """
     results = {}
-    for lane, (own, fill, delta, modulo) in arrived.items():
+    for lane, (_, fill, delta, modulo) in arrived.items():
         start = lane - lane % modulo if modulo else 0
         read = lane - delta if up else lane + delta
         if start <= read < start + modulo:
-            results[lane] = arrived[read][0] if read in arrived else own
+            results[lane] = arrived[read][0] if read in arrived else fill
         else:
             wrapped = start + (read - start) % modulo if modulo else lane
             results[lane] = arrived[wrapped][1] if wrapped in arrived else fill

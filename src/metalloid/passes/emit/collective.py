@@ -1,6 +1,7 @@
 """Operations among the lanes of SIMD-groups (32) and quads (4), inside one instance.
 
-Idle lanes take no part: reductions give them the identity, a lane that reads from one keeps its own value.
+Idle lanes take no part: reductions give them the identity, a lane that reads from one keeps its own value, or gets the
+one to fill with.
 """
 
 from __future__ import annotations
@@ -361,7 +362,7 @@ def _shuffle_and_fill(e: Emitter, i: Instruction, group: int, kind: str, own: st
     here = e.put(f"add {vi} {start}, {e.put(f'select {vb} {inside}, {vi} {moved}, {vi} {wrapped}')}")
     here = e.put(f"select {vb} {none}, {vi} {lane}, {vi} {here}")
     inside = e.put(f"select {vb} {none}, {vb} zeroinitializer, {vb} {inside}")
-    from_own = _dynamic(e, kind, own, own, here, group)
+    from_own = _dynamic(e, kind, own, fill, here, group)
     from_fill = _dynamic(e, kind, fill, fill, here, group)
     e.set(
         i.name,
