@@ -13,13 +13,14 @@ import llvmlite.binding as llvm
 
 from metalloid.errors import DeviceError, NotVectorised
 from metalloid.ir import Block, Function, Instruction, Module, read, write
+from metalloid.ir.layout import data_layout
 from metalloid.ir.loops import loops
 from metalloid.ir.reducible import reducible
 from metalloid.ir.types import I8, I32, VOID, IntType, Type
 from metalloid.ir.values import Int, Local, Value
 from metalloid.ir.verify import verify_code
-from metalloid.passes.parts import take_apart
 from metalloid.passes.products import bring_out
+from metalloid.passes.scalarize_aggregates import scalarize_aggregates
 
 ENTRY = "__mt_entry"
 _IGNORED = (
@@ -54,7 +55,8 @@ def canonical(text: str) -> Module:
         plain = read(text)
         plain = plain.with_function(reducible(plain.function[ENTRY]))
         module = tidy(write(plain), first=True, simplify=False)
-    plain_code = _one_exit(take_apart(_expand_memory(_drop_hints(module.function[ENTRY]))))
+    plain_code = _expand_memory(_drop_hints(module.function[ENTRY]))
+    plain_code = _one_exit(scalarize_aggregates(plain_code, data_layout(module.datalayout)))
     return module.with_function(bring_out(plain_code))
 
 
