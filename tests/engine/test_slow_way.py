@@ -16,6 +16,7 @@ from metalloid.cli import group
 from metalloid.errors import KernelFault
 from metalloid.passes import canonical
 from metalloid.passes import kernel as kernel_passes
+from metalloid.passes.emit import control
 from metalloid.runtime.places import SlowKernelWarning
 from tests.engine.both import HEADER
 
@@ -96,3 +97,24 @@ def test_code_that_llvm_refuses_does_not_end_the_process(what, stage, monkeypatc
     with pytest.warns(SlowKernelWarning, match="no vector code for this kernel"):
         mt.device("cpu").library(source)["k"](y, grid=1024, threadgroup=512)
     np.testing.assert_array_equal(y, len(what) * (np.arange(1024) ^ 511) + len(stage))
+
+
+def test_a_mistake_in_a_pass_sends_the_kernel_the_slow_way_and_leaves_a_report(monkeypatch, tmp_path):
+    def broken(*_: object) -> None:
+        raise KeyError("insertvalue")
+
+    monkeypatch.setenv("METALLOID_CACHE_DIR", str(tmp_path))
+    monkeypatch.setitem(control.OPCODES, "fmul", broken)
+    text = f"{HEADER}kernel void k(device float* y, uint i [[thread_position_in_grid]]) {{ y[i] = y[i] * y[i + 1]; }}"
+    y = np.arange(41, dtype=np.float32)
+    with pytest.warns(
+        SlowKernelWarning, match="a mistake of metalloid's in vector code, KeyError: 'insertvalue'"
+    ):
+        mt.device("cpu").library(text)["k"](y, grid=40, threadgroup=8)
+    np.testing.assert_array_equal(y[:40], np.arange(40) * np.arange(1, 41))
+    (report,) = (tmp_path / "reports").iterdir()
+    said = (report / "error.txt").read_text()
+    assert "KeyError: 'insertvalue'" in said and "--threadgroup 8,1,1" in said
+    monkeypatch.undo()
+    shown = CliRunner().invoke(group, said.split("again: metalloid ")[1].split("\n")[0].split())
+    assert shown.exit_code == 0 and "@mt_threadgroup" in shown.output

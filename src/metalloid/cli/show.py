@@ -24,11 +24,16 @@ NO_VECTOR_CODE = (
 )
 
 
+def _scalar(source: Source, kernel: str, constants: Constants, size: Triple = (1, 1, 1)) -> str:
+    """The scalar IR of a kernel; a file of it, as reports of mistakes hold, is shown from there on."""
+    return source.text if source.name.endswith(".ll") else compile_kernel(source, kernel, constants).ir
+
+
 def _vector(source: Source, kernel: str, constants: Constants, size: Triple) -> str:
     from metalloid.compile import vector_stage
 
     try:
-        return vector_stage(compile_kernel(source, kernel, constants).ir, size)
+        return vector_stage(_scalar(source, kernel, constants), size)
     except NotVectorised as error:
         return f"{NO_VECTOR_CODE}\n; {' '.join(str(error).removeprefix('[engine] ').split())}"
 
@@ -65,7 +70,7 @@ def _signature(source: Source, kernel: str, constants: Constants, size: Triple) 
 STAGES: dict[str, Stage] = {
     "metal": lambda source, kernel, constants, size: source.text,
     "rewritten": lambda source, kernel, constants, size: rewritten_text(source, kernel, constants),
-    "ll": lambda source, kernel, constants, size: compile_kernel(source, kernel, constants).ir,
+    "ll": _scalar,
     "signature": _signature,
     "vec.ll": _vector,
     "asm": _assembly,
@@ -96,12 +101,15 @@ def command(
     """Show a stage of a kernel of FILE.
 
     metal: its text; rewritten: the C++ clang gets; ll: scalar LLVM IR; signature: what it takes;
-    vec.ll: vector IR for this processor; asm: machine code.
+    vec.ll: vector IR for this processor; asm: machine code. FILE may also be scalar IR, kernel.ll.
     """
     source = make_source(file, include, define, math)
     constants = parse_constants(constant)
-    names = () if stage == "metal" else tuple(entry.name for entry in find_kernels(source))
-    name = "" if stage == "metal" else choose_kernel(names, kernel, str(file))
+    if file.suffix == ".ll":
+        stage = stage if stage in ("vec.ll", "asm") else "ll"
+    whole = stage == "metal" or file.suffix == ".ll"
+    names = () if whole else tuple(entry.name for entry in find_kernels(source))
+    name = "" if whole else choose_kernel(names, kernel, str(file))
     if as_json:
         click.echo(json.dumps(encode(compile_kernel(source, name, constants).signature), indent=2))
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from metalloid.backends.cpu import machine, native
 from metalloid.backends.cpu.code import Compiled, Variant
 from metalloid.backends.cpu.program import Program
+from metalloid.compile.mistakes import slow_way
 from metalloid.compile.proofs import Claim, Proofs, name_of, proofs_of
 from metalloid.compile.stored import Shelf
 from metalloid.types import Signature
@@ -63,15 +64,18 @@ class Vectors:
 
     @cached_property
     def module(self) -> Module:
-        from metalloid.passes.canonical import canonical
+        with slow_way(self.ir, "canonical form"):
+            from metalloid.passes.canonical import canonical
 
-        return canonical(self.ir)
+            return canonical(self.ir)
 
     @cached_property
     def prover(self) -> Prover:
         from metalloid.passes.bounds.prove import Prover
 
-        return Prover(self.module)
+        module = self.module
+        with slow_way(self.ir, "what can be proved"):
+            return Prover(module)
 
     @cached_property
     def proofs(self) -> Proofs | None:
@@ -89,7 +93,9 @@ class Vectors:
         if isinstance(proof, Claim):
             proof = proof.proof()
             name = name_of(proof)  # of this one: made again, it may have found less than was claimed
-        code = vector_code(self.module, (*variant[:-1], proof), self.width, self.target, check)
+        module = self.module
+        with slow_way(self.ir, "vector code", variant[0]):
+            code = vector_code(module, (*variant[:-1], proof), self.width, self.target, check)
         made = compiled(code, self.target, self.level if check is None or len(code.text) < LONG else 0)
         self._shelf.keep(self._key(*shape, name, check), made)
         return made

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from metalloid.backends.base import Launch
+from metalloid.compile.mistakes import slow_way
 from metalloid.compile.stored import Shelf, said
 
 if TYPE_CHECKING:
@@ -53,7 +54,9 @@ class Proofs:
         key = self._shelf.key("proof", sizes, guard, lengths, contents, streams)
 
         def prove() -> Proof:
-            return _proof(self._prover(), launch, guard, lengths, contents, streams)
+            prover = self._prover()
+            with slow_way(self._shelf.ir, "a proof", launch.threadgroup):
+                return _proof(prover, launch, guard, lengths, contents, streams)
 
         if (known := self._shelf.get(key, "proof")) is not None:
             return None if known == _NOTHING else Claim(known.decode(), prove)

@@ -51,6 +51,7 @@ class Shelf:
     """The entries of one kernel."""
 
     def __init__(self, ir: str) -> None:
+        self.ir = ir
         self._start = hashlib.sha256(_code_key().encode() + b"\0" + ir.encode())
 
     def key(self, *parts: object) -> str:

@@ -1,0 +1,47 @@
+"""A mistake of ours in a pass must not end a launch: the kernel goes the slow way, and its stages stay for a report."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shutil
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+from metalloid import config
+from metalloid.errors import MetalloidError, NotVectorised
+
+MOST = 20  # reports that are kept
+
+
+@contextlib.contextmanager
+def slow_way(ir: str, what: str, size: object = None) -> Iterator[None]:
+    """What is not one of metalloid's own errors becomes NotVectorised, with a folder that says how it came to it."""
+    try:
+        yield
+    except (MetalloidError, MemoryError):
+        raise
+    except Exception as error:
+        folder = _left(ir, what, size)
+        where = f"; its stages are in {folder}" if folder else ""
+        raise NotVectorised(
+            f"[engine] a mistake of metalloid's in {what}, {type(error).__name__}: {error}{where}"
+        ) from error
+
+
+def _left(ir: str, what: str, size: object) -> Path | None:
+    """Write the scalar IR and the traceback into a folder of their own; none where the disk does not take them."""
+    try:
+        root = config.cache_directory() / "reports"
+        folder = root / hashlib.sha256(ir.encode()).hexdigest()[:16]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "kernel.ll").write_text(ir)
+        shape = ",".join(map(str, size)) if isinstance(size, tuple) else "256"
+        again = f"metalloid show {folder / 'kernel.ll'} --stage vec.ll --threadgroup {shape}"
+        (folder / "error.txt").write_text(f"in {what}\nagain: {again}\n\n{traceback.format_exc()}")
+        for old in sorted(root.iterdir(), key=lambda p: p.stat().st_mtime)[:-MOST]:
+            shutil.rmtree(old, ignore_errors=True)
+    except OSError:
+        return None
+    return folder
