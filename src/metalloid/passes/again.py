@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from metalloid.ir import Function, Instruction
+from metalloid.ir.intrinsics import pure
 
 _PURE = frozenset(
     "add sub mul shl lshr ashr and or xor trunc zext sext getelementptr icmp select freeze alloca".split()
 )
-_NOT_AGAIN = ("__mt_simd_", "__mt_quad_", "__mt_matrix")
 MAX_CHAIN = 12
 
 
@@ -65,5 +65,5 @@ class Again:
 
 def _pure(i: Instruction) -> bool:
     if i.opcode == "call":
-        return i.called.startswith("__mt_") and not i.called.startswith(_NOT_AGAIN)
+        return pure(i)
     return i.opcode in _PURE

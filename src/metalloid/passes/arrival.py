@@ -17,13 +17,12 @@ from typing import Literal
 
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.cfg import graph
+from metalloid.ir.intrinsics import BARRIER, among_lanes
 from metalloid.ir.types import VOID, PointerType
 from metalloid.ir.values import Int, Local, Value
 from metalloid.passes.divergence import Divergence, Flow
 from metalloid.passes.lanes import SIMD, VARYING, Triple
 
-BARRIER = "__mt_threadgroup_barrier"
-AMONG_LANES = ("__mt_simd_", "__mt_quad_", "__mt_matrix")
 Arrival = Literal["together", "returned", "parted"]
 
 
@@ -53,9 +52,7 @@ def _meet_behind(function: Function, left: set[str], leading: set[str]) -> bool:
     gone = {t for b in left for t in function.block[b].successors if t not in leading}
     gone |= {t for start in gone for t in flow.reachable_from(start)}
     behind = {t for b in function.blocks if _barriers(b) for t in flow.reachable_from(b.name)}
-    return any(
-        i.called.startswith(AMONG_LANES) for name in gone & behind for i in function.block[name].instructions
-    )
+    return any(among_lanes(i) and i.name for name in gone & behind for i in function.block[name].instructions)
 
 
 def divergent_branches(function: Function, size: Triple) -> frozenset[str]:
@@ -99,7 +96,7 @@ def _own(i: Instruction, size: Triple) -> bool:
             return size[axis] > 1
         many = size[0] * size[1] * size[2]
         return many > (SIMD if name == "simdgroup_index_in_threadgroup" else 1)
-    return i.called.startswith(AMONG_LANES)
+    return among_lanes(i)
 
 
 def _space(value: Value) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from metalloid.ir import Function, Instruction, Module, write
+from metalloid.ir.intrinsics import among_lanes
 from metalloid.ir.layout import data_layout
 from metalloid.ir.tokens import quote
 from metalloid.ir.types import PointerType
@@ -40,7 +41,6 @@ from metalloid.passes.uniformity import Uniformity
 MAX_INLINED = 8000
 MAX_TWICE = 2000  # lines of all segments, to be written a second time for instances without idle lanes
 INLINED = ") alwaysinline nounwind {"
-SIMD_CALLS = ("__mt_simd_", "__mt_quad_", "__mt_matrix", "__mt_simdgroup_barrier")
 _ARGUMENTS = (
     "ptr %launch, ptr %tables, ptr noalias %tg, ptr noalias %kept, ptr noalias %private, i32 %j, "
     f"{PLACE}, i32 %count"
@@ -76,7 +76,7 @@ class VectorCode:
 
 def uses_lanes(module: Module) -> bool:
     """Whether the kernel has operations among lanes."""
-    return any(i.called.startswith(SIMD_CALLS) for i in module.function[ENTRY].instructions())
+    return any(among_lanes(i) for i in module.function[ENTRY].instructions())
 
 
 def vectorise(

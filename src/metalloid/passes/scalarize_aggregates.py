@@ -128,7 +128,7 @@ class _Scalarizer:
             return self.parts(whole) | {(*i.indices, *path): v for path, v in inner.items()}
         if i.opcode == "extractvalue":
             return self._inside(i.operands[0], i.indices)
-        named = {path: f"{i.name}.{'.'.join(map(str, path))}" for path, _ in _leaves(i.type)}
+        named = {path: f"{i.name}.part{'.'.join(map(str, path))}" for path, _ in _leaves(i.type)}
         if i.opcode not in _WHOLE:
             return {path: Local(named[path], type) for path, type in _leaves(i.type)}
         taken = self._taken.setdefault(i.name, {})

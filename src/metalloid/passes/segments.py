@@ -14,14 +14,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from metalloid.ir import Block, Function, Instruction, Module
+from metalloid.ir.intrinsics import BARRIER
 from metalloid.ir.reducible import reducible
 from metalloid.ir.types import I32, VOID, Type
 from metalloid.passes.meetings import Varies, before, meetings, with_meetings
 from metalloid.passes.regions import Regions
 from metalloid.passes.rounds import count_rounds
 from metalloid.passes.segment import STATE, Coefficients, Plan, Slot, Writer, kept_name, suffix
-
-BARRIER = "__mt_threadgroup_barrier"
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,8 @@ def optimise(
         raise NotVectorised(
             f"[engine] LLVM finds the vector code broken: {str(error).strip()[:2000]}"
         ) from None
+    if "presplitcoroutine" in text:  # at level 0 LLVM 22 makes code of a coroutine that crashes (aarch64)
+        level = max(level, 1)
     options = llvm.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = False
     options.slp_vectorization = False

@@ -12,20 +12,18 @@ from metalloid.backends.interpret.instructions import Maker, Run
 from metalloid.backends.interpret.memory import text_at
 from metalloid.backends.interpret.positions import POSITIONS
 from metalloid.errors import DeviceError
+from metalloid.ir import intrinsics as table
 from metalloid.ir.floats import to_float
 from metalloid.ir.module import Instruction
 from metalloid.ir.types import FLOAT, IntType
 
 _TYPES = re.compile(r"(\.(v\d+)?([if]\d+|bf16|p\d+|sl_.*))+$")
-_BARRIER = "__mt_threadgroup_barrier"
 
 
 def waiting(name: str) -> str:
     """What a call waits for: "barrier", "simd" or nothing."""
-    if name == _BARRIER:
-        return "barrier"
-    together = ("__mt_simd_", "__mt_quad_", "__mt_simdgroup_barrier", "__mt_matrix_")
-    return "simd" if name.startswith(together) else ""
+    found = table.intrinsic(name)
+    return {"threadgroup": "barrier", "simdgroup": "simd"}.get(found.among, "") if found else ""
 
 
 def intrinsic(maker: Maker, i: Instruction) -> Run:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from metalloid.ir import Function, Instruction, Module
+from metalloid.ir.intrinsics import Effect, between_threadgroups, effect
 from metalloid.ir.layout import DataLayout, data_layout
 from metalloid.ir.loops import Loop
 from metalloid.ir.types import IntType, PointerType
@@ -153,10 +154,8 @@ def access(i: Instruction) -> tuple[Value, int] | None:
 
 
 def _writes(i: Instruction) -> Value | None:
-    if i.opcode in ("store", "atomicrmw", "cmpxchg") or i.called.startswith("__mt_matrix_store"):
-        found = access(i)
-        return found[0] if found else None
-    return None
+    found = access(i) if effect(i) & Effect.WRITES else None
+    return found[0] if found else None
 
 
 def _outputs(function: Function, roots: Roots) -> Mapping[int, frozenset[tuple[str, int]]]:
@@ -165,7 +164,7 @@ def _outputs(function: Function, roots: Roots) -> Mapping[int, frozenset[tuple[s
     read: set[int] = set()
     for block in function.blocks:
         for n, i in enumerate(block.instructions):
-            if i.ordering or i.opcode in ("atomicrmw", "cmpxchg", "fence") or i.called == "__mt_fence":
+            if between_threadgroups(i):
                 return {}
             found = access(i)
             root = roots.root(found[0]) if found else None

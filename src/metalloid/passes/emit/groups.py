@@ -10,6 +10,7 @@ import itertools
 from dataclasses import dataclass
 
 from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.intrinsics import CHANGES, effect
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import ArrayType, FloatType, IntType, PointerType, StructType
 from metalloid.ir.values import Int, Local, Value
@@ -53,20 +54,10 @@ def find(function: Function, block: Block, layout: DataLayout) -> dict[str, Grou
             if isinstance(base, Local):
                 order[i.name] = n
                 opened.setdefault((base.name, str(i.type)), []).append((offset, i, base))
-        elif _writes(i):
+        elif effect(i) & CHANGES:
             close()
     close()
     return found
-
-
-def _writes(i: Instruction) -> bool:
-    if i.opcode in ("store", "atomicrmw", "cmpxchg", "fence"):
-        return True
-    return (
-        i.opcode == "call"
-        and i.called.startswith("__mt_")
-        and ("barrier" in i.called or "matrix" in i.called)
-    )
 
 
 def resolve(function: Function, pointer: Value, layout: DataLayout) -> tuple[Value, int]:

@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.intrinsics import CHANGES, effect
 from metalloid.ir.values import Int, Local, Value
 from metalloid.passes.emit.output import Output
 
 PRODUCT = "__mt_matrix_multiply_accumulate"
 LEAST = 4  # products; laying out the matrices of fewer does not pay
 _KEEP = "__mt_spill"
-_WRITES = ("store", "atomicrmw", "cmpxchg", "fence")
-_WRITING_CALLS = ("__mt_threadgroup_barrier", "__mt_fence", "__mt_matrix_store", "llvm.mem")
 Pair = tuple[Value, ...]  # the two elements of each lane
 
 
@@ -117,17 +116,13 @@ def find(function: Function, block: Block) -> list[Products]:
                 now.take_part(i)
             elif not i.called.startswith(_KEEP):
                 close()
-        if _writes(i):
+        if effect(i) & CHANGES:
             close()
             fresh.clear()
         elif i.opcode == "load" or i.called.startswith("__mt_matrix_load"):
             fresh.add(i.name)
     close()
     return [p for p in found if sum(len(c.products) for c in p.chains) >= LEAST]
-
-
-def _writes(i: Instruction) -> bool:
-    return i.opcode in _WRITES or i.called.startswith(_WRITING_CALLS)
 
 
 def beside(out: Output) -> int:

@@ -11,12 +11,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from metalloid.ir import Instruction
+from metalloid.ir.intrinsics import Effect, effect
 from metalloid.ir.types import PointerType
 from metalloid.passes import abi
 from metalloid.passes.emit.core import Emitter
 from metalloid.passes.emit.places import Place
-
-CHANGE = ("store", "atomicrmw", "cmpxchg", "call")
 
 
 def in_place(e: Emitter, place: Place) -> Place:
@@ -42,6 +41,6 @@ def _reads_only(e: Emitter) -> bool:
 
 
 def _changes(i: Instruction) -> bool:
-    return i.opcode in CHANGE and any(
+    return bool(effect(i) & Effect.WRITES) and any(
         isinstance(o.type, PointerType) and o.type.space == 3 for o in i.operands
     )

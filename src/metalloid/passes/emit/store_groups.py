@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.intrinsics import effect
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import FloatType, IntType, PointerType
 from metalloid.ir.values import Local, Value
@@ -74,9 +75,9 @@ def find(function: Function, block: Block, layout: DataLayout) -> Found:
                 if any(offset == had for had, _, _ in opened.get(key, ())):
                     close(_space(base))
                 opened.setdefault(key, []).append((offset, n, i))
-        elif i.opcode == "load":
+        elif i.opcode == "load" and not i.ordering:
             close(_space(i.operands[0]))
-        elif i.opcode in ("atomicrmw", "cmpxchg", "fence") or i.called.startswith("__mt_"):
+        elif effect(i):
             close(None)
     close(None)
     return Found(groups, frozenset(others))
