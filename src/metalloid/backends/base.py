@@ -31,6 +31,7 @@ class Launch:
     buffers: Mapping[int, Memory] = field(default_factory=dict)  # by index; changed in place
     threadgroup_memory: Mapping[int, int] = field(default_factory=dict)  # bytes, by index
     addresses: Mapping[int, int] = field(default_factory=dict)
+    below: Mapping[int, int] = field(default_factory=dict)  # bytes of its allocation that lie before a buffer
     resources: Sequence[tuple[int, Memory]] = ()  # (address, memory)
     kernel: str = "kernel"  # what messages call it
     # What checkers want to know.

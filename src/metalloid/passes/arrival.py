@@ -30,8 +30,8 @@ def arrival(function: Function, size: Triple) -> Arrival:
     """The way of a kernel's threads to its barriers, in threadgroups of at most this size."""
     leading = _leading_to_barriers(function)
     branches = divergent_branches(function, size) if leading else frozenset()
-    parting = {b for b in branches if b in leading}
-    if not any(_inside(function.block[b], leading) for b in parting):
+    parting = {b for b in branches if _inside(function.block[b], leading)}
+    if not parting:
         return "together"
     pruned = _pruned(function, leading)
     both = frozenset(b for b in parting if len(_inside(function.block[b], leading)) > 1)

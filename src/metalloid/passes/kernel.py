@@ -326,7 +326,7 @@ def _remaining(out: Output) -> list[str]:
     """The lanes whose threads have not returned."""
     return [
         f"  %left.at = getelementptr i8, ptr %kept, i64 {out.remaining}",
-        f"  %left.bits = load i{out.lanes.width}, ptr %left.at",
+        f"  %left.bits = load i{out.lanes.width}, ptr %left.at, align 8",
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ class ComputeEncoder:
         self._commands = commands
         self._pipeline: Kernel | None = None
         self._bound: dict[int, object] = {}
+        self._below: dict[int, int] = {}  # offsets: what lies before them is of the same allocation
         self._local: dict[int, int] = {}
         self._ended = False
         self.guard = True
@@ -61,6 +63,7 @@ class ComputeEncoder:
                 f"[encoder] M103 offset {offset} is in the middle of an element of {array.itemsize} bytes.\n"
                 f"Offsets count bytes: element n starts at n * {array.itemsize}."
             )
+        self._below[index] = offset
         if not offset:
             self._bound[index] = buffer
         elif isinstance(buffer, Buffer):
@@ -76,6 +79,7 @@ class ComputeEncoder:
             raise LaunchError(
                 "[encoder] M306 set_bytes copies values; got a Buffer.\nBind it with set_buffer."
             )
+        self._below.pop(index, None)
         self._bound[index] = bytes(value) if isinstance(value, bytearray | memoryview) else copy(value)
 
     def set_threadgroup_memory(self, length: int, index: int = 0) -> None:
@@ -151,7 +155,8 @@ class ComputeEncoder:
         wanted = {p.index for p in kernel.parameters if p.kind == "threadgroup"}
         local = {i: n for i, n in self._local.items() if i in wanted}
         launch = kernel.launch(*arguments, threadgroup_memory=local, overlap=True, **size)
-        self._commands._encoded(kernel, launch, arguments, self.guard)
+        below = {index: n for index, n in self._below.items() if n and index in launch.buffers}
+        self._commands._encoded(kernel, replace(launch, below=below), arguments, self.guard)
 
     def _belongs(self, kernel: object) -> None:
         if not isinstance(kernel, Kernel):

@@ -47,8 +47,11 @@ def bind(
     """Put a launch's memory into its record; `keep` gets what has to stay alive."""
     record.buffers[: len(addresses)] = addresses
     record.lengths[: len(lengths)] = lengths
+    for index, bytes_below in launch.below.items():
+        record.below[index] = bytes_below
     if prepared.searches:
         ranges = [(at, size) for at, size in zip(addresses, lengths, strict=True) if size]
+        ranges += [(addresses[i] - n, n) for i, n in launch.below.items()]
         ranges += [(address, memoryview(memory).nbytes) for address, memory in launch.resources]
         joined = merged([*ranges, *prepared.constants])
         table = (native.Range * max(1, len(joined)))(*(native.Range(*r) for r in joined))

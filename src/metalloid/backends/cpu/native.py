@@ -70,6 +70,7 @@ class LaunchRecord(ctypes.Structure):
         ("zero", ctypes.c_int32),
         ("local_total", ctypes.c_uint64),
         ("check", ctypes.c_void_p),
+        ("below", ctypes.c_uint64 * 32),
         ("kernels", ctypes.c_uint64 * 3),
         ("scratch", ctypes.c_uint64 * 3),
         ("tables", ctypes.c_uint32 * 3),

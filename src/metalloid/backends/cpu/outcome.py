@@ -49,7 +49,8 @@ def _fault(whole: native.LaunchRecord, launch: Launch, compiled: Compiled, names
             "barrier not reached by all threads of the threadgroup in one iteration; this one is missing"
         )
         return Fault(rule, message, launch.kernel, chosen.location, thread, group)
-    found = _access_fault(site, record.offset, launch, thread, group, names)
+    index = site.root.index if site.root is not None and site.root.kind == "buffer" else -1
+    found = _access_fault(site, record.offset - launch.below.get(index, 0), launch, thread, group, names)
     if site.root is not None and site.root.kind == "unknown" and site.root.space == 1:
         return replace(found, message=found.message + _nearest(whole, launch, names))
     return found

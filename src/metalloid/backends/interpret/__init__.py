@@ -6,6 +6,7 @@ against the object its pointer came from.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
@@ -181,10 +182,17 @@ def _bind(launch: Launch) -> tuple[AddressSpace, dict[int, Pointer]]:
             continue
         view = memoryview(memory)
         data = view.cast("B") if view.nbytes else memoryview(b"")
+        below = launch.below.get(index, 0)
+        if below:
+            data = memoryview((ctypes.c_ubyte * (below + len(data))).from_address(_base(data) - below)).cast(
+                "B"
+            )
         what = Memory("buffer", index, bytes=len(data))
         address = launch.addresses.get(index, 0)
-        made = Object(f"buffer {index}", data, address, index, False, what, _base(data), start_of(memory))
-        buffers[index] = placed[id(memory)] = Pointer(device.add(made))
+        made = Object(
+            f"buffer {index}", data, address, index, False, what, _base(data), start_of(memory), below
+        )
+        buffers[index] = placed[id(memory)] = Pointer(device.add(made), below)
     return device, buffers
 
 

@@ -27,6 +27,7 @@ class Object:
     memory: Memory | None = None  # what observers call it
     base: int = 0  # where its bytes really are: memory bound twice, or in part, is one memory
     start: int = 0  # how far into its allocation they begin, for alignment
+    below: int = 0  # bytes of its allocation that are not the buffer's: it was bound with an offset
 
     @property
     def size(self) -> int:
@@ -71,8 +72,8 @@ class AccessError(Exception):
         if target is NULL:
             return f"{what} of {self.size} bytes through a null pointer, offset {self.pointer.offset}"
         return (
-            f"out-of-bounds {what} of {self.size} bytes at offset {self.pointer.offset}"
-            f" of {target.label} ({target.size} bytes)"
+            f"out-of-bounds {what} of {self.size} bytes at offset {self.pointer.offset - target.below}"
+            f" of {target.label} ({target.size - target.below} bytes)"
         )
 
 

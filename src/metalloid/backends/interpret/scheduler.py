@@ -254,7 +254,7 @@ class Scheduler:
             thread.position,
             thread.group.position,
             access.pointer.object.index if access else None,
-            access.pointer.offset if access else None,
+            access.pointer.offset - access.pointer.object.below if access else None,
             access.size if access else 0,
         )
         raise KernelFault(fault.text(), fault) from None

@@ -40,6 +40,7 @@ struct Launch {
     i32 zero;
     u64 local_total;
     void *check;     // of a checked launch: see check.cpp
+    u64 below[32];   // bytes of its allocation that lie before a buffer
     // From here on only the runtime looks.
     Kernel kernels[3];  // whole threadgroups; fewer threads in the outermost axis; any other size
     u64 scratch[3];

@@ -124,16 +124,21 @@ def _waiting(e: Emitter, number: Value) -> tuple[str | None, str]:
     kind = f"i{max(8, e.width)}"
     made = e.get(number)
     if made.uniform:
-        before = "-1" if e.entry_mask is None else e.put(f"bitcast {e.vt('i1')} {e.entry_mask} to {kind}")
+        before = "-1" if e.entry_mask is None else _bits(e, e.entry_mask)
         some = e.put(f"icmp ne i32 {made.base}, 0")
         after = e.put(f"select i1 {some}, {kind} {before}, {kind} 0")
         e.do(f"store {kind} {after}, ptr {at}")
         return e.entry_mask, ""
     left = e.put(f"icmp ne {e.vt('i32')} {e.vector(number)}, zeroinitializer")
     left = e.put(f"freeze {e.vt('i1')} {e.both(e.entry_mask, left)}")
-    bits = e.put(f"bitcast {e.vt('i1')} {left} to {kind}")
-    e.do(f"store {kind} {bits}, ptr {at}")
+    e.do(f"store {kind} {_bits(e, left)}, ptr {at}")
     return left, e.any(left)
+
+
+def _bits(e: Emitter, mask: str) -> str:
+    """A mask as a number of whole bytes."""
+    bits = e.put(f"bitcast {e.vt('i1')} {mask} to i{e.width}")
+    return bits if e.width >= 8 else e.put(f"zext i{e.width} {bits} to i8")
 
 
 def _tell(e: Emitter, values: list[str]) -> None:

@@ -39,7 +39,13 @@ def where(e: Emitter, pointer: Value, size: int) -> Place:
         case "buffer":
             length = e.launch_field(abi.LENGTHS + 8 * root.index, "i64")
             start = e.launch_field(abi.BUFFERS + 8 * root.index, "ptr")
-            return Place(root, start, val, _limit(e, length, size), val, multiple=_multiple(e, pointer))
+            if not e.guarded or e.out.check is not None:
+                return Place(root, start, val, _limit(e, length, size), val, multiple=_multiple(e, pointer))
+            # Bound with an offset, it may be read below: the bounds are the allocation's.
+            below = e.launch_field(abi.BELOW + 8 * root.index, "i64")
+            whole = e.at_start(f"whole{root.index}", f"add i64 {length}, {below}")
+            check = _moved(e, val, below)
+            return Place(root, start, check, _limit(e, whole, size), val, multiple=_multiple(e, pointer))
         case "threadgroup":
             at = e.launch_field(abi.LOCAL_OFFSETS + 8 * root.index, "i64")
             length = e.launch_field(abi.LOCAL_LENGTHS + 8 * root.index, "i64")
@@ -110,6 +116,13 @@ def shifted(e: Emitter, val: Val, constant: int, pattern: tuple[int, ...]) -> Va
         if val.base is None:
             return Val("i64", vec=vec)
     return Val("i64", base, terms, vec)
+
+
+def _moved(e: Emitter, val: Val, by: str) -> Val:
+    """A value plus the same number in all lanes."""
+    base = e.put(f"add i64 {val.base}, {by}") if val.base is not None else None
+    vec = e.put(f"add {e.vt('i64')} {val.vec}, {e.splat('i64', by)}") if val.vec is not None else None
+    return Val("i64", base, val.terms, vec)
 
 
 def _limit(e: Emitter, length: str, size: int) -> str | None:
