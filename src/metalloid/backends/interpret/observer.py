@@ -78,11 +78,14 @@ class Observer:
         barrier: Instruction,
         missing: Sequence[tuple[Thread, Instruction | None]],
         everyone: int,
+        passes: bool,
     ) -> None:
-        """A barrier that `missing` have not reached: they have ended (None) or wait at another place."""
+        """A barrier that `missing` have not reached: they have ended (None) or wait at another place. `passes`: GPUs
+        count SIMD-groups that still run, and would go on."""
         absent, place = missing[0]
         returned = place is None
-        detail = {"reached": everyone - len(missing), "threads": everyone, "returned": returned}
+        reached = everyone - len(missing)
+        detail = {"reached": reached, "threads": everyone, "returned": returned, "passes": passes}
         other = self.notes.access(
             absent, place or absent.branch, "the way taken by" if returned else "waits here:"
         )

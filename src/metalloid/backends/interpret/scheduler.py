@@ -188,10 +188,12 @@ class Scheduler:
             if self.observer:
                 self.observer.barrier(here.thread, here.request.operands[0])
             return
+        apart = self._apart(everyone)
         if self.observer:
             ended = [(r.thread, None if r.request is None else r.request.step.instruction) for r in missing]
-            self.observer.missed(here.thread, here.request.step.instruction, ended, len(everyone))
-        elif not (apart := self._apart(everyone)):
+            barrier = here.request.step.instruction
+            self.observer.missed(here.thread, barrier, ended, len(everyone), apart is None)
+        elif apart is None:
             return
         else:
             here, missing = apart[0], [r for r in missing if r is apart[1]] or missing
