@@ -281,3 +281,30 @@ def test_a_warm_call_sees_new_values(xp):
         x = xp.array([float(scale)] * 8, xp.float32)
         (out,) = kernel(inputs=[x], output_shapes=[(8,)], output_dtypes=[xp.float32], **one(8))
         assert to_numpy(out).tolist() == [2.0 * scale] * 8
+
+
+@pytest.mark.parametrize(("mode", "fast"), [("safe", 0), ("relaxed", 0), ("fast", 1), (None, 0)])
+def test_a_kernel_can_tell_its_math_mode(xp: Any, mode: str | None, fast: int) -> None:
+    """The same name and text in every mode: a kernel of another mode must not be found in its place."""
+    kernel = metal_kernel(
+        name="mode",
+        input_names=[],
+        output_names=["out"],
+        source="""
+            #if defined(__FAST_MATH__) && __FAST_MATH__
+            out[thread_position_in_grid.x] = 1;
+            #else
+            out[thread_position_in_grid.x] = 0;
+            #endif
+        """,
+        compile_options={"math_mode": mode} if mode else None,
+    )
+    (out,) = kernel(
+        inputs=[],
+        output_shapes=[(3,)],
+        output_dtypes=[xp.int32],
+        grid=(3, 1, 1),
+        threadgroup=(3, 1, 1),
+        init_value=9,
+    )
+    assert to_numpy(out).tolist() == [fast] * 3

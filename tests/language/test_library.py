@@ -95,6 +95,48 @@ kernel void k(device float* o) { o[0] = f(1) + (is_same_v<KIND, bfloat> ? 10 : 0
     assert out[0] == 13
 
 
+@pytest.mark.parametrize(("math", "fast"), [("safe", 0), ("relaxed", 0), ("fast", 1)])
+def test_fast_math_can_be_asked_for(math: str, fast: int) -> None:
+    """As in any clang: -ffast-math defines __FAST_MATH__, and nothing else does."""
+    body = """
+#ifdef __FAST_MATH__
+constant int mode = __FAST_MATH__;
+#else
+constant int mode = 0;
+#endif
+kernel void k(device int* o) { o[0] = mode; o[1] = __FINITE_MATH_ONLY__; }
+"""
+    out = poisoned(2)
+    run(body, out, math=math)
+    assert out.tolist() == [fast, fast]
+
+
+def test_a_define_of_the_users_wins() -> None:
+    out = poisoned(1)
+    run(
+        "kernel void k(device int* o) { o[0] = __FAST_MATH__; }",
+        out,
+        math="safe",
+        defines={"__FAST_MATH__": "7"},
+    )
+    assert out[0] == 7
+
+
+def test_what_every_clang_defines() -> None:
+    body = """
+#if !defined(__clang__) || __CHAR_BIT__ != 8 || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || __SIZEOF_POINTER__ != 8
+#error "not what clang says"
+#endif
+#if __INT_MAX__ != INT_MAX || __LONG_MAX__ != LONG_MAX || __SIZEOF_LONG__ != 8 || !defined(__FLT_MAX__)
+#error "not what clang says"
+#endif
+kernel void k(device float* o) { o[0] = __FLT_MAX__; o[1] = __FLT_EPSILON__; }
+"""
+    out = poisoned(2, np.float32)
+    run(body, out)
+    assert out.tolist() == [np.finfo(np.float32).max, np.finfo(np.float32).eps]
+
+
 def test_array() -> None:
     check(
         [

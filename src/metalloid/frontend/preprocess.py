@@ -14,12 +14,18 @@ from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend import clang
 from metalloid.frontend.diagnose import Texts, diagnose
 from metalloid.frontend.rewrite import place_of, unescaped
-from metalloid.source import Source
+from metalloid.source import MathMode, Source
 
 STUBS = clang.INCLUDE / "stubs"
 MACROS = clang.INCLUDE / "macros.h"
 BOM = "\ufeff"  # what some editors put in front of a file
 LONGEST = 4 << 20  # characters after the preprocessor; the largest real source has 0.3 million
+# What -ffast-math defines in any clang. Relaxed math honours infinities and NaNs, and is not -ffast-math.
+MATH_MACROS: dict[MathMode, dict[str, str]] = {
+    "safe": {"__FINITE_MATH_ONLY__": "0"},
+    "relaxed": {"__FINITE_MATH_ONLY__": "0"},
+    "fast": {"__FAST_MATH__": "1", "__FINITE_MATH_ONLY__": "1"},
+}
 _MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)"(.*)$')
 _DEFINE = re.compile(r"#define (\w+)(?:\(([^)]*)\))?(?: (.*))?$")
 _UNDEFINE = re.compile(r"#undef (\w+)")
@@ -40,7 +46,8 @@ class Preprocessed:
 def preprocess(source: Source) -> Preprocessed:
     """The text after the preprocessor, with line markers and without macro definitions."""
     arguments = [*clang.PREPROCESS, "-include", str(MACROS)]
-    arguments += [f"-D{name}={value}" for name, value in source.defines.items()]
+    given = {**MATH_MACROS[source.math], **source.defines}
+    arguments += [f"-D{name}={value}" for name, value in given.items()]
     if source.directory is not None:
         arguments += ["-iquote", str(source.directory)]
     for path in source.include:

@@ -7,6 +7,26 @@
 #define __HAVE_SIMDGROUP_MATRIX__ 1
 #define __HAVE_SIMDGROUP_FUTURE__ 0
 #define __AIR64__ 1
+// Apple's compiler is a clang, and says so.
+#define __clang__ 1
+#define __CHAR_BIT__ 8
+#define __LITTLE_ENDIAN__ 1
+#define __ORDER_LITTLE_ENDIAN__ 1234
+#define __ORDER_BIG_ENDIAN__ 4321
+#define __BYTE_ORDER__ __ORDER_LITTLE_ENDIAN__
+#define __SCHAR_MAX__ 127
+#define __SHRT_MAX__ 32767
+#define __INT_MAX__ 2147483647
+#define __LONG_MAX__ 9223372036854775807L
+#define __SIZEOF_SHORT__ 2
+#define __SIZEOF_INT__ 4
+#define __SIZEOF_LONG__ 8
+#define __SIZEOF_FLOAT__ 4
+#define __SIZEOF_POINTER__ 8
+#define __FLT_MANT_DIG__ 24
+#define __FLT_MAX__ 0x1.fffffep127f
+#define __FLT_MIN__ 0x1.0p-126f
+#define __FLT_EPSILON__ 0x1.0p-23f
 #define __cplusplus 201703L
 #define __cpp_variable_templates 201304L
 #define __cpp_if_constexpr 201606L
