@@ -69,6 +69,85 @@ def test_casts(lib):
         lib.halves(h, 1.5, arg_casts="fp8")
 
 
+# What each cast may be declared as, and numbers at its edges; torch's own casts say what must arrive.
+KINDS = {
+    "int32": (torch.int32, "int", [0, 7, -7, -(2**31), 2**31 - 1, 2.9, -2.9, True]),
+    "int16": (torch.int16, "short", [0, 7, -7, -(2**15), 2**15 - 1, -300.5]),
+    "int8": (torch.int8, "char", [0, 7, -7, -128, 127, -7.9, True]),
+    "uint8": (torch.uint8, "uchar", [0, 7, 128, 255, 254.9, True]),
+    "fp16": (
+        torch.float16,
+        "half",
+        [0, 7, -7, 0.1, -0.1, 65504, -65504, 1e-7, 70000.0, -70000, float("inf")],
+    ),
+    "bf16": (torch.bfloat16, "bfloat", [0, 7, -7, 0.1, -0.1, 3e38, -3e38, 257, float("-inf")]),
+    None: (torch.int64, "long", [0, -7, 2**63 - 1, -(2**63)]),
+}
+
+
+def taking(kinds):
+    """One kernel for each type, whose argument comes back in a buffer, alone and as the elements of a vector."""
+    text = "#include <metal_stdlib>\nusing namespace metal;\n" + "".join(
+        f"kernel void one_{k}(device {k}* t, constant {k}& v) {{ t[0] = v; }}\n"
+        f"kernel void first_{k}(device {k}* t, constant {k}* v) {{ t[0] = v[0]; }}\n"
+        f"kernel void two_{k}(device {k}* t, constant {k}2& v) {{ t[0] = v.x; t[1] = v.y; }}\n"
+        for k in kinds
+    )
+    return compile_shader(text)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_cast_arrives_as_torch_casts(name):
+    dtype, kind, values = KINDS[name]
+    library = taking([kind])
+    casts = {1: name} if name else None
+    for value in values:
+        right = torch.tensor(value).to(dtype).item()
+        out = torch.full((2,), 99, dtype=dtype)
+        for take in ("one", "first"):
+            out.fill_(99)
+            getattr(library, f"{take}_{kind}")(out, value, threads=1, arg_casts=casts)
+            assert out[0].item() == right
+        getattr(library, f"two_{kind}")(out, [value, values[1]], threads=1, arg_casts=casts)
+        assert out.tolist() == [right, torch.tensor(values[1]).to(dtype).item()]
+
+
+def test_what_a_cast_would_change_is_refused():
+    library = taking(["int", "uint", "char", "uchar", "ushort", "bool", "long", "ulong"])
+
+    def read(kind, value, name):
+        dtype = {"bool": torch.bool, "uchar": torch.uint8}.get(kind, torch.int64)
+        out = torch.full((8,), 99 if kind != "bool" else True, dtype=dtype)
+        getattr(library, f"one_{kind}")(out.view(torch.uint8), value, threads=1, arg_casts=name)
+        return out.view(torch.uint8)[:4].tolist()
+
+    # Signed casts serve unsigned parameters, where the bits are what was meant.
+    assert read("uint", 3_000_000_000, "int32") == list((3_000_000_000).to_bytes(4, "little"))
+    assert read("uint", -1, None) == [255] * 4
+    assert read("char", -7, "uint8")[0] == 249
+    assert read("char", 249, "uint8")[0] == 249
+    assert read("ushort", 65535, "int16")[:2] == [255, 255]
+    assert read("bool", True, None)[0] == 1
+    assert read("uchar", 300 - 45, None)[0] == 255
+    for kind, value, name in (
+        ("char", 249, "int8"),
+        ("char", -129, "int8"),
+        ("uchar", 256, "uint8"),
+        ("uchar", 300, None),
+        ("uchar", -1, "uint8"),
+        ("char", 200.5, "int8"),
+        ("char", float("nan"), "int8"),
+        ("int", 2**31, "int32"),
+        ("uint", 2**32, None),
+        ("long", 2**63, None),
+        ("ulong", 2**63, None),
+        ("bool", 2, None),
+    ):
+        with pytest.raises(LaunchError, match=r"'v': .* does not fit") as caught:
+            read(kind, value, name)
+        assert caught.value.rule == "M307"
+
+
 def test_lists_are_vectors(lib):
     t = torch.zeros(2)
     lib.vectors(t, [1.0, 2.0, 3.0], [4, 5], threads=1, arg_casts={2: "int32"})

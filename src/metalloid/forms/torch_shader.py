@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from metalloid.backends.base import Launch
 from metalloid.errors import CompileError, LaunchError
 from metalloid.forms.torch_source import shader_source
+from metalloid.forms.torch_values import bits, cast
 from metalloid.runtime.arguments import element, refuse
 from metalloid.runtime.device import device
 from metalloid.runtime.kernel import Kernel
@@ -25,15 +25,6 @@ from metalloid.runtime.places import warn_once
 from metalloid.runtime.sizes import shown, triple
 from metalloid.runtime.watch import refusals
 from metalloid.types import Parameter, Signature
-
-CASTS: Mapping[str, np.dtype[Any]] = {
-    "fp16": np.dtype(np.float16),
-    "bf16": np.dtype(ml_dtypes.bfloat16),
-    "int32": np.dtype(np.int32),
-    "int16": np.dtype(np.int16),
-    "int8": np.dtype(np.int8),
-    "uint8": np.dtype(np.uint8),
-}
 
 
 class GroupTooLarge(LaunchError, ValueError):
@@ -106,7 +97,7 @@ class ShaderKernel:
         if len(args) > 1 + max((p.index for p in signature.buffers), default=-1):
             refuse(signature, f"takes {len(signature.buffers)} arguments; got {len(args)}.")
         values = {
-            p.index: _bits(signature, p, args[p.index], _cast(signature, p.index, arg_casts))
+            p.index: _bound(signature, p, args[p.index], cast(signature, p.index, arg_casts))
             for p in signature.buffers
             if p.index < len(args)
         }
@@ -153,57 +144,11 @@ def _is_tensor(value: Any) -> bool:
     return hasattr(value, "data_ptr") and hasattr(value, "untyped_storage")
 
 
-def _cast(signature: Signature, index: int, casts: str | Mapping[int, str] | None) -> np.dtype[Any] | None:
-    name = casts.get(index) if isinstance(casts, Mapping) else casts
-    if name is None:
-        return None
-    if name not in CASTS:
-        refuse(signature, f"arg_casts has {name!r}; there are {', '.join(CASTS)}.")
-    return CASTS[name]
-
-
-def _bits(signature: Signature, parameter: Parameter, value: Any, cast: np.dtype[Any] | None) -> Any:
-    """An argument as raw bytes."""
+def _bound(signature: Signature, parameter: Parameter, value: Any, cast: np.dtype[Any] | None) -> Any:
+    """An argument as the memory that the kernel reads."""
     if _is_tensor(value):
         return _memory(signature, parameter, value)
-    if isinstance(value, bool | int | float):
-        values = [value]
-    elif isinstance(value, list | tuple) and value and all(isinstance(v, bool | int | float) for v in value):
-        values = list(value)
-    else:
-        refuse(signature, f"'{parameter.name}' takes a tensor, a number or a list of numbers; got {value!r}.")
-    real = any(isinstance(v, float) for v in values)
-    kind = cast or np.dtype(np.float32 if real else np.int64)
-    try:
-        packed = np.array(values, kind)
-    except OverflowError:
-        raise LaunchError(
-            f"[{signature.name}] '{parameter.name}': {value!r} does not fit {kind}.", "M307"
-        ) from None
-    wanted = element(parameter.type)
-    if wanted is not None:
-        same_kind = (wanted.kind in "iub") == (kind.kind in "iub")
-        enough = kind.itemsize == wanted.itemsize or (len(values) == 1 and kind.itemsize > wanted.itemsize)
-        if not same_kind or not enough or (kind.kind not in "iub" and kind != wanted):
-            refuse(
-                signature,
-                f"'{parameter.name}' is declared {parameter.type}; {value!r} goes as {kind}, and the kernel would read"
-                f" other numbers.\n{_advice(wanted)}",
-            )
-    raw = np.zeros(max(packed.nbytes, parameter.type.size), np.uint8)
-    raw[: packed.nbytes] = packed.view(np.uint8)
-    return raw[: parameter.type.size] if parameter.reference else raw
-
-
-def _advice(wanted: np.dtype[Any]) -> str:
-    if wanted == np.float32:
-        return "Pass floats, such as 3.0."
-    name = next(
-        (n for n, kind in CASTS.items() if kind.itemsize == wanted.itemsize and kind.kind == wanted.kind),
-        None,
-    )
-    name = name or {"u4": "int32", "u2": "int16"}.get(f"{wanted.kind}{wanted.itemsize}")
-    return f"Pass arg_casts='{name}', or a tensor." if name else "Pass a tensor of that type."
+    return bits(signature, parameter, value, cast)
 
 
 def _memory(signature: Signature, parameter: Parameter, tensor: Any) -> np.ndarray[Any, Any]:
