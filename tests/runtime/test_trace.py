@@ -50,7 +50,7 @@ def test_what_goes_wrong_is_recorded_too():
         commands.wait_until_completed()
     text = trace.text()
     assert "refused add: nothing ran -> LaunchError" in text and "-> KernelFault" in text
-    assert "compile broken" in text and "-> CompileError" in text
+    assert "library kernel.metal" in text and "-> CompileError" in text
     assert "commit <command buffer" in text and "completion <command buffer" in text
 
 

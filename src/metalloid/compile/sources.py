@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metalloid import ahead
-from metalloid.frontend import compile_kernel
+from metalloid.frontend import Examined, compile_kernel, examine_source
 from metalloid.source import Constant, Source
 from metalloid.types import Signature
+
+
+def examined(source: Source) -> Examined:
+    """A source without mistakes; raises CompileError for another."""
+    return examine_source(source, on_miss=_get_ready)
 
 
 def scalar(
@@ -15,9 +20,22 @@ def scalar(
     name: str,
     constants: Mapping[str | int, Constant] | None = None,
     checked: bool = False,
+    known: Examined | None = None,
 ) -> tuple[str, Signature]:
-    """The scalar IR and the signature of a kernel; `checked`: IR that keeps every access of the user's."""
-    kernel = compile_kernel(source, name, dict(constants or {}), checked=checked, on_miss=_get_ready)
+    """The scalar IR and the signature of a kernel; `checked`: IR that keeps every access of the user's.
+
+    `known` is what the examination of this source has made already.
+    """
+    if known and known.kernel and not constants and not checked and known.kernel.signature.name == name:
+        return known.kernel.ir, known.kernel.signature
+    kernel = compile_kernel(
+        source,
+        name,
+        dict(constants or {}),
+        checked=checked,
+        on_miss=_get_ready,
+        parsed=known.parsed if known else None,
+    )
     return kernel.ir, kernel.signature
 
 

@@ -123,14 +123,10 @@ class ShaderKernel:
 
 def compile_shader(source: str) -> ShaderLibrary:
     """A library from MSL text. Text that does not compile is a SyntaxError, as in PyTorch."""
-    library = device("cpu").library(shader_source(source))
     try:
-        names = library.kernels
+        return ShaderLibrary(device("cpu").library(shader_source(source)))
     except CompileError as error:
         raise SyntaxError(str(error)) from error
-    if names:
-        _kernel(library, names[0])  # clang reads all of the text for any of its kernels
-    return ShaderLibrary(library)
 
 
 def _kernel(library: Library, name: str) -> Kernel:

@@ -24,6 +24,7 @@ from metalloid.source import MathMode
 
 INCLUDE = Path(__file__).parent / "include"
 TIMEOUT = 15.0  # seconds; the largest real kernel takes 5, more where the machine is busy
+GAVE_UP = "the compiler gave up"
 OUTPUT = 32 << 20  # bytes; macros that double can write without end
 MEMORY = 8 << 30  # bytes of address space, so that a template bomb cannot take the machine down
 
@@ -178,7 +179,7 @@ def _communicate(process: subprocess.Popen[bytes], data: bytes) -> tuple[bytes, 
             if len(into) > OUTPUT:
                 stop(f"this source makes the compiler write more than {OUTPUT >> 20} MiB")
 
-    timer = threading.Timer(TIMEOUT, stop, (f"the compiler gave up after {TIMEOUT:.0f} seconds",))
+    timer = threading.Timer(TIMEOUT, stop, (f"{GAVE_UP} after {TIMEOUT:.0f} seconds",))
     readers = (
         threading.Thread(target=drain, args=(process.stdout, output)),
         threading.Thread(target=drain, args=(process.stderr, messages)),

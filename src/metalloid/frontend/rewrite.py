@@ -129,14 +129,15 @@ def rewrite(unit: Unit, entry: Entry | None, constants: Mapping[str, str]) -> Re
     tokens, found = unit.tokens, unit.declarations
     keep = reachable(unit, entry) if entry else None
     drops = list(found.drops) + list(found.stages)
-    drops += [one.span for one in found.instantiations]
     if entry is not None and keep is not None:
+        drops += [one.span for one in found.instantiations]
         others = [k for k in found.kernels if k.name not in keep]
         drops += [k.span for k in others if k.body is None]
         drops += unusable(tokens, found, keep)
         bodies = [k.body for k in others if k.body is not None]
     else:
-        drops += unusable(tokens, found, frozenset())
+        left_out = unusable(tokens, found, frozenset())
+        drops += [*left_out, *_repeated_instantiations(found, left_out)]
         bodies = []
     edits = [edit for body in bodies for edit in _forget_body(unit, body)]
     edits += [edit for span in drops for edit in _blank(unit, span)]
@@ -155,6 +156,16 @@ def rewrite(unit: Unit, entry: Entry | None, constants: Mapping[str, str]) -> Re
     text, ordered = _apply(unit.text, edits)
     letters = {t.text for p, t in pairwise(tokens) if p.text in (".", "->") and _SWIZZLE.match(t.text)}
     return Rewritten(text, unit.text, ordered, not letters <= _ORDERED_SWIZZLES)
+
+
+def _repeated_instantiations(found: Declarations, left_out: Sequence[Span]) -> Iterator[Span]:
+    """All but the first of each template: one shows its mistakes, all of them would take seconds. None of what is
+    left out."""
+    known = {kernel.name for kernel in found.kernels if kernel.span in left_out}
+    for one in found.instantiations:
+        if one.name in known:
+            yield one.span
+        known.add(one.name)
 
 
 def reachable(unit: Unit, entry: Entry) -> frozenset[str]:

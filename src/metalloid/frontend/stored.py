@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache as memoise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metalloid import cache, types
 from metalloid.frontend import clang
@@ -21,6 +21,9 @@ from metalloid.frontend.header import begin, header_key
 from metalloid.frontend.kernel import Kernel
 from metalloid.source import Constant, Source
 from metalloid.types import Signature
+
+if TYPE_CHECKING:
+    from metalloid.frontend.parse import Parsed
 
 _FORMAT = 2  # of an entry; raise it when Kernel or Signature change
 
@@ -33,34 +36,43 @@ def compile_kernel(
     fresh: bool = False,
     checked: bool = False,
     on_miss: Callable[[], object] = lambda: None,
+    parsed: Parsed | None = None,
 ) -> Kernel:
     """Scalar IR and signature of the kernel called `name` (its host name, where it has one).
 
     `constants` gives function constants by name or index. `fresh` neither reads nor writes the disk.
     `checked` gives IR that keeps every access of the user's, for a run that watches them. `on_miss` is called where the
-    kernel has to be compiled, before that begins.
+    kernel has to be compiled, before that begins. `parsed` is the source, where somebody has parsed it already.
     """
     given = dict(constants or {})
     if fresh:
-        return _compile(source, name, given, checked)
+        return _compile(source, name, given, checked, parsed)
     flags = clang.CHECKED if checked else clang.OPTIMISE
-    code = (clang.language(source.math, all_swizzles=False), flags, header_key(), _code_key())
-    key = source.key(_FORMAT, name, sorted(given.items(), key=repr), code)
+    key = source.key(_FORMAT, name, sorted(given.items(), key=repr), code_of(source, flags))
     store = cache.default()
     if (entry := store.get(key, "kernel")) is not None and (kernel := _read(entry)) is not None:
         return kernel
     begin(source.math)
     on_miss()
-    kernel = _compile(source, name, given, checked)
+    kernel = _compile(source, name, given, checked, parsed)
     if (made := _write(source, kernel)) is not None:
         store.put(key, "kernel", made)
     return kernel
 
 
-def _compile(source: Source, name: str, constants: dict[str | int, Constant], checked: bool) -> Kernel:
-    from metalloid.frontend.translate import compile_source
+def _compile(
+    source: Source, name: str, constants: dict[str | int, Constant], checked: bool, parsed: Parsed | None
+) -> Kernel:
+    from metalloid.frontend.translate import compile_entry, compile_source
 
+    if parsed is not None:
+        return compile_entry(parsed, name, constants, checked)
     return compile_source(source, name, constants, checked)
+
+
+def code_of(source: Source, flags: tuple[str, ...]) -> object:
+    """What makes of a source what it becomes: flags, header, compiler, and the front end itself."""
+    return clang.language(source.math, all_swizzles=False), flags, header_key(), _code_key()
 
 
 @memoise
@@ -73,23 +85,28 @@ def _code_key() -> str:
 
 def _write(source: Source, kernel: Kernel) -> bytes | None:
     """An entry; None where an included file is gone already."""
-    hashes = {str(path): _hash(path) for path in kernel.files}
+    return entry_of(source, kernel.files, {"ir": kernel.ir, "signature": encode(kernel.signature)})
+
+
+def entry_of(source: Source, files: tuple[Path, ...], content: dict[str, Any]) -> bytes | None:
+    """`content`, and the files that it depends on; None where one of them is gone already."""
+    hashes = {str(path): _hash(path) for path in files}
     if None in hashes.values():
         return None
-    entry = {
-        "files": hashes,
-        "absent": [str(path) for path in _earlier_places(source, kernel.files)],
-        "ir": kernel.ir,
-        "signature": encode(kernel.signature),
-    }
-    return json.dumps(entry).encode()
+    absent = [str(path) for path in _earlier_places(source, files)]
+    return json.dumps({"files": hashes, "absent": absent, **content}).encode()
+
+
+def content_of(data: bytes) -> dict[str, Any] | None:
+    """An entry whose files are as they were; None where they are not."""
+    entry: dict[str, Any] = json.loads(data)
+    if any(_hash(Path(path)) != known for path, known in entry["files"].items()):
+        return None
+    return None if any(Path(path).exists() for path in entry["absent"]) else entry
 
 
 def _read(data: bytes) -> Kernel | None:
-    entry = json.loads(data)
-    if any(_hash(Path(path)) != known for path, known in entry["files"].items()):
-        return None
-    if any(Path(path).exists() for path in entry["absent"]):
+    if (entry := content_of(data)) is None:
         return None
     signature = decode(entry["signature"])
     assert isinstance(signature, Signature)

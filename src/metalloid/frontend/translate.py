@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.build import build, check_source, whole_text
 from metalloid.frontend.columns import with_columns
-from metalloid.frontend.declarations import Entry
+from metalloid.frontend.declarations import Entry, Span
+from metalloid.frontend.declarations import Kernel as Declared
 from metalloid.frontend.describe import signature
 from metalloid.frontend.diagnose import Preimage, Texts, Wanted, misfit, place
 from metalloid.frontend.divisions import plain_divisions
@@ -80,7 +81,7 @@ def _compile_kernel(
         bound = bindings(parsed.unit, entry)
         values = _constants(parsed, constants)
     except CompileError as error:
-        raise CompileError([_placed(d, texts, parsed.unit) for d in error.diagnostics]) from None
+        raise CompileError([placed(d, texts, parsed.unit) for d in error.diagnostics]) from None
     rewritten = rewrite(parsed.unit, entry, values)
     ir, module, info = _built(parsed, rewritten, entry, bound, checked)
     left = list(left_over(module))
@@ -91,7 +92,7 @@ def _compile_kernel(
     try:
         check_indices(parsed.unit, bound, info.parameters())
     except CompileError as error:
-        raise CompileError(_placed(d, texts, parsed.unit) for d in error.diagnostics) from None
+        raise CompileError(placed(d, texts, parsed.unit) for d in error.diagnostics) from None
     made = signature(parsed, entry, bound, info, module, values)
     if problems := [*left, *refused_signature(made)]:
         raise CompileError(_pointed(p, texts) for p in problems)
@@ -113,20 +114,22 @@ def _built(
 
 def _refuse(parsed: Parsed, entry: Entry) -> None:
     """What clang would take and Metal does not, in the parts this kernel uses."""
+    if problems := refused_parts(parsed, (entry.kernel,), parsed.spans_of(entry)):
+        raise CompileError(problems)
+
+
+def refused_parts(parsed: Parsed, kernels: Sequence[Declared], spans: Sequence[Span]) -> list[Diagnostic]:
+    """What clang would take and Metal does not, in these kernels' heads and these items of the source."""
     unit = parsed.unit
-    spans = parsed.spans_of(entry)
     problems = [
-        *refused_kernel(entry.kernel),
+        *(problem for kernel in kernels for problem in refused_kernel(kernel)),
         *refused_words(unit.tokens, spans),
         *refused_variables(unit.tokens, unit.declarations, spans),
     ]
-    if problems:
-        raise CompileError(
-            Diagnostic(
-                p.message, *unit.place(p.token), len(unit.tokens[p.token].text), rule=p.rule, hint=p.hint
-            )
-            for p in problems
-        )
+    return [
+        Diagnostic(p.message, *unit.place(p.token), len(unit.tokens[p.token].text), rule=p.rule, hint=p.hint)
+        for p in problems
+    ]
 
 
 def choose(parsed: Parsed, name: str) -> Entry:
@@ -181,7 +184,8 @@ def _wanted(parsed: Parsed, entry: Entry) -> Wanted:
     return Wanted(entry, file, line, column)
 
 
-def _placed(diagnostic: Diagnostic, texts: Texts, unit: Unit) -> Diagnostic:
+def placed(diagnostic: Diagnostic, texts: Texts, unit: Unit) -> Diagnostic:
+    """With its excerpt, and its column in the user's line."""
     identity = Rewritten(unit.text, unit.text, (), False)
     return place(diagnostic, texts, Preimage(identity)) if diagnostic.line else diagnostic
 

@@ -40,9 +40,7 @@ class Kernel:
 
     @cached_property
     def _scalar(self) -> tuple[str, Signature]:
-        from metalloid.compile import scalar
-
-        return scalar(self.library.source, self.name, self.constants)
+        return self.library.scalar(self.name, self.constants)
 
     @property
     def ir(self) -> str:
