@@ -31,7 +31,7 @@ def test_constructors_of_every_partition(kind: str) -> None:
             (f"{kind}{width}", f"{kind}{width}(a[0])", np.full(width, a[0])),
             (f"{kind}{width}", f"({kind}{width})a[2]", np.full(width, a[2])),
             (f"{kind}{width}", f"{kind}{width}{{{', '.join(f'a[{i}]' for i in range(width))}}}", a[:width]),
-            (f"{kind}{width}", f"{kind}{width}{{a[1]}}", np.full(width, a[1])),
+            (f"{kind}{width}", f"{kind}{width}{{a[0]}}", [a[0], *[0] * (width - 1)]),
             (f"{kind}{width}", f"vec<{kind}, {width}>(a[0])", np.full(width, a[0])),
             (f"{kind}{width}", f"metal::{kind}{width}(a[0])", np.full(width, a[0])),
             (f"{kind}{width}", f"simd::{kind}{width}(a[0])", np.full(width, a[0])),

@@ -46,6 +46,7 @@ _LANGUAGE = (
     *("-ftemplate-depth=512", "-fconstexpr-steps=1000000", "-fbracket-depth", "256"),
     *("-w", "-Wno-c++11-narrowing", "-ferror-limit", "20", "-fmessage-length=0"),
     *("-fno-caret-diagnostics", "-fdiagnostics-print-source-range-info"),
+    "-fno-elide-type",  # `vec<int, [...]>` is no name of Metal's
 )
 
 # Shifts and divisions by constants that C++ does not define, as errors.

@@ -14,6 +14,7 @@ from metalloid.ir.values import Global, Int, Local, Value
 from metalloid.types import Access
 
 THREADGROUP = 3
+EXCESS = "__mt_excess_elements"  # include/metalloid/listed.h
 _PASS_ON = frozenset(("getelementptr", "phi", "select", "freeze", "bitcast"))
 # Which operands an instruction reads through and writes through.
 _READS = {"load": (0,), "atomicrmw": (0,), "cmpxchg": (0,)}
@@ -114,6 +115,9 @@ def left_over(module: Module) -> Iterator[Diagnostic]:
             name = plain_name(shared.name)
             message = f"all threads would share the variable '{name}', which Metal does not allow"
             yield _problem(module, instruction, message)
+            return
+        if instruction.called == EXCESS:
+            yield _problem(module, instruction, "more elements in braces than the vector has")
             return
         if instruction.opcode == "call" and not instruction.called.startswith(("llvm.", "__mt_")):
             yield _problem(

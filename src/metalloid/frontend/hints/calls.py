@@ -9,7 +9,9 @@ from dataclasses import replace
 from metalloid.errors import Diagnostic
 from metalloid.frontend.hints.context import Context, Table
 from metalloid.frontend.hints.syntax import commas_in_for
-from metalloid.frontend.hints.words import bare_type
+from metalloid.frontend.hints.words import VECTOR, bare_type
+
+_NO_CONVERSION = re.compile(r"no known conversion from '(.*?)' to '(.*?)' for (\w+) argument")
 
 
 def no_match(
@@ -45,17 +47,16 @@ def no_match(
     )
     if counts and given and len(counts) == 1:
         return replace(here, message=f"'{name}' takes {counts.pop()} argument(s); {given} given")
-    for note in notes:
-        if reason := re.search(
-            r"no known conversion from '(.*?)' to '(.*?)' for (\w+) argument", note.message
-        ):
-            message = (
-                f"'{name}' does not take `{reason[1]}` as its {reason[3]} argument; expected `{reason[2]}`"
-            )
+    reasons = [r for note in notes if (r := _NO_CONVERSION.search(note.message))]
+    for reason in reasons if name.endswith("=") else ():
+        if (found := between_vectors(reason[1], reason[2])) is not None:
             return replace(
-                here, rule="M605", message=message, hint=f"convert it: `{bare_type(reason[2])}(...)`"
+                here, rule="M605", message=found, hint=f"convert it: `{bare_type(reason[2])}(...)`"
             )
-    if diagnostic.message.startswith("call to constructor"):
+    for reason in reasons[:1]:
+        message = f"'{name}' does not take `{reason[1]}` as its {reason[3]} argument; expected `{reason[2]}`"
+        return replace(here, rule="M605", message=message, hint=f"convert it: `{bare_type(reason[2])}(...)`")
+    if diagnostic.message.startswith(("call to constructor", "call to deleted constructor")):
         message = f"a `{name}` cannot be made from these arguments"
         return replace(
             here, rule="M605", message=message, hint="give one value, or exactly as many as it has elements"
@@ -87,12 +88,47 @@ def operands(
     match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
 ) -> Diagnostic | None:
     left, right = match[1], match[2]
+    if (found := between_vectors(left, right)) is not None:
+        return replace(
+            diagnostic, rule="M605", message=found, hint=f"convert one side: `{bare_type(left)}(...)`"
+        )
     message = f"no operator here takes `{left}` and `{right}`"
     if "*" in left or "*" in right:
         which = left if "*" in left else right
         return replace(diagnostic, message=message, hint=f"`{which}` is a pointer: index it, as in `p[i]`")
     return replace(
         diagnostic, rule="M605", message=message, hint=f"convert one side: `{bare_type(left)}(...)`"
+    )
+
+
+def between_vectors(one: str, other: str) -> str | None:
+    """What to say of two vectors that meet; None where they are not two different ones."""
+    first, second = bare_type(one), bare_type(other)
+    if first == second or not (VECTOR.fullmatch(first) and VECTOR.fullmatch(second)):
+        return None
+    return f"Metal does not convert vectors by itself, and these are `{first}` and `{second}`"
+
+
+def arms(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    """`c ? a : b` of two types."""
+    if (found := between_vectors(match[1], match[2])) is None:
+        return None
+    return replace(
+        diagnostic, rule="M605", message=found, hint=f"convert one side: `{bare_type(match[1])}(...)`"
+    )
+
+
+def real_into_integers(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    """`int2(1) * 0.5f`: the operator is there to be refused (vec.h)."""
+    return replace(
+        diagnostic,
+        rule="M605",
+        message="a vector of integers and a floating-point number do not meet in an operator",
+        hint="convert the vector, as in `float4(v) * x`, or the number, as in `v * int(x)`",
     )
 
 
@@ -117,9 +153,12 @@ TABLE: Table = (
     (re.compile(r"static assertion failed[^:]*(?:'.*')?: (?P<text>.*)"), assertion),
     (re.compile(r"no matching (?:member )?function for call to '(?P<name>[^']+)'"), no_match),
     (re.compile(r"call to (?:member function |constructor of )?'(?P<name>[^']+)' is ambiguous"), no_match),
+    (re.compile(r"call to deleted constructor of '(?P<name>[^']+)'"), no_match),
     (re.compile(r"no viable overloaded '(?P<name>[^']+)'"), no_match),
     (re.compile(r"no matching constructor for initialization of '(?P<name>[^']+)'"), no_match),
     (re.compile(r"redefinition of '(?P<name>[^']+)'"), redefinition),
     (re.compile(r"invalid operands to binary expression \('([^']+)' and '([^']+)'\)"), operands),
+    (re.compile(r"incompatible operand types \('([^']+)' and '([^']+)'\)"), arms),
+    (re.compile(r"overload resolution selected deleted operator"), real_into_integers),
     (re.compile(r"indirection requires pointer operand"), power),
 )

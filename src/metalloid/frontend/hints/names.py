@@ -28,6 +28,10 @@ def undeclared(
     match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
 ) -> Diagnostic | None:
     name = match["name"]
+    if "namespace 'std'" in match[0]:
+        line = context.line(diagnostic.file, diagnostic.line)
+        if found_std := re.search(rf"\bstd\s*::\s*{re.escape(name)}\b", line):
+            return standard("std", replace(diagnostic, column=found_std.start() + 1, length=3), context)
     meant = match.groupdict().get("meant") or ""
     here = underline(name, diagnostic, context)
     if found := cuda_word(name, here, context):

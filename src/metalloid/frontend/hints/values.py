@@ -200,6 +200,20 @@ def vector_index(
     )
 
 
+def vector_condition(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    """`if (a == b)` with vectors: one bool for each element."""
+    if not _VECTOR.fullmatch(match[1]):
+        return None
+    return replace(
+        diagnostic,
+        rule="M620",
+        message=f"this condition is a `{bare_type(match[1])}`, and one bool is expected",
+        hint="write `all(...)` or `any(...)` around it; to choose by element, `select(b, a, condition)`",
+    )
+
+
 def whole_value(diagnostic: Diagnostic, context: Context) -> str:
     """The value of `T name = value;` where it is a plain name; clang may point at `name`."""
     rest = context.line(diagnostic.file, diagnostic.line)[max(0, diagnostic.column - 1) :]
@@ -218,5 +232,6 @@ TABLE: Table = (
     (re.compile(r"cannot assign to [^']*'(?P<name>\w+)'.*(?:const|constant)"), read_only),
     (re.compile(r"read-only variable is not assignable|cannot assign to return value because"), read_only),
     (re.compile(r"variable length array"), array_size),
+    (re.compile(r"value of type '([^']+)' is not contextually convertible to 'bool'"), vector_condition),
     (re.compile(r"array subscript is not an integer|no viable overloaded operator\[\]"), vector_index),
 )  # fmt: skip

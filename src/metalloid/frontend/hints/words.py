@@ -12,6 +12,7 @@ _SCALARS = {
 }
 _SCALARS |= {"_Float16": "half", "__bf16": "bfloat", "signed char": "char"}
 
+VECTOR = re.compile(r"(?:packed_)?(?:u?(?:char|short|int|long)|float|half|bfloat|bool)[234]")
 _ALIAS = re.compile(r" \(aka '(?:[^']|'(?=\())*'\)")
 _WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bconst __constant\b|\b__constant const\b|\b__constant\b"), "constant"),
@@ -20,6 +21,7 @@ _WORDS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b__private\b ?"), ""),
     (re.compile(r"\b__generic\b ?"), ""),
     *((re.compile(rf"\b{re.escape(c)}\b"), m) for c, m in _SCALARS.items()),
+    (re.compile(r"\b(?:metal::)?remove_cvref_t<([^<>]*(?:<[^<>]*>)?)>"), r"\1"),
     (re.compile(r"\b(?:metal::)?packed_vec<(\w+), (\d)>"), r"packed_\1\2"),
     (re.compile(r"\b(?:metal::)?vec<(\w+), (\d)>"), r"\1\2"),
     (re.compile(r"\b(?:metal::)?matrix<(\w+), (\d), (\d)>"), r"\1\2x\3"),

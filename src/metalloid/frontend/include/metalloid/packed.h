@@ -27,6 +27,7 @@ template <class T>
 struct packed_vec<T, 2> {
   T x, y;
   constexpr packed_vec(T s) : x(s), y(s) {}
+  constexpr packed_vec(std::initializer_list<T> l) : x(__listed<2>(l, 0)), y(__listed<2>(l, 1)) {}
   constexpr packed_vec(T x, T y) : x(x), y(y) {}
   constexpr packed_vec(const vec<T, 2>& v) : x(v.x), y(v.y) {}
   template <class U>
@@ -37,6 +38,7 @@ template <class T>
 struct packed_vec<T, 3> {
   T x, y, z;
   constexpr packed_vec(T s) : x(s), y(s), z(s) {}
+  constexpr packed_vec(std::initializer_list<T> l) : x(__listed<3>(l, 0)), y(__listed<3>(l, 1)), z(__listed<3>(l, 2)) {}
   constexpr packed_vec(T x, T y, T z) : x(x), y(y), z(z) {}
   constexpr packed_vec(const vec<T, 3>& v) : x(v.x), y(v.y), z(v.z) {}
   template <class U>
@@ -47,6 +49,7 @@ template <class T>
 struct packed_vec<T, 4> {
   T x, y, z, w;
   constexpr packed_vec(T s) : x(s), y(s), z(s), w(s) {}
+  constexpr packed_vec(std::initializer_list<T> l) : x(__listed<4>(l, 0)), y(__listed<4>(l, 1)), z(__listed<4>(l, 2)), w(__listed<4>(l, 3)) {}
   constexpr packed_vec(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}
   constexpr packed_vec(const vec<T, 4>& v) : x(v.x), y(v.y), z(v.z), w(v.w) {}
   template <class U>

@@ -2,6 +2,7 @@
 //
 // Not clang's ext_vector: a C cast between two of those reinterprets bits, and the IR would be vectors.
 #pragma once
+#include "listed.h"
 #include "operators.h"
 #include "traits.h"
 
@@ -30,6 +31,10 @@ using vec_element_t = typename vec_element<T>::type;
 
 template <class A, class B>
 using __if_scalar = enable_if_t<is_arithmetic_v<A> || __is_enum(A), B>;
+
+// A real number beside a vector of integers, where it would lose its fraction: Metal refuses it.
+template <class T, class S>
+using __if_lost = enable_if_t<is_integral_v<T> && is_floating_point_v<S>>;
 
 // A conversion between scalars; clang knows none between half and bfloat.
 template <class T, class U>
@@ -76,13 +81,18 @@ constexpr T __to(U u) {
 #include "swizzles.h"
 #endif
 
+#define __MT_VEC_REFUSED_TO(op)                    \
+  template <class S, class = __if_lost<T, S>>      \
+  void operator op(S) = delete;
 #define __MT_VEC_BINARY(op, EACH)                                     \
+  __MT_VEC_REFUSED_TO(op##=)                                          \
   friend constexpr vec operator op(const vec& a, const vec& b) { return EACH(op); } \
   constexpr vec& operator op##=(const vec& b) {                              \
     vec& a = *this;                                                   \
     return a = EACH(op);                                              \
   }
 #define __MT_VEC_GUARDED(op, CALL, function)                          \
+  __MT_VEC_REFUSED_TO(op##=)                                          \
   friend constexpr vec operator op(const vec& a, const vec& b) { return CALL(::__mt::function); } \
   constexpr vec& operator op##=(const vec& b) { return *this = *this op b; }
 #define __MT_VEC_COMPARE(op, EACH, N) \
@@ -129,6 +139,7 @@ template <class T>
 struct alignas(2 * sizeof(T)) vec<T, 2> {
   T x, y;
   constexpr vec(T s) : x(s), y(s) {}
+  constexpr vec(std::initializer_list<T> l) : x(__listed<2>(l, 0)), y(__listed<2>(l, 1)) {}
   constexpr vec(T x, T y) : x(x), y(y) {}
   template <class U>
   explicit constexpr vec(const vec<U, 2>& v) : x(__to<T>(v.x)), y(__to<T>(v.y)) {}
@@ -140,6 +151,7 @@ template <class T>
 struct alignas(4 * sizeof(T)) vec<T, 3> {
   T x, y, z;
   constexpr vec(T s) : x(s), y(s), z(s) {}
+  constexpr vec(std::initializer_list<T> l) : x(__listed<3>(l, 0)), y(__listed<3>(l, 1)), z(__listed<3>(l, 2)) {}
   constexpr vec(T x, T y, T z) : x(x), y(y), z(z) {}
   constexpr vec(const vec<T, 2>& v, T z) : x(v.x), y(v.y), z(z) {}
   constexpr vec(T x, const vec<T, 2>& v) : x(x), y(v.x), z(v.y) {}
@@ -153,8 +165,13 @@ template <class T>
 struct alignas(4 * sizeof(T)) vec<T, 4> {
   T x, y, z, w;
   constexpr vec(T s) : x(s), y(s), z(s), w(s) {}
+  constexpr vec(std::initializer_list<T> l) : x(__listed<4>(l, 0)), y(__listed<4>(l, 1)), z(__listed<4>(l, 2)), w(__listed<4>(l, 3)) {}
   constexpr vec(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}
   constexpr vec(const vec<T, 2>& a, const vec<T, 2>& b) : x(a.x), y(a.y), z(b.x), w(b.y) {}
+  template <class S, class = __if_scalar<S, void>>
+  vec(const vec<T, 2>&, S) = delete;  // one element short; the number would become two
+  template <class S, class = __if_scalar<S, void>>
+  vec(S, const vec<T, 2>&) = delete;
   constexpr vec(const vec<T, 2>& a, T z, T w) : x(a.x), y(a.y), z(z), w(w) {}
   constexpr vec(T x, const vec<T, 2>& a, T w) : x(x), y(a.x), z(a.y), w(w) {}
   constexpr vec(T x, T y, const vec<T, 2>& a) : x(x), y(y), z(a.x), w(a.y) {}
@@ -165,4 +182,15 @@ struct alignas(4 * sizeof(T)) vec<T, 4> {
   constexpr vec(const packed_vec<T, 4>& v) : x(v.x), y(v.y), z(v.z), w(v.w) {}
   __MT_VEC_BODY(4, __MT_EACH4, __MT_UNARY4, __MT_CALL4)
 };
+
+// Not members, which every type of vector would pay for.
+#define __MT_VEC_REFUSED(op)                              \
+  template <class T, int N, class S, class = __if_lost<T, S>> \
+  void operator op(const vec<T, N>&, S) = delete;         \
+  template <class T, int N, class S, class = __if_lost<T, S>> \
+  void operator op(S, const vec<T, N>&) = delete;
+__MT_VEC_REFUSED(+) __MT_VEC_REFUSED(-) __MT_VEC_REFUSED(*) __MT_VEC_REFUSED(/) __MT_VEC_REFUSED(%)
+__MT_VEC_REFUSED(&) __MT_VEC_REFUSED(|) __MT_VEC_REFUSED(^) __MT_VEC_REFUSED(<<) __MT_VEC_REFUSED(>>)
+__MT_VEC_REFUSED(==) __MT_VEC_REFUSED(!=) __MT_VEC_REFUSED(<) __MT_VEC_REFUSED(<=) __MT_VEC_REFUSED(>)
+__MT_VEC_REFUSED(>=) __MT_VEC_REFUSED(&&) __MT_VEC_REFUSED(||)
 }  // namespace metal
