@@ -1,7 +1,7 @@
 """Run the clang inside the `ziglang` wheel.
 
 Device mode of SYCL on the amdgcn triple: address-space overloads, copies of classes out of device
-memory, lambdas and half all work there, and its -O2 pipeline resolves every pointer to one address
+memory, lambdas and half all work there, and its -O2 pipeline resolves almost every pointer to one address
 space. Plain C++ and OpenCL C++ each fail on several of these.
 """
 

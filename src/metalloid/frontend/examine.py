@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from metalloid.errors import Diagnostic
 from metalloid.frontend.refuse import chosen_at_run_time, recursion
+from metalloid.frontend.spaces import is_generic
 from metalloid.ir.debug import location, plain_name
 from metalloid.ir.layout import data_layout
 from metalloid.ir.module import Function, GlobalVariable, Instruction, Module
-from metalloid.ir.types import PointerType, VectorType
+from metalloid.ir.types import VectorType
 from metalloid.ir.values import Global, Int, Local, Value
 from metalloid.types import Access
 
@@ -123,7 +124,7 @@ def left_over(module: Module) -> Iterator[Diagnostic]:
             yield _problem(
                 module, instruction, f"a call of '{plain_name(instruction.called)}' has no definition"
             )
-        elif _generic(instruction):
+        elif is_generic(instruction):
             yield _problem(
                 module, instruction, "the address space of this pointer cannot be told at compile time"
             )
@@ -152,11 +153,6 @@ def _calls_itself(module: Module, function: Function) -> bool:
             todo += called - seen
             seen |= called
     return False
-
-
-def _generic(instruction: Instruction) -> bool:
-    types = (instruction.type, *(o.type for o in instruction.operands if isinstance(o, Local)))
-    return instruction.opcode == "addrspacecast" or any(t == PointerType(0) for t in types)
 
 
 def _problem(module: Module, instruction: Instruction, message: str) -> Diagnostic:

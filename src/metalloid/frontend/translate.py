@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.build import build, check_source, whole_text
@@ -26,10 +26,11 @@ from metalloid.frontend.refuse import refused_kernel, refused_signature, refused
 from metalloid.frontend.rewrite import Rewritten, Unit, constant_text, refuse_unsupported, rewrite
 from metalloid.frontend.scan import STAGES
 from metalloid.frontend.slim import slim
-from metalloid.frontend.spaces import resolve_spaces
+from metalloid.frontend.spaces import mixed, resolve_spaces
 from metalloid.frontend.unsupported import stage_function
 from metalloid.frontend.variables import refused_variables
 from metalloid.ir import Module, read, write
+from metalloid.ir.debug import location
 from metalloid.source import Constant, Source
 
 
@@ -83,12 +84,11 @@ def _compile_kernel(
     except CompileError as error:
         raise CompileError([placed(d, texts, parsed.unit) for d in error.diagnostics]) from None
     rewritten = rewrite(parsed.unit, entry, values)
-    ir, module, info = _built(parsed, rewritten, entry, bound, checked)
+    built = _built(parsed, rewritten, entry, bound, checked)
+    if built.mixed and (copied := copy_conditionals(rewritten, built.mixed)):
+        built = _unmixed(built, lambda: _built(parsed, copied, entry, bound, checked))
+    ir, module, info = built.ir, built.module, built.info
     left = list(left_over(module))
-    generic = next((p for p in left if "address space" in p.message), None)
-    if generic and (copied := copy_conditionals(rewritten, (generic.file, generic.line))):
-        ir, module, info = _built(parsed, copied, entry, bound, checked)
-        left = list(left_over(module))
     try:
         check_indices(parsed.unit, bound, info.parameters())
     except CompileError as error:
@@ -99,17 +99,38 @@ def _compile_kernel(
     return Kernel(ir, made, parsed.files)
 
 
+@dataclass(frozen=True)
+class _Built:
+    """IR as text and as a model, and the debug info that describes its parameters."""
+
+    ir: str
+    module: Module
+    info: DebugInfo
+    mixed: tuple[str, int] | None  # file and line of the first pointer that may be of several spaces
+
+
+def _unmixed(built: _Built, again: Callable[[], _Built]) -> _Built:
+    """With the sides of a `?:` copied, if that leaves every pointer one space: a value need not lie in memory then."""
+    try:
+        copied = again()
+    except CompileError:
+        return built
+    return built if copied.mixed else copied
+
+
 def _built(
     parsed: Parsed, rewritten: Rewritten, entry: Entry, bound: tuple[Binding, ...], checked: bool
-) -> tuple[str, Module, DebugInfo]:
-    """IR as text and as a model, and the debug info that describes its parameters."""
+) -> _Built:
     raw, given = build(parsed, rewritten, _wanted(parsed, entry), bound, checked)
     ir = slim(raw)
     module = read(ir)
+    several = mixed(module)
+    place = location(module, several) if several else None
     resolved = with_places(with_columns(plain_divisions(resolve_spaces(module)), given, Texts(parsed.source)))
     if resolved is not module:
         ir = write(resolved)
-    return ir, resolved, DebugInfo(raw, parsed.unit)
+    where = (place.file, place.line) if place else None
+    return _Built(ir, resolved, DebugInfo(raw, parsed.unit), where)
 
 
 def _refuse(parsed: Parsed, entry: Entry) -> None:

@@ -29,6 +29,7 @@ from metalloid.passes.emit.control import Control
 from metalloid.passes.emit.core import Emitter, lowered
 from metalloid.passes.emit.output import MatrixPlace, Output, Site, SlotPlace
 from metalloid.passes.emit.places import memory_type
+from metalloid.passes.emit.tables import initial
 from metalloid.passes.emit.turning import SIDE
 from metalloid.passes.instrument import Checks, Options, instrument
 from metalloid.passes.lanes import Lanes
@@ -346,7 +347,7 @@ def _module_text(out: Output, texts: list[str], driver: str) -> str:
     constants = []
     for g in out.module.globals:
         if g.space in (1, 4) and g.constant and g.initializer is not None:
-            held = _in_one_space(f"{g.type} {_initial(g.initializer)}")
+            held = _in_one_space(f"{g.type} {write_value(initial(out, g.initializer))}")
             constants.append(f'@"{g.name}" = internal constant {held}, align {max(g.align, 16)}')
     types = [f"{quote('%', t.name)} = type {_in_one_space(str(t.body))}" for t in out.module.types]
     if abi.OUTSIDE in out.declared:
@@ -375,10 +376,6 @@ def _constant_ranges(out: Output) -> str:
     ]
     entries = ", ".join([*found, "{ ptr, i64 } zeroinitializer"])
     return f"@{abi.CONSTANTS} = constant [{len(found) + 1} x {{ ptr, i64 }}] [{entries}]"
-
-
-def _initial(value: object) -> str:
-    return write_value(value)  # type: ignore[arg-type]
 
 
 _SPACE = re.compile(r'"[^"]*"| addrspace\([14]\)')

@@ -109,7 +109,7 @@ def examine(
     examiner = Examiner(module, launch, wanted)
     code = examiner.watched(prepare(module, function), function)
     device, buffers = _bind(launch)
-    constants = constant_objects(module, device)
+    constants = constant_objects(module, device, len(launch.threadgroup_memory))
     scheduler = Scheduler(module, launch, list, None, examiner)
     alone = not any(waiting(i.called) for i in function.instructions())
     ended = 0
@@ -150,7 +150,7 @@ def _run(
 ) -> None:
     code = prepare(module, module.function[ENTRY])
     device, buffers = _bind(launch)
-    constants = constant_objects(module, device)
+    constants = constant_objects(module, device, len(launch.threadgroup_memory))
     arrange = schedule.arranger()
     scheduler = Scheduler(module, launch, arrange, on_log, observer)
     if positions is None:  # a list of all threadgroups may be longer than memory

@@ -17,8 +17,11 @@ from metalloid.ir.values import Aggregate, Constant
 LOCAL = 3  # the address space of threadgroup variables
 
 
-def constant_objects(module: Module, device: AddressSpace) -> dict[str, Pointer]:
-    """Everything but threadgroup variables, with what it holds."""
+def constant_objects(module: Module, device: AddressSpace, arguments: int = 0) -> dict[str, Pointer]:
+    """Everything but threadgroup variables, with what it holds.
+
+    A table may hold addresses of those: they are the same in every threadgroup, behind so many arguments.
+    """
     layout = data_layout(module.datalayout)
     found = {}
     variables = [g for g in module.globals if g.space != LOCAL]
@@ -29,8 +32,9 @@ def constant_objects(module: Module, device: AddressSpace) -> dict[str, Pointer]
                 " Pass it in constants={...}."
             )
         found[variable.name] = Pointer(device.add(_object(module, variable, layout)))
+    known = {**found, **local_objects(module, AddressSpace(32, _made=arguments))} if variables else {}
     for variable in variables:
-        _fill(Maker(module, layout), variable, found)
+        _fill(Maker(module, layout), variable, known)
         found[variable.name].object.constant = variable.constant
     return found
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 from metalloid.errors import NotVectorised
 from metalloid.ir import Function
-from metalloid.ir.types import ArrayType, FloatType, IntType, PointerType, StructType, Type
+from metalloid.ir.types import FloatType, IntType, PointerType, Type
 from metalloid.ir.values import Expression, Float, Global, Int, Local, Named, Value
 from metalloid.ir.write import write_value
 from metalloid.passes.emit.needs import crossing, needing_lanes
 from metalloid.passes.emit.output import MatrixPlace, Output
+from metalloid.passes.emit.tables import constant_offset
 from metalloid.passes.emit.text import Text
 from metalloid.passes.roots import Roots
 from metalloid.passes.shape import Shape, Terms
@@ -191,7 +192,7 @@ class Emitter(Text):
             case Global():
                 return "0"  # the offset from its own start
             case Expression("getelementptr", _, (base, *_)):
-                return str(self.constant_offset(value) + int(self.constant(base)))
+                return str(constant_offset(self.out.layout, value) + int(self.constant(base)))
             case Expression("ptrtoint", _, (base,)):
                 return str(self.absolute_constant(base))
         raise NotVectorised(f"[engine] this constant is not supported: {value}")
@@ -201,22 +202,6 @@ class Emitter(Text):
         if root is None or root.kind != "variable":
             raise NotVectorised("[engine] the address of a constant table as a number is not supported")
         return self.out.local_offsets[root.name] + int(self.constant(value))
-
-    def constant_offset(self, value: Expression) -> int:
-        assert value.element is not None
-        total, type = 0, value.element
-        for n, index in enumerate(value.operands[1:]):
-            assert isinstance(index, Int)
-            if n == 0:
-                total += index.signed * self.out.layout.size(type)
-            elif isinstance(type, StructType):
-                total += self.out.layout.struct(type)[0][index.value]
-                type = type.elements[index.value]
-            else:
-                assert isinstance(type, ArrayType)
-                type = type.element
-                total += index.signed * self.out.layout.size(type)
-        return total
 
 
 def _signed(value: int, bits: int) -> int:
