@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import metalloid as mt
+from metalloid.backends import interpret
 from metalloid.errors import KernelFault
-from tests.engine.both import HEADER, launch, program, same
+from tests.engine.both import HEADER, launch, program, same, scalar_ir
 
 WIDTHS = (1, 32)
 
@@ -201,3 +202,27 @@ def test_patterns_whose_bounds_are_not_those_of_one_lane():
     a, b = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
     program(text, "k", 32).run(launch([a, b, np.array([5], np.int32)], 64, 64))
     np.testing.assert_array_equal(a, b)
+
+
+ODD = {
+    "an addition": "atomic_fetch_add_explicit(p, 1, memory_order_relaxed);",
+    "an addition whose result is used": "a[t + 8] = atomic_fetch_add_explicit(p, 1, memory_order_relaxed);",
+    "a load": "a[t + 8] = atomic_load_explicit(p, memory_order_relaxed);",
+    "a store": "atomic_store_explicit(p, 7, memory_order_relaxed);",
+    "a compare-exchange": "int e = 3; atomic_compare_exchange_weak_explicit(p, &e, 7, memory_order_relaxed, memory_order_relaxed);",
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+@pytest.mark.parametrize("place", ["n", "n + 4 * int(t)"])
+def test_an_atomic_at_an_odd_address_stops_the_launch_instead_of_the_process(what, place):
+    text = f"""kernel void k(device int* a, constant int& n, uint t [[thread_index_in_threadgroup]]) {{
+        device atomic_int* p = (device atomic_int*)((device char*)a + {place}); {ODD[what]} }}"""
+    ir, _ = scalar_ir(text, "k")
+    for width in (1, 8):
+        n = np.array([2], np.int32)
+        found = fault(text, [np.zeros(64, np.int32), n], 8, 8, width).finding
+        assert found.rule == "M103" and found.offset == 2
+        program(text, "k", width).run(launch([np.zeros(64, np.int32), np.array([4], np.int32)], 8, 8))
+    with pytest.raises(KernelFault, match="M103 atomic"):
+        interpret.run(ir, launch([np.zeros(64, np.int32), n], 8, 8))

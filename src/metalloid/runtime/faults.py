@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 CHECK = "metalloid check, or mt.check with the same arguments, runs on and shows all that is wrong"
 
-_HINTS = {"M204": BARRIER_HINT, "": "look for a loop that does not end, or allow it more time"}
+_ODD = "an atomic_int or atomic_float starts at a multiple of 4 bytes, an atomic_ulong of 8: check the cast"
+_HINTS = {"M103": _ODD, "M204": BARRIER_HINT, "": "look for a loop that does not end, or allow it more time"}
 
 
 def told(kernel: Kernel, fault: Fault, launch: Launch) -> KernelFault:
@@ -36,7 +37,8 @@ def _finding(kernel: Kernel, fault: Fault, launch: Launch) -> Finding:
     memory = launch.buffers.get(fault.buffer) if fault.buffer is not None else None
     if parameter is not None:
         name = parameter.name
-    if parameter is not None and memory is not None and fault.offset is not None and fault.size:
+    outside_rule = fault.rule in ("M101", "M102")
+    if parameter is not None and memory is not None and fault.offset is not None and outside_rule:
         total = memory.nbytes if isinstance(memory, np.ndarray) else memoryview(memory).nbytes
         outside = Outside(
             fault.rule == "M102",

@@ -93,7 +93,9 @@ def _access_fault(
     if root.kind == "unknown" and root.space == 1:
         place = f"address {offset:#x}, where no buffer is"
     message = f"out-of-bounds {what} of {size} bytes at {place}"
-    rule = "M102" if write else "M101"
+    rule = site.rule or ("M102" if write else "M101")
+    if rule == "M103":
+        message = f"atomic {what} of {size} bytes at {place}: its address is no multiple of {size}"
     return Fault(rule, message, launch.kernel, site.location, thread, group, index, offset, size)
 
 

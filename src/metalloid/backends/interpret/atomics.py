@@ -67,9 +67,11 @@ def _atomicrmw(maker: Maker, i: Instruction) -> Run:
         storer(maker.layout, i.type),
         _change(i.predicate, i.type),
     )
+    size = maker.layout.store_size(i.type)
 
     def run(t: Any) -> Any:
         target = pointer(t)
+        t.aligned(target, size, True)
         old = read(t, target)
         write(t, target, change(old, operand(t)))
         return old
@@ -81,9 +83,11 @@ def _cmpxchg(maker: Maker, i: Instruction) -> Run:
     pointer, expected, new = (maker.operand(o) for o in i.operands)
     type = i.operands[2].type
     read, write = loader(maker.layout, type), storer(maker.layout, type)
+    size = maker.layout.store_size(type)
 
     def run(t: Any) -> tuple[Any, int]:
         target = pointer(t)
+        t.aligned(target, size, True)
         old = read(t, target)
         same = old == expected(t)
         write(t, target, new(t) if same else old)

@@ -178,13 +178,31 @@ def _term(maker: Maker, index: Value, stride: int) -> Run:
 
 def _load(maker: Maker, i: Instruction) -> Run:
     pointer, read = maker.operand(i.operands[0]), loader(maker.layout, i.type)
-    return lambda t: read(t, pointer(t))
+    if not i.ordering:
+        return lambda t: read(t, pointer(t))
+    size = maker.layout.store_size(i.type)
+
+    def run(t: Any) -> Any:
+        target = pointer(t)
+        t.aligned(target, size, False)
+        return read(t, target)
+
+    return run
 
 
 def _store(maker: Maker, i: Instruction) -> Run:
     value, pointer = (maker.operand(o) for o in i.operands)
     write = storer(maker.layout, i.operands[0].type)
-    return lambda t: write(t, pointer(t), value(t))
+    if not i.ordering:
+        return lambda t: write(t, pointer(t), value(t))
+    size = maker.layout.store_size(i.operands[0].type)
+
+    def run(t: Any) -> None:
+        target = pointer(t)
+        t.aligned(target, size, True)
+        write(t, target, value(t))
+
+    return run
 
 
 def _extractvalue(maker: Maker, i: Instruction) -> Run:

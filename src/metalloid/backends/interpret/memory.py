@@ -56,13 +56,15 @@ NULL_POINTER = Pointer(NULL)
 class AccessError(Exception):
     """An access outside its object, or a write to one that cannot be written."""
 
-    def __init__(self, pointer: Pointer, size: int, write: bool) -> None:
-        self.pointer, self.size, self.write = pointer, size, write
+    def __init__(self, pointer: Pointer, size: int, write: bool, odd: bool = False) -> None:
+        self.pointer, self.size, self.write, self.odd = pointer, size, write, odd
         super().__init__(self.describe())
 
     @property
     def rule(self) -> str:
         inside = 0 <= self.pointer.offset <= self.pointer.object.size - self.size
+        if inside and self.odd:
+            return "M103"
         return "M107" if inside else ("M102" if self.write else "M101")
 
     def describe(self) -> str:
@@ -71,10 +73,20 @@ class AccessError(Exception):
             return f"{what} of {self.size} bytes to {target.label}, which is read-only"
         if target is NULL:
             return f"{what} of {self.size} bytes through a null pointer, offset {self.pointer.offset}"
+        if self.rule == "M103":
+            at = f"offset {self.pointer.offset - target.below} of {target.label}"
+            return f"atomic {what} of {self.size} bytes at {at}: its address is no multiple of {self.size}"
         return (
             f"out-of-bounds {what} of {self.size} bytes at offset {self.pointer.offset - target.below}"
             f" of {target.label} ({target.size - target.below} bytes)"
         )
+
+
+def aligned(pointer: Pointer, size: int, write: bool) -> None:
+    """Atomics stand at multiples of their size."""
+    start = pointer.object.base or pointer.object.address
+    if (start + pointer.offset) % size:
+        raise AccessError(pointer, size, write, odd=True)
 
 
 def load(pointer: Pointer, size: int) -> int:

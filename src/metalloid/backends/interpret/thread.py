@@ -76,6 +76,7 @@ class Thread:
         # How it reaches memory; an observer puts itself in between.
         self.load, self.store = memory.load, memory.store
         self.load_bytes, self.store_bytes = memory.load_bytes, memory.store_bytes
+        self.aligned = memory.aligned
 
     def fence(self, flags: int, order: int, scope: int) -> None:
         """Threads change places only where they wait: there is nothing to put in order."""

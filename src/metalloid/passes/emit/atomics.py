@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from metalloid.ir import Instruction
 from metalloid.ir.types import FloatType, IntType, StructType
+from metalloid.passes.emit.aligned import atomic_lanes, atomic_scalar
 from metalloid.passes.emit.collective import reduce_all
 from metalloid.passes.emit.core import Emitter, Val, lowered
-from metalloid.passes.emit.guard import checked_mask, guarded_scalar
 from metalloid.passes.emit.orders import order
 from metalloid.passes.emit.places import address, memory_type, where
 
@@ -41,12 +41,12 @@ def atomic_rmw(e: Emitter, i: Instruction) -> None:
             at = address(e, place.ptr, place.offset.base or "0")
             return e.put(f"atomicrmw {i.predicate} ptr {at}, {kind} {value} {tail}, align {size}")
 
-        ref = guarded_scalar(e, i, place, size, True, act, kind)
+        ref = atomic_scalar(e, i, place, size, True, act, kind)
         if e.width == 1:
             e.set(i.name, Val(kind, ref))
         return
     values = e.vector(operand)
-    mask = checked_mask(e, i, place, size, True)
+    mask = atomic_lanes(e, i, place, size, True)
     offsets = e.expand(place.offset)
     total = _results(e, kind) if used else ""
     for lane in e.lanes_loop(mask):
@@ -98,12 +98,12 @@ def cmpxchg(e: Emitter, i: Instruction) -> None:
             high = e.put(f"shl i128 {e.put(f'zext i64 {won} to i128')}, 64")
             return e.put(f"or i128 {wide}, {high}")
 
-        both = guarded_scalar(e, i, place, size, True, act, "i128")
+        both = atomic_scalar(e, i, place, size, True, act, "i128")
         e.set(f"{i.name}#0", Val(kind, e.put(f"trunc i128 {both} to {kind}")))
         e.set(f"{i.name}#1", Val("i1", e.put(f"trunc i128 {e.put(f'lshr i128 {both}, 64')} to i1")))
         return
     wants, news = e.vector(expected), e.vector(new)
-    mask = checked_mask(e, i, place, size, True)
+    mask = atomic_lanes(e, i, place, size, True)
     offsets = e.expand(place.offset)
     olds, wins = _results(e, kind), _results(e, "i8")
     for lane in e.lanes_loop(mask):

@@ -40,7 +40,7 @@ def guarded_scalar(
     else:
         fine = e.put(f"icmp ult i64 {offset}, {place.limit}")
     if e.out.careful:
-        return _only_where(e, fine, act, kind)
+        return only_where(e, fine, act, kind)
     e.do(f"br i1 {fine}, label %{good}, label %{bad}, !prof !1")
     e.label(bad)
     fault(e, site, offset, e.first(e.mask) if e.width > 1 else "0")
@@ -49,7 +49,7 @@ def guarded_scalar(
     return act()
 
 
-def _only_where(e: Emitter, fine: str, act: Callable[[], str], kind: str) -> str:
+def only_where(e: Emitter, fine: str, act: Callable[[], str], kind: str) -> str:
     good, after = e.fresh_label("in"), e.fresh_label("after")
     result = e.alloca(kind, "result") if kind else ""
     if kind:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from metalloid.ir import Instruction
 from metalloid.ir.types import PointerType
 from metalloid.passes.emit import fetch
+from metalloid.passes.emit.aligned import atomic_lanes, atomic_scalar
 from metalloid.passes.emit.core import Emitter, Val, lowered
 from metalloid.passes.emit.guard import (
     access_slowly,
@@ -48,7 +49,8 @@ def load(e: Emitter, i: Instruction) -> None:
             at = address(e, place.ptr, place.offset.base or "0")
             return e.put(f"load{atomic} {kind}, ptr {at}{tail}, align {size if atomic else align}", "ld")
 
-        ref = guarded_scalar(e, i, place, size, False, read, kind)
+        guarded = atomic_scalar if i.ordering else guarded_scalar
+        ref = guarded(e, i, place, size, False, read, kind)
         e.set(i.name, Val(lowered(i.type), base=from_memory(e, i.type, kind, ref, False)))
         return
     ref = (
@@ -60,7 +62,7 @@ def load(e: Emitter, i: Instruction) -> None:
 
 
 def _lane_by_lane(e: Emitter, i: Instruction, place: Place, kind: str, size: int) -> str:
-    mask = checked_mask(e, i, place, size, False)
+    mask = atomic_lanes(e, i, place, size, False)
     offsets = e.expand(place.offset)
     total, tail = e.alloca(e.vt(kind), "atomic"), order("load", i.operands[0])
     e.do(f"store {e.vt(kind)} zeroinitializer, ptr {total}")
@@ -104,11 +106,12 @@ def store(e: Emitter, i: Instruction) -> None:
             e.do(f"store{atomic} {kind} {ref}, ptr {at}{tail}, align {size if atomic else align}")
             return ""
 
-        guarded_scalar(e, i, place, size, True, write)
+        guarded = atomic_scalar if i.ordering else guarded_scalar
+        guarded(e, i, place, size, True, write)
         return
     vec = to_memory(e, value_type, kind, made.vec or e.expand(made), True)
     if i.ordering:
-        mask = checked_mask(e, i, place, size, True)
+        mask = atomic_lanes(e, i, place, size, True)
         offsets, tail = e.expand(place.offset), order("store", pointer)
         for lane in e.lanes_loop(mask):
             offset = e.put(f"extractelement {e.vt('i64')} {offsets}, i32 {lane}")
