@@ -68,7 +68,7 @@ KERNELS = {
     "numbers as threadgroup pointers": kernel(
         "threadgroup int t[4]; t[i & 3] = 1; *(threadgroup int*)(0x7ffff000u + i) = 1;"
         "t[x[2] * -100000] = 3; x[i] = *(threadgroup int*)(uint)(x[1] * 77777);",
-        "M102 M101 M201 M202",
+        "M102 M101 M104 M201 M202",  # what x[1] is depends on who runs first
         LOCAL,
     ),
     "atomics on numbers": kernel(
