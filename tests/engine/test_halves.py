@@ -12,6 +12,7 @@ import pytest
 import metalloid as mt
 from metalloid.backends.cpu import halves, machine
 from metalloid.passes import kernel as passes
+from tests.engine.both import same
 
 SOURCE = """#include <metal_stdlib>
 using namespace metal;
@@ -101,3 +102,14 @@ def test_short_code_and_shared_tables_stay_whole(monkeypatch: pytest.MonkeyPatch
     assert halves.halves("@table = internal constant [2 x i32] zeroinitializer\n" + text) is None
     monkeypatch.setenv("METALLOID_THREADS", "1")
     assert halves.halves(text) is None
+
+
+def test_segments_that_are_written_twice(long: list[halves.Halves]) -> None:
+    """Threads that return early: a segment has a version with a mask and one without, and both go together."""
+    text = SOURCE.split(";\n", 1)[1].replace(
+        "    t[l] = a[i];\n", "    t[l] = a[i];\n    if (l >= n) return;\n"
+    )
+    for n in (250, 256):
+        arrays = [np.arange(512, dtype=np.float32), np.zeros(1024, np.float32), np.array([n], np.uint32)]
+        same(text, arrays, 512, 256, local={0: 1024})
+    assert any("segment1.some" in h.first and "segment1.some" in h.second for h in long)

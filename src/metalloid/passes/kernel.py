@@ -201,7 +201,8 @@ def _texts(out: Output, parts: list[Part], inlined: int) -> list[str]:
             texts[n] = _twice(out, texts[n], _segment_text(out, parts[n], n, whole=True), n)
     if sum(t.count("\n") for t in texts) > MAX_INLINED:
         inlined = 0
-    apart = [t.replace(INLINED, ") noinline alignstack(64) nounwind {", 1) for t in texts[inlined:]]
+    # Of a segment that is written twice, the function that calls either: the last.
+    apart = [") noinline alignstack(64) nounwind {".join(t.rsplit(INLINED, 1)) for t in texts[inlined:]]
     return texts[:inlined] + apart
 
 

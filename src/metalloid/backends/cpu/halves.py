@@ -75,7 +75,7 @@ def halves(text: str) -> Halves | None:
 
 
 def _renamed(text: str, names: dict[str, str], start: str = "") -> str:
-    return start + re.sub(r"@(segment\d+)\b", lambda found: f"@{names.get(found[1], found[1])}", text)
+    return start + re.sub(r"@(segment\d+)(?![\w.])", lambda found: f"@{names.get(found[1], found[1])}", text)
 
 
 def _declared(function: re.Match[str]) -> str:
