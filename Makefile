@@ -25,6 +25,7 @@ check: $(VENV)/ready
 conformance: $(VENV)/ready
 	$(BIN)/python -m conformance
 	$(BIN)/python -m conformance results --backend cpu
+	$(BIN)/python -m conformance results --backend both --resume
 
 bench: $(VENV)/ready
 	$(BIN)/python -m bench

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
@@ -11,6 +10,7 @@ from rich.table import Table
 
 from conformance.check import Outcome
 from conformance.packages import LLAMA, MLX, MLX_LM, MLX_VLM, ROOT, STORE
+from conformance.results.page import TITLE, section
 
 TITLES = {
     "ggml": f"ggml-metal ({LLAMA.name} {LLAMA.version}; bfloat on, tensor path off)",
@@ -72,7 +72,7 @@ def page(outcomes: Sequence[Outcome], unresolved: Sequence[str]) -> str:
         rows="\n".join(rows),
         failed="\n".join(failed or ["None."]),
         unresolved="\n".join([f"- {entry}" for entry in unresolved] or ["None."]),
-        computed="\n".join(computed()),
+        computed="\n".join(section()),
     )
 
 
@@ -119,36 +119,6 @@ def _line(reason: str) -> str:
     return " ".join(reason.replace(f"{STORE}/", "").split())[:200]
 
 
-def computed() -> list[str]:
-    """What the last `python -m conformance results` found, where there was one."""
-    file = STORE / "results.json"
-    if not file.is_file():
-        return []
-    cases = json.loads(file.read_text(encoding="utf-8")).get("cpu", [])
-    families: dict[tuple[str, str], list[bool]] = defaultdict(list)
-    for case in cases:
-        families[case["suite"], case["family"]].append(case["passed"])
-    lines = [
-        "## Kernels that were run",
-        "",
-        "Then `python -m conformance results --backend cpu` runs kernels on the CPU and compares what they",
-        f"compute with numpy, `gguf` or MLX: {sum(c['passed'] for c in cases)} of {len(cases)} cases agree.",
-        "",
-        "| source | family | cases | agree |",
-        "|---|---|---|---|",
-    ]
-    for (suite, family), passed in sorted(families.items()):
-        lines.append(f"| {suite} | {family} | {len(passed)} | {sum(passed)} |")
-    different = [c for c in cases if not c["passed"]]
-    if different:
-        lines += ["", "Those that differ:", ""]
-        lines += [
-            f"- {c['suite']} {c['family']}, {c['name']}: {c['reason'].splitlines()[0][:160]}"
-            for c in different
-        ]
-    return [*lines, ""]
-
-
 def write_page(outcomes: Sequence[Outcome], unresolved: Sequence[str]) -> None:
     (ROOT / "docs" / "support.md").write_text(page(outcomes, unresolved), encoding="utf-8")
 
@@ -156,8 +126,8 @@ def write_page(outcomes: Sequence[Outcome], unresolved: Sequence[str]) -> None:
 def write_results() -> None:
     """Bring the part of the page up to date that tells of the last run of results; the rest stays."""
     path = ROOT / "docs" / "support.md"
-    begin, end = "## Kernels that were run\n", "## Processors\n"
+    begin, end = f"{TITLE}\n", "## Processors\n"
     before, _, rest = path.read_text(encoding="utf-8").partition(begin)
     _, _, after = rest.partition(end)
     if after:
-        path.write_text("\n".join([before.rstrip(), "", *computed(), end]) + after, encoding="utf-8")
+        path.write_text("\n".join([before.rstrip(), "", *section(), end]) + after, encoding="utf-8")

@@ -36,13 +36,20 @@ class Step:
 
 @dataclass(frozen=True)
 class Output:
-    """What a buffer must hold in the end, to within `tolerance` of the largest expected magnitude."""
+    """What a buffer must hold in the end, to within `tolerance` of the largest expected magnitude.
+
+    `ulps` says how far the engine may lie from the oracle, in ulps of the largest magnitude: 0 for what is moved,
+    compared or computed with integers, and for floats whose operations have one order; `summed(n)` for a sum of n
+    terms, which an engine may add in another order. Not said: as many ulps as the tolerance is, one at least where
+    there is any.
+    """
 
     name: str
     actual: Array
     expected: Array
     tolerance: float = 0.0
     look: Callable[[Array], Array] = lambda array: array  # what of the buffer is compared
+    ulps: float | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,15 @@ TOLERANCE = {"float32": 1e-6, "float16": 6e-4, "bfloat16": 4.5e-3}
 def tolerance(array: Array, factor: float = 1.0) -> float:
     """The tolerance of this array's dtype, times how much longer than usual the sums are."""
     return TOLERANCE.get(array.dtype.name, 0.0) * factor
+
+
+def summed(terms: int, then: float = 0.0) -> float:
+    """Ulps between two orders of a sum of so many terms, plus those of what is done with it then.
+
+    Each of two trees of additions is off by half an ulp of its partial sums per level in the worst case; a chain has as
+    many levels as terms, but roundings fall either way, and grow with the root of their number.
+    """
+    return float(np.ceil(2 * terms**0.5)) + then
 
 
 def poisoned(shape: int | tuple[int, ...], dtype: Any = np.float32) -> Array:

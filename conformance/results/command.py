@@ -1,13 +1,15 @@
-"""`python -m conformance results [--only TEXT] [--backend oracle|cpu] [--size small|large]`."""
+"""`python -m conformance results [--only TEXT] [--backend oracle|cpu|both] [--size small|large] [--resume]`.
+
+`both` is the second opinion: each case on the oracle and, on the same data, on the engine in every way to run it.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterator
 from dataclasses import asdict
-from multiprocessing import get_context
 
 import click
 from rich.console import Console
@@ -15,23 +17,28 @@ from rich.progress import track
 from rich.table import Table
 
 from conformance import report
+from conformance.results import kept
 from conformance.results.case import Case, Size
 from conformance.results.judge import BACKENDS, Verdict, judge
 from conformance.results.page import KEPT
+from conformance.results.second import BOTH, second_opinion
 from conformance.results.suites import all_cases
+from conformance.results.workers import Died, work_on
 
 
 @click.command(help=__doc__)
 @click.option("--only", default="", help="Run only cases whose suite, family or name contains this.")
-@click.option("--backend", type=click.Choice(list(BACKENDS)), default="oracle")
+@click.option("--backend", type=click.Choice([*BACKENDS, BOTH]), default="oracle")
 @click.option(
     "--size", type=click.Choice(["small", "large"]), default=None, help="small, unless on an engine."
 )
+@click.option("--every", is_flag=True, help="both: each width with all guards in both orders.")
+@click.option("--resume", is_flag=True, help="both: skip what the same code has been told of the same data.")
 @click.option("--jobs", default=os.cpu_count() or 1, help="Processes.")
-def main(only: str, backend: str, size: Size | None, jobs: int) -> None:
+def main(only: str, backend: str, size: Size | None, every: bool, resume: bool, jobs: int) -> None:
     console = Console()
     cases = [case for case in all_cases() if only in case.label]
-    verdicts = run(cases, backend, size, jobs, console)
+    verdicts = run(cases, (backend, size, every, resume), jobs, console)
     _table(verdicts, console)
     _summary(verdicts, console)
     if not only:
@@ -39,38 +46,64 @@ def main(only: str, backend: str, size: Size | None, jobs: int) -> None:
     sys.exit(any(not v.passed for v in verdicts))
 
 
+How = tuple[str, Size | None, bool, bool]  # backend, size, every, resume
 _cases: list[Case] = []  # filled before the processes fork: data is made where it is used
+_known: dict[str, Verdict] = {}
 
 
-def _judge(index: int, backend: str, size: Size | None) -> tuple[int, Verdict]:
-    return index, judge(_cases[index], backend, size)
+def _judge(index: int, how: How) -> Verdict:
+    backend, size, every, resume = how
+    case = _cases[index]
+    if backend != BOTH:
+        return judge(case, backend, size)
+    try:
+        key = kept.key_of(case, every)
+    except Exception:  # data that cannot be made: the verdict says so
+        return second_opinion(case, every)
+    if resume and key in _known:
+        return _known[key]
+    verdict = second_opinion(case, every)
+    kept.keep(key, verdict)
+    return verdict
 
 
-def run(cases: list[Case], backend: str, size: Size | None, jobs: int, console: Console) -> list[Verdict]:
+def run(cases: list[Case], how: How, jobs: int, console: Console) -> list[Verdict]:
     _cases[:] = cases
+    _known.clear()
+    if how[3]:
+        _known.update(kept.known())
     found: dict[int, Verdict] = {}
-    with ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
-        pending = [pool.submit(_judge, n, backend, size) for n in range(len(cases))]
-        for done in track(as_completed(pending), "running", total=len(cases), console=console):
-            index, verdict = done.result()
-            found[index] = verdict
-            if not console.is_terminal:  # where no bar moves, a line says how far it is
-                print(_line(verdict), flush=True)
+    done = _done(cases, how, jobs)
+    for index, verdict in track(done, "running", total=len(cases), console=console):
+        found[index] = verdict
+        if not console.is_terminal:  # where no bar moves, a line says how far it is
+            print(f"{len(found)}/{len(cases)} {_line(verdict)}", flush=True)
     return [found[n] for n in sorted(found)]
+
+
+def _done(cases: list[Case], how: How, jobs: int) -> Iterator[tuple[int, Verdict]]:
+    for index, result in work_on(_judge, len(cases), (how,), jobs):
+        if isinstance(result, Died):
+            case = cases[index]
+            yield index, Verdict(case.suite, case.family, case.name, how[0], reason=str(result))
+        else:
+            yield index, result
 
 
 def _line(v: Verdict) -> str:
     state = "ok" if v.passed else "FAILED"
-    return f"{state} {v.suite} {v.family} {v.name} {v.error:.1e} {v.seconds:.1f} s {v.reason}".replace(
-        "\n", " "
-    )
+    ulps = f" {v.ulps:.3g} ulps" if v.ways else ""
+    text = f"{state} {v.suite} {v.family} {v.name} {v.error:.1e}{ulps} {v.seconds:.1f} s {v.reason}"
+    return text.replace("\n", " ")
 
 
 def _table(verdicts: list[Verdict], console: Console) -> None:
-    view = Table("suite", "family", "case", "error", "allowed", "reversed", "s", title="results")
+    view = Table(
+        "suite", "family", "case", "error", "allowed", "reversed", "ulps", "ways", "s", title="results"
+    )
     for v in verdicts:
-        numbers = (f"{v.error:.1e}", f"{v.tolerance:.1e}", v.order, f"{v.seconds:.1f}")
-        view.add_row(v.suite, v.family, v.name, *numbers, style="" if v.passed else "red")
+        numbers = (f"{v.error:.1e}", f"{v.tolerance:.1e}", v.order, f"{v.ulps:.3g}", str(v.ways))
+        view.add_row(v.suite, v.family, v.name, *numbers, f"{v.seconds:.1f}", style="" if v.passed else "red")
     console.print(view)
     for v in verdicts:
         if not v.passed:
@@ -78,18 +111,19 @@ def _table(verdicts: list[Verdict], console: Console) -> None:
             console.print(f"    {v.reason}", markup=False, highlight=False)
 
 
-def summary(verdicts: list[Verdict]) -> dict[tuple[str, str], tuple[int, int]]:
-    """Passed and total, by suite and family."""
-    counts: dict[tuple[str, str], tuple[int, int]] = {}
+def summary(verdicts: list[Verdict]) -> dict[tuple[str, str], tuple[int, int, int]]:
+    """Passed, of those the same in every bit, and total, by suite and family."""
+    counts: dict[tuple[str, str], tuple[int, int, int]] = {}
     for v in verdicts:
-        passed, total = counts.get((v.suite, v.family), (0, 0))
-        counts[v.suite, v.family] = (passed + v.passed, total + 1)
+        passed, same, total = counts.get((v.suite, v.family), (0, 0, 0))
+        counts[v.suite, v.family] = (passed + v.passed, same + (v.passed and v.ulps == 0), total + 1)
     return counts
 
 
 def _summary(verdicts: list[Verdict], console: Console) -> None:
-    for (suite, family), (passed, total) in summary(verdicts).items():
-        console.print(f"{suite} {family}: {passed} of {total}")
+    both = any(v.ways for v in verdicts)
+    for (suite, family), (passed, same, total) in summary(verdicts).items():
+        console.print(f"{suite} {family}: {passed} of {total}{f', {same} in every bit' if both else ''}")
     kernels = {(v.suite, name) for v in verdicts if v.passed for name in v.kernels}
     for suite in dict.fromkeys(v.suite for v in verdicts):
         passed = sum(v.passed for v in verdicts if v.suite == suite)
@@ -100,7 +134,7 @@ def _summary(verdicts: list[Verdict], console: Console) -> None:
 
 def store(verdicts: list[Verdict], backend: str) -> None:
     """Keep the verdicts of a whole run, by backend, for the page that docs/ gets."""
-    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    kept[backend] = [{**asdict(v), "passed": v.passed} for v in verdicts]
-    KEPT.write_text(json.dumps(kept, indent=1))
+    found = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    found[backend] = [{**asdict(v), "passed": v.passed} for v in verdicts]
+    KEPT.write_text(json.dumps(found, indent=1))
     report.write_results()

@@ -1,4 +1,4 @@
-"""Run a case and judge its outputs."""
+"""Run a case on one backend and judge its outputs."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ class Verdict:
     reason: str = ""  # why it failed
     order: str = ""  # "same": also run in reverse order, with the same result; else what the case says of it
     seconds: float = 0.0
+    ulps: float = 0.0  # the most between engine and oracle, where both ran
+    ways: int = 0  # to run it on the engine that were tried
 
     @property
     def passed(self) -> bool:
@@ -39,25 +41,30 @@ class Verdict:
 
 def judge(case: Case, backend: str, size: Size | None = None) -> Verdict:
     """Never raises: whatever goes wrong is the verdict."""
+    return judged(case, backend, size)[0]
+
+
+def judged(case: Case, backend: str, size: Size | None = None) -> tuple[Verdict, Work | None]:
+    """The verdict, and the work as it was left; none where it could not be done."""
     usual, run = BACKENDS[backend]
     start = time.perf_counter()
     identity = (case.suite, case.family, case.name, backend)
     kernels: tuple[str, ...] = ()
     try:
-        work = _work(case, size or usual)
+        work = made(case, size or usual)
         kernels = tuple(step.kernel for step in work.steps)
         for step in work.steps:
             run(step)
     except Exception as error:  # a fault or a crash is a finding of this run, not its end
         reason = f"{type(error).__name__}: {error}"
-        return Verdict(*identity, kernels, reason=reason, seconds=time.perf_counter() - start)
+        return Verdict(*identity, kernels, reason=reason, seconds=time.perf_counter() - start), None
     seconds = time.perf_counter() - start
     if case.order == "race":
         reason = (
             "" if backend != "oracle" or _changes(case, work, size or usual) else "its race does not show"
         )
-        return Verdict(*identity, kernels, reason=reason, order="race", seconds=seconds)
-    results = [_error(output) for output in work.outputs]
+        return Verdict(*identity, kernels, reason=reason, order="race", seconds=seconds), work
+    results = [error_of(output) for output in work.outputs]
     reason = next((text for _, text in results if text), "")
     order: str = case.order if case.order != "any" else ""
     if backend == "oracle" and not reason and case.order == "any" and seconds < REVERSE_WITHIN:
@@ -66,16 +73,18 @@ def judge(case: Case, backend: str, size: Size | None = None) -> Verdict:
             order, reason = "", f"'{changed}' changes when threads run in reverse order"
     worst = max((error for error, _ in results), default=0.0)
     allowed = max((o.tolerance for o in work.outputs), default=0.0)
-    return Verdict(*identity, kernels, worst, allowed, reason, order, time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    return Verdict(*identity, kernels, worst, allowed, reason, order, seconds), work
 
 
-def _work(case: Case, size: Size) -> Work:
+def made(case: Case, size: Size) -> Work:
+    """The same data every time."""
     return case.make(np.random.default_rng(zlib.crc32(case.label.encode())), size)
 
 
 def _changes(case: Case, forward: Work, size: Size) -> str:
     """The output that is another when threads run in reverse order; empty when none is."""
-    work = _work(case, size)
+    work = made(case, size)
     for step in work.steps:
         run_on_oracle(step, REVERSE)
     for one, other in zip(forward.outputs, work.outputs, strict=True):
@@ -84,7 +93,7 @@ def _changes(case: Case, forward: Work, size: Size) -> str:
     return ""
 
 
-def _error(output: Output) -> tuple[float, str]:
+def error_of(output: Output) -> tuple[float, str]:
     """The largest error, and a sentence when it is too large."""
     actual, expected = _number(output.look(output.actual)), _number(output.expected)
     if actual.shape != expected.shape:

@@ -21,22 +21,36 @@ FORWARD, REVERSE = Schedule("forward"), Schedule("reverse")
 
 
 def run_on_oracle(step: Step, schedule: Schedule = FORWARD) -> None:
-    kernel = compile_kernel(step.source, step.kernel, step.constants)
-    buffers = bind(kernel, step)
+    kernel = compiled(step)
+    interpret.run(kernel.ir, launch_of(kernel, step), schedule)
+
+
+def launch_of(kernel: Kernel, step: Step) -> Launch:
     indices = [p.index for p in kernel.signature.buffers]
-    launch = Launch(
+    return Launch(
         _grid(step),
         step.threadgroup,
-        dict(zip(indices, buffers, strict=True)),
+        dict(zip(indices, bind(kernel, step), strict=True)),
         step.threadgroup_memory,
         kernel=step.kernel,
     )
-    interpret.run(kernel.ir, launch, schedule)
+
+
+_compiled: dict[str, Kernel] = {}  # a case asks for its kernels once for each way to run them
+
+
+def compiled(step: Step) -> Kernel:
+    key = step.source.key(step.kernel, sorted(step.constants.items(), key=repr))
+    if key not in _compiled:
+        if len(_compiled) > 64:
+            _compiled.clear()
+        _compiled[key] = compile_kernel(step.source, step.kernel, step.constants)
+    return _compiled[key]
 
 
 def run_on_engine(step: Step) -> None:
     """The public way: a library of the device, a kernel of the library, a call."""
-    kernel = compile_kernel(step.source, step.kernel, step.constants)
+    kernel = compiled(step)
     function = _library(step.source).kernel(step.kernel, constants=dict(step.constants))
     function(
         *(a.reshape(-1).view(np.uint8).data for a in bind(kernel, step)),  # ggml declares char*, or void*
