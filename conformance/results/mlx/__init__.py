@@ -1,0 +1,7 @@
+"""MLX's kernels, launched as MLX's host code launches them, one file per family."""
+
+from __future__ import annotations
+
+from conformance.results.mlx import gemv
+
+FAMILIES = (gemv,)
