@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from conformance.results.case import Case
 from conformance.results.ggml import FAMILIES as GGML
+from conformance.results.mlx import FAMILIES as MLX
 from conformance.results.mlx_lm import cases as mlx_lm
 
 
 def all_cases() -> list[Case]:
-    return [case for family in (*GGML, mlx_lm) for case in family.cases()]
+    return [case for family in (*GGML, *MLX, mlx_lm) for case in family.cases()]

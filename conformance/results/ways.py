@@ -17,6 +17,7 @@ from metalloid.passes.kernel import SIMD_CALLS
 Guards = Literal["proved", "all", "none"]
 CHOSEN = 0
 FORCED = (1, 8, 16, 32, 64)  # lanes; kernels with SIMD-group operations always have 32
+LONG = 10_000  # lines of IR times lanes: wider code of so long a kernel is never chosen, and takes a minute to compile
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,10 @@ def ways(steps: tuple[Step, ...], number: int, every: bool = False) -> tuple[Way
     chosen = EVERY if every else USUAL + tuple(pair[(number + n) % 2] for n, pair in enumerate(WIDTHS))
     if all(in_simdgroups(compiled(step)) for step in steps):
         return tuple(way for way in chosen if way.lanes == CHOSEN)
-    most = 2 * max(step.threadgroup[0] * step.threadgroup[1] * step.threadgroup[2] for step in steps)
-    return tuple(way for way in chosen if way.lanes < max(most, 2))  # wider: only more idle lanes
+    threads = max(step.threadgroup[0] * step.threadgroup[1] * step.threadgroup[2] for step in steps)
+    lines = max(compiled(step).ir.count("\n") for step in steps)
+    most = min(max(2 * threads - 1, 1), max(LONG // lines, 8))  # wider than threads: only more idle lanes
+    return tuple(way for way in chosen if way.lanes <= most)
 
 
 def run_in_way(step: Step, way: Way) -> None:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from conformance.results.mlx import gemv
+from conformance.results.mlx import arange, binary, copy, gemv, ternary, unary
 
-FAMILIES = (gemv,)
+FAMILIES = (unary, binary, ternary, copy, arange, gemv)
