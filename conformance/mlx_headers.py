@@ -85,8 +85,8 @@ def _indexing(folder: Path) -> list[Case]:
     return found
 
 
-def hadamard_radix_m() -> str:
-    """The transform by a 12 x 12 Hadamard matrix (Paley's, over the squares modulo 11), written out."""
+def hadamard_12() -> list[list[int]]:
+    """Paley's 12 x 12 Hadamard matrix, over the squares modulo 11."""
     squares = {n * n % 11 for n in range(1, 11)}
 
     def sign(row: int, column: int) -> int:
@@ -94,8 +94,13 @@ def hadamard_radix_m() -> str:
             return 1 if row == 0 else -1
         return 1 if row == column or (column - row) % 11 in squares else -1
 
+    return [[sign(row, column) for column in range(12)] for row in range(12)]
+
+
+def hadamard_radix_m() -> str:
+    """The transform by a 12 x 12 Hadamard matrix, written out."""
     lines = ["METAL_FUNC void hadamard_radix_m(thread float* x) {", "  float t[12];"]
-    for row in range(12):
-        terms = "".join(f" {'+' if sign(row, c) > 0 else '-'} x[{c}]" for c in range(12))
+    for row, signs in enumerate(hadamard_12()):
+        terms = "".join(f" {'+' if sign > 0 else '-'} x[{c}]" for c, sign in enumerate(signs))
         lines.append(f"  t[{row}] ={terms};")
     return "\n".join([*lines, "  for (int i = 0; i < 12; i++) x[i] = t[i];", "}"])

@@ -23,6 +23,7 @@ from conformance.results.judge import BACKENDS, Verdict, judge
 from conformance.results.page import KEPT
 from conformance.results.second import BOTH, second_opinion
 from conformance.results.suites import all_cases
+from conformance.results.ways import Extent
 from conformance.results.workers import Died, work_on
 
 
@@ -32,13 +33,18 @@ from conformance.results.workers import Died, work_on
 @click.option(
     "--size", type=click.Choice(["small", "large"]), default=None, help="small, unless on an engine."
 )
-@click.option("--every", is_flag=True, help="both: each width with all guards in both orders.")
+@click.option(
+    "--ways",
+    type=click.Choice(["chosen", "widths", "every"]),
+    default="widths",
+    help="both: the number of lanes that is chosen; other numbers as well; each with all guards in both orders.",
+)
 @click.option("--resume", is_flag=True, help="both: skip what the same code has been told of the same data.")
 @click.option("--jobs", default=os.cpu_count() or 1, help="Processes.")
-def main(only: str, backend: str, size: Size | None, every: bool, resume: bool, jobs: int) -> None:
+def main(only: str, backend: str, size: Size | None, ways: Extent, resume: bool, jobs: int) -> None:
     console = Console()
     cases = [case for case in all_cases() if only in case.label]
-    verdicts = run(cases, (backend, size, every, resume), jobs, console)
+    verdicts = run(cases, (backend, size, ways, resume), jobs, console)
     _table(verdicts, console)
     _summary(verdicts, console)
     if not only:
@@ -46,23 +52,23 @@ def main(only: str, backend: str, size: Size | None, every: bool, resume: bool, 
     sys.exit(any(not v.passed for v in verdicts))
 
 
-How = tuple[str, Size | None, bool, bool]  # backend, size, every, resume
+How = tuple[str, Size | None, Extent, bool]  # backend, size, ways, resume
 _cases: list[Case] = []  # filled before the processes fork: data is made where it is used
 _known: dict[str, Verdict] = {}
 
 
 def _judge(index: int, how: How) -> Verdict:
-    backend, size, every, resume = how
+    backend, size, extent, resume = how
     case = _cases[index]
     if backend != BOTH:
         return judge(case, backend, size)
     try:
-        key = kept.key_of(case, every)
+        key = kept.key_of(case, extent)
     except Exception:  # data that cannot be made: the verdict says so
-        return second_opinion(case, every)
+        return second_opinion(case, extent)
     if resume and key in _known:
         return _known[key]
-    verdict = second_opinion(case, every)
+    verdict = second_opinion(case, extent)
     kept.keep(key, verdict)
     return verdict
 

@@ -12,19 +12,19 @@ from dataclasses import replace
 from conformance.results.case import Array, Case, Output, Work
 from conformance.results.judge import Verdict, error_of, judged, made
 from conformance.results.ulps import EPSILON, apart, is_float, same_bits
-from conformance.results.ways import Way, run_in_way, ways
+from conformance.results.ways import Extent, Way, run_in_way, ways
 
 BOTH = "both"
 
 
-def second_opinion(case: Case, every: bool = False) -> Verdict:
+def second_opinion(case: Case, extent: Extent = "widths") -> Verdict:
     """Never raises: whatever goes wrong is the verdict."""
     start = time.perf_counter()
     verdict, oracle = judged(case, "oracle", "small")
     verdict = replace(verdict, backend=BOTH)
     if oracle is None or not verdict.passed:
         return replace(verdict, reason=f"oracle: {verdict.reason}")
-    tried = ways(oracle.steps, zlib.crc32(case.label.encode()), every)
+    tried = ways(oracle.steps, zlib.crc32(case.label.encode()), extent)
     opinions = [_engine(case, oracle, way) for way in tried]
     return replace(
         verdict,

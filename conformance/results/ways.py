@@ -47,9 +47,14 @@ EVERY = tuple(
 )
 
 
-def ways(steps: tuple[Step, ...], number: int, every: bool = False) -> tuple[Way, ...]:
+# How many of them to try.
+Extent = Literal["chosen", "widths", "every"]
+
+
+def ways(steps: tuple[Step, ...], number: int, extent: Extent = "widths") -> tuple[Way, ...]:
     """Those that make a difference to some step; `number` says which of two."""
-    chosen = EVERY if every else USUAL + tuple(pair[(number + n) % 2] for n, pair in enumerate(WIDTHS))
+    widths = tuple(pair[(number + n) % 2] for n, pair in enumerate(WIDTHS))
+    chosen = {"chosen": USUAL, "widths": USUAL + widths, "every": EVERY}[extent]
     if all(in_simdgroups(compiled(step)) for step in steps):
         return tuple(way for way in chosen if way.lanes == CHOSEN)
     threads = max(step.threadgroup[0] * step.threadgroup[1] * step.threadgroup[2] for step in steps)

@@ -48,7 +48,7 @@ def test_an_engine_that_agrees_is_run_at_every_width() -> None:
 def test_simdgroup_operations_have_one_width() -> None:
     steps = case(TOTAL, total, 1e-6).make(np.random.default_rng(0), "small").steps
     assert ways(steps, 0) == USUAL
-    assert {way.lanes for way in ways(steps, 0, every=True)} == {CHOSEN}
+    assert {way.lanes for way in ways(steps, 0, "every")} == {CHOSEN}
     assert second_opinion(case(TOTAL, total, 1e-6)).passed
 
 

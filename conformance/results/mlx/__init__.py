@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
-from conformance.results.mlx import arange, binary, copy, gemv, ternary, unary
+from conformance.results.mlx import (
+    arange,
+    binary,
+    copy,
+    gemv,
+    indexing,
+    reduce,
+    scan,
+    softmax,
+    sort,
+    ternary,
+    unary,
+)
 
-FAMILIES = (unary, binary, ternary, copy, arange, gemv)
+FAMILIES = (unary, binary, ternary, copy, arange, reduce, scan, softmax, sort, indexing, gemv)

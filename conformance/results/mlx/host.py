@@ -26,10 +26,11 @@ INTEGERS = SIGNED + UNSIGNED
 ROUNDING = {"float32": 2.5e-7, "float16": 5.5e-4, "bfloat16": 4.2e-3, "complex64": 2.5e-7}
 
 
-def rounding(array: Array, ulps: float = 1.0) -> float:
-    """The tolerance of a value that is computed in float32, within so many ulps, and rounded to the type."""
+def rounding(array: Array, ulps: float = 1.0, times: int = 1) -> float:
+    """The tolerance of a value that is computed in float32, within so many ulps, and rounded to the type, where
+    intermediate results are of the type as well so many times."""
     base = ROUNDING.get(array.dtype.name, 0.0)
-    return base + (ulps - 1) * 1.2e-7 if base else 0.0
+    return base * times + (ulps - 1) * 1.2e-7 if base else 0.0
 
 
 def double(array: Array) -> Array:
@@ -141,4 +142,4 @@ def folded(count: int, work: int = 1) -> tuple[Triple, Triple]:
 
 
 def work_per_thread(type: str) -> int:
-    return max(1, 8 // TYPES[type].itemsize)
+    return max(1, 8 // int(TYPES[type].itemsize))
