@@ -35,9 +35,9 @@ from conformance.results.workers import Died, work_on
 )
 @click.option(
     "--ways",
-    type=click.Choice(["chosen", "widths", "every"]),
+    type=click.Choice(["quick", "chosen", "widths", "every"]),
     default="widths",
-    help="both: the number of lanes that is chosen; other numbers as well; each with all guards in both orders.",
+    help="both: two ways; all with as many lanes as are chosen; other numbers too; each with all guards and orders.",
 )
 @click.option("--resume", is_flag=True, help="both: skip what the same code has been told of the same data.")
 @click.option("--jobs", default=os.cpu_count() or 1, help="Processes.")

@@ -48,13 +48,15 @@ EVERY = tuple(
 
 
 # How many of them to try.
-Extent = Literal["chosen", "widths", "every"]
+Extent = Literal["quick", "chosen", "widths", "every"]
 
 
 def ways(steps: tuple[Step, ...], number: int, extent: Extent = "widths") -> tuple[Way, ...]:
     """Those that make a difference to some step; `number` says which of two."""
     widths = tuple(pair[(number + n) % 2] for n, pair in enumerate(WIDTHS))
-    chosen = {"chosen": USUAL, "widths": USUAL + widths, "every": EVERY}[extent]
+    chosen = {"quick": (USUAL[0], USUAL[3]), "chosen": USUAL, "widths": USUAL + widths, "every": EVERY}[
+        extent
+    ]
     if all(in_simdgroups(compiled(step)) for step in steps):
         return tuple(way for way in chosen if way.lanes == CHOSEN)
     threads = max(step.threadgroup[0] * step.threadgroup[1] * step.threadgroup[2] for step in steps)

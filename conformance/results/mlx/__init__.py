@@ -6,7 +6,9 @@ from conformance.results.mlx import (
     arange,
     binary,
     copy,
+    fft,
     gemv,
+    hadamard,
     indexing,
     reduce,
     scan,
@@ -16,4 +18,5 @@ from conformance.results.mlx import (
     unary,
 )
 
-FAMILIES = (unary, binary, ternary, copy, arange, reduce, scan, softmax, sort, indexing, gemv)
+ARRAYS = (unary, binary, ternary, copy, arange, reduce, scan, softmax, sort, indexing, fft, hadamard)
+FAMILIES = (*ARRAYS, gemv)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from conformance.mlx_headers import KERNELS, include_folder
-from conformance.results.case import Array, Case, Output, Size, Step, Work, poisoned
+from conformance.results.case import Argument, Array, Case, Output, Size, Step, Work, poisoned
 from conformance.results.mlx import host
 from conformance.results.mlx.templates import launch, up
 from metalloid.source import Source
@@ -84,7 +84,7 @@ def _gather(
     first = at[0] if at else 1
     grid = (first, int(np.prod(at)) // first if len(at) > 1 else 1, each)
     count = len(axes)
-    arguments = (
+    arguments: tuple[Argument, ...] = (
         x, out, host.ints(shape), host.longs(_steps(x)), 3, host.ints(slices), host.ints(axes),
         host.ints(at * count), host.longs(sum((_steps(p) for p in picks), ())), np.ones(count, np.bool_), len(at),
         *picks,
@@ -122,7 +122,7 @@ def _scatter(
             for a in range(3)
         )
         expected[where] = updates[place] if op == "None" else UPDATES[op](expected[where], updates[place])
-    arguments = (
+    arguments: tuple[Argument, ...] = (
         updates, out, host.ints(updates.shape), host.longs(_steps(updates)), updates.ndim, each, host.ints(shape),
         host.longs(_steps(out)), 3, host.ints(axes), host.ints(at * count),
         host.longs(sum((_steps(p) for p in picks), ())), np.ones(count, np.bool_), len(at), many, *picks,
@@ -165,7 +165,7 @@ def _axis_step(
         return numbers[:axis] + numbers[axis + 1 :]
 
     grid = (int(np.prod(picked[axis + 1 :])), picked[axis], int(np.prod(picked[:axis])))
-    arguments = (
+    arguments: tuple[Argument, ...] = (
         *memory, out, host.ints(others(picked)), host.longs(others(steps[0])), host.longs(others(steps[1])),
         len(picked) - 1, axis, length, steps[0][axis], steps[1][axis],
     )  # fmt: skip

@@ -98,8 +98,8 @@ STRIDED = ((2, 5, 7), (37, 33), (2, 33, 70), (3, 64, 4))
 KINDS = (
     ("sum", "float"), ("sum", "half"), ("sum", "bfloat16_t"), ("sum", "int32_t"), ("sum", "uint8_t"),
     ("sum", "int64_t"), ("prod", "float"), ("prod", "int16_t"), ("prod", "bfloat16_t"), ("max", "float"),
-    ("max", "int8_t"), ("max", "uint64_t"), ("min", "half"), ("min", "int32_t"), ("min", "float"), ("logaddexp", "float"),
-    ("logaddexp", "half"), ("sum", "complex64_t"),
+    ("max", "int8_t"), ("max", "uint64_t"), ("min", "half"), ("min", "int32_t"), ("min", "float"),
+    ("logaddexp", "float"), ("logaddexp", "half"), ("sum", "complex64_t"),
 )  # fmt: skip
 
 
