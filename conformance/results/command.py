@@ -20,6 +20,7 @@ from conformance import report
 from conformance.results import kept
 from conformance.results.case import Case, Size
 from conformance.results.judge import BACKENDS, Verdict, judge
+from conformance.results.mlx.coverage import missing
 from conformance.results.page import KEPT
 from conformance.results.second import BOTH, second_opinion
 from conformance.results.suites import all_cases
@@ -48,6 +49,8 @@ def main(only: str, backend: str, size: Size | None, ways: Extent, resume: bool,
     _table(verdicts, console)
     _summary(verdicts, console)
     if not only:
+        for name in sorted(missing(cases)):
+            console.print(f"mlx: no case launches {name}")
         store(verdicts, backend)
     sys.exit(any(not v.passed for v in verdicts))
 

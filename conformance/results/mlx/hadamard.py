@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache, partial
 from typing import Any
 
@@ -25,17 +26,18 @@ def matrix(n: int) -> Array:
 
 
 @cache
-def _source(instance: str) -> Source:
+def _source(name: str, instance: str) -> Source:
     lines = [f'#include "{KERNELS}/utils.h"', hadamard_radix_m(), f'#include "{KERNELS}/hadamard.h"']
-    lines.append(f'template [[host_name("made")]] [[kernel]] decltype({instance}) {instance};')
+    lines.append(f'template [[host_name("{name}")]] [[kernel]] decltype({instance}) {instance};')
     return Source("\n".join(lines) + "\n", name="hadamard.h", include=(include_folder(),), math="safe")
 
 
 def _step(
     template: str, parameters: tuple[Any, ...], arguments: tuple[Argument, ...], group: Triple, grid: Triple
 ) -> Step:
-    source = _source(f"{template}<{', '.join(map(spelled, parameters))}>")
-    return Step(source, "made", arguments, group, grid=grid)
+    listed = ", ".join(map(spelled, parameters))
+    name = re.sub(r"\W+", "_", f"{template}_{listed}")
+    return Step(_source(name, f"{template}<{listed}>"), name, arguments, group, grid=grid)
 
 
 def _allowed(out: Array, n: int, passes: int) -> tuple[float, float]:
