@@ -95,7 +95,10 @@ def _changes(case: Case, forward: Work, size: Size) -> str:
 
 def error_of(output: Output) -> tuple[float, str]:
     """The largest error, and a sentence when it is too large."""
-    actual, expected = _number(output.look(output.actual)), _number(output.expected)
+    found, wanted = output.look(output.actual), output.expected
+    if found.dtype.kind == "c":
+        wanted = wanted.astype(np.complex128)
+    actual, expected = _number(found), _number(wanted)
     if actual.shape != expected.shape:
         return np.inf, f"'{output.name}' has shape {actual.shape}, {expected.shape} expected"
     if actual.size == 0:
@@ -118,6 +121,9 @@ def error_of(output: Output) -> tuple[float, str]:
 
 
 def _number(array: Array) -> Array:
+    """Numbers that can be subtracted; of complex ones both parts, in an axis of their own."""
+    if array.dtype.kind == "c":
+        return np.stack([array.real, array.imag], -1).astype(np.float64)
     if array.dtype.kind in "iub":
         return array.astype(np.float64) if array.dtype.itemsize < 8 else array.astype(np.longdouble)
     return array.astype(np.float64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from conformance.results.case import Step
@@ -11,7 +12,8 @@ from metalloid.backends.cpu import machine
 from metalloid.backends.cpu.program import Program
 from metalloid.compile.programs import Vectors
 from metalloid.frontend import Kernel
-from metalloid.passes.kernel import SIMD_CALLS
+from metalloid.passes.canonical import canonical
+from metalloid.passes.kernel import uses_lanes
 
 # "proved": a guard where no proof was found, as launches run; "all": a guard at every access; "none": guard=False.
 Guards = Literal["proved", "all", "none"]
@@ -75,7 +77,12 @@ def run_in_way(step: Step, way: Way) -> None:
 
 def in_simdgroups(kernel: Kernel) -> bool:
     """Whether it has operations among the lanes of a SIMD-group, which say how many there are."""
-    return any(f"@{name}" in kernel.ir for name in SIMD_CALLS)
+    return _uses_lanes(kernel.ir)
+
+
+@lru_cache(64)
+def _uses_lanes(ir: str) -> bool:
+    return uses_lanes(canonical(ir))
 
 
 _programs: dict[tuple[str, int, bool], Program] = {}  # those of one kernel: cases come one after the other

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conformance.results.case import Case, Order, Output, Step, Work, poisoned
-from conformance.results.judge import judge
+from conformance.results.judge import error_of, judge
 from conformance.results.pack import Fields, pack
 
 from metalloid.source import Source
@@ -42,6 +42,13 @@ def test_a_wrong_element_is_named() -> None:
     body = PARAMETERS + "{ out[i] = i == 5 ? 9.0f : x[i]; }"
     verdict = judge(case(body, lambda x: x, tolerance=1e-6), "oracle")
     assert "'out'[5] is 9, expected" in verdict.reason and "1 of 64 elements" in verdict.reason
+
+
+def test_both_parts_of_complex_numbers_count() -> None:
+    actual = np.array([1 + 2j, 3 - 4j], np.complex64)
+    assert error_of(Output("z", actual, np.array([1 + 2j, 3 - 4j]))) == (0.0, "")
+    assert "'z'[1, 1] is -4, expected 4" in error_of(Output("z", actual, actual.conj() + [4j, 0]))[1]
+    assert error_of(Output("z", np.array([2 + 0j]), np.array([2.0]))) == (0.0, "")
 
 
 def test_an_element_that_nobody_writes_fails() -> None:
