@@ -17,8 +17,9 @@ they compute with numpy, `gguf` or MLX: {passed} of {total} cases agree.
 BOTH = """\
 `python -m conformance results --backend both` runs small ones on the oracle, one thread after the other, and on the
 engine on the same data: with as many lanes as it chooses and with 1 to 64, with and without guards, first and last
-instances first (kernels with SIMD-group operations have 32 lanes). {passed} of {total} cases agree with the reference and with each other in all of
-{ways} runs: {same} in every bit, {close} within the ulps that the order of their sums may cost.
+instances first (kernels with SIMD-group operations have 32 lanes). {passed} of {total} cases agree with the reference
+and with each other in all of {ways} runs: {same} in every bit, {close} within the ulps that the
+order of their sums may cost.
 """
 
 Verdicts = list[dict[str, Any]]
