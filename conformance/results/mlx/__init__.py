@@ -7,9 +7,12 @@ from conformance.results.mlx import (
     binary,
     copy,
     fft,
+    gemm,
+    gemm_gather,
     gemv,
     hadamard,
     indexing,
+    masked,
     reduce,
     scan,
     softmax,
@@ -19,4 +22,10 @@ from conformance.results.mlx import (
 )
 
 ARRAYS = (unary, binary, ternary, copy, arange, reduce, scan, softmax, sort, indexing, fft, hadamard)
-FAMILIES = (*ARRAYS, gemv)
+MATRICES = (
+    gemv,
+    gemm,
+    gemm_gather,
+    masked,
+)
+FAMILIES = (*ARRAYS, *MATRICES)

@@ -89,3 +89,18 @@ def strides(array: Array) -> tuple[int, ...]:
 def up(number: int, to: int) -> int:
     """How many times `to` covers `number`."""
     return -(-number // to)
+
+
+def block_dims(*sizes: int, power: int = 10) -> Triple:
+    """The threadgroup that MLX takes for a grid: axes doubled in turn, up to two to the `power`."""
+    found, grown = [0, 0, 0], 0
+    while True:
+        before = grown
+        for axis in range(3):
+            if sizes[axis] >= 1 << (found[axis] + 1):
+                found[axis] += 1
+                grown += 1
+            if grown == power:
+                break
+        if grown in (before, power):
+            return 1 << found[0], 1 << found[1], 1 << found[2]
