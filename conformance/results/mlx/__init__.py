@@ -13,6 +13,7 @@ from conformance.results.mlx import (
     hadamard,
     indexing,
     masked,
+    quantized,
     reduce,
     scan,
     softmax,
@@ -27,5 +28,6 @@ MATRICES = (
     gemm,
     gemm_gather,
     masked,
+    quantized,
 )
 FAMILIES = (*ARRAYS, *MATRICES)
