@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from conformance.results.mlx import (
     arange,
+    attention,
     binary,
+    conv,
     copy,
     fft,
     gemm,
@@ -13,7 +15,9 @@ from conformance.results.mlx import (
     hadamard,
     indexing,
     masked,
+    quantize,
     quantized,
+    quantized_gather,
     reduce,
     scan,
     softmax,
@@ -28,6 +32,10 @@ MATRICES = (
     gemm,
     gemm_gather,
     masked,
+    quantize,
     quantized,
+    quantized_gather,
+    attention,
+    conv,
 )
 FAMILIES = (*ARRAYS, *MATRICES)
