@@ -5,13 +5,16 @@ from __future__ import annotations
 from conformance.results.mlx import (
     arange,
     attention,
+    attention_tiled,
     binary,
     conv,
     copy,
     fft,
     gemm,
     gemm_gather,
+    gemm_split,
     gemv,
+    gemv_gather,
     hadamard,
     indexing,
     masked,
@@ -29,13 +32,16 @@ from conformance.results.mlx import (
 ARRAYS = (unary, binary, ternary, copy, arange, reduce, scan, softmax, sort, indexing, fft, hadamard)
 MATRICES = (
     gemv,
+    gemv_gather,
     gemm,
+    gemm_split,
     gemm_gather,
     masked,
     quantize,
     quantized,
     quantized_gather,
     attention,
+    attention_tiled,
     conv,
 )
 FAMILIES = (*ARRAYS, *MATRICES)

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention: sdpa_vector in one and two passes, steel's tiled kernel, and the blocked helpers.
+"""Scaled dot-product attention: sdpa_vector in one and two passes, and the helpers of the blocked form.
 
 Few key heads for many query heads, masks of bool and of numbers, causal ones, sinks; lengths past a tile's edge.
 """
@@ -11,9 +11,19 @@ from typing import Any
 import numpy as np
 
 from conformance.results.case import Array, Case, Output, Size, Step, Work, poisoned, tolerance
-from conformance.results.mlx.templates import DTYPES, SHORT, TYPES, block_dims, launch, longs, normal, strides, up, values
+from conformance.results.mlx.templates import (
+    DTYPES,
+    SHORT,
+    TYPES,
+    block_dims,
+    launch,
+    longs,
+    normal,
+    strides,
+    values,
+)
 
-VECTOR, TILED, BLOCKED = "sdpa_vector.h", "steel/attn/kernels/steel_attention.h", "sdpa_blocked.h"
+VECTOR, BLOCKED = "sdpa_vector.h", "sdpa_blocked.h"
 MASKS = ("", "bool", "number", "causal")
 
 
@@ -41,7 +51,7 @@ def causal(rows: int, columns: int) -> Array:
     return np.arange(columns) <= np.arange(rows)[:, None] + columns - rows
 
 
-def _mask(rng: np.random.Generator, kind: str, type: str, *shape: int) -> Array:
+def mask_of(rng: np.random.Generator, kind: str, type: str, *shape: int) -> Array:
     if kind == "number":
         return normal(rng, type, *shape)
     made = rng.random(shape) < 0.6
@@ -62,9 +72,12 @@ def _vector(
     kv_heads, many, rows, length = {"small": (1, 2, 2, 37), "large": (2, 3, 4, 333)}[size]
     heads = kv_heads * many
     q = normal(rng, type, 1, heads, rows, dim)
-    k, v = normal(rng, type, 1, kv_heads, length + 3, dim), normal(rng, type, 1, kv_heads, length + 3, value_dim)
+    k, v = (
+        normal(rng, type, 1, kv_heads, length + 3, dim),
+        normal(rng, type, 1, kv_heads, length + 3, value_dim),
+    )
     given = np.ascontiguousarray(np.swapaxes(q, 1, 2)) if transposed else q
-    mask = _mask(rng, kind, type, heads, rows, length) if kind in ("bool", "number") else None
+    mask = mask_of(rng, kind, type, heads, rows, length) if kind in ("bool", "number") else None
     sink = normal(rng, type, heads)
     scale, out = dim**-0.5, poisoned((1, heads, rows, value_dim), DTYPES[type])
     tail: tuple[Any, ...] = ()
@@ -111,7 +124,9 @@ def _grouped(rng: np.random.Generator, size: Size, type: str, dim: int, many: in
     """One query per head, `many` heads share their keys, and a SIMD-group takes `per` of them."""
     kv_heads, length = {"small": (1, 45), "large": (3, 700)}[size]
     heads, blocks = kv_heads * many, 32
-    q, k, v = (normal(rng, type, 1, n, rows, dim) for n, rows in ((heads, 1), (kv_heads, length), (kv_heads, length)))
+    q, k, v = (
+        normal(rng, type, 1, n, rows, dim) for n, rows in ((heads, 1), (kv_heads, length), (kv_heads, length))
+    )
     out, scale = poisoned((1, heads, 1, dim), DTYPES[type]), dim**-0.5
     parts, sums, tops = _partials(type, heads, 1, blocks, dim)
     constants: dict[str | int, Any] = {**dict.fromkeys(range(20, 26), False), 26: blocks}
@@ -123,63 +138,12 @@ def _grouped(rng: np.random.Generator, size: Size, type: str, dim: int, many: in
     return Work((first, second), (Output("out", out, expected, 2 * allowed(out)),))
 
 
-PARAMS = np.dtype(
-    [(name, np.int32) for name in ("B", "H", "D", "qL", "kL", "gqa_factor")]
-    + [("scale", np.float32)]
-    + [(name, np.int32) for name in ("NQ", "NK", "NQ_aligned", "NK_aligned", "qL_rem", "kL_rem", "qL_off")]
-    + [(name, np.int64, 3) for name in ("Q", "K", "V", "O")],
-    align=True,
-)
-
-
-def _tiled(
-    rng: np.random.Generator, size: Size, type: str, dim: int, value_dim: int, bk: int, wn: int, kind: str, rows: int,
-    length: int, sinks: bool = False, lse: bool = False,
-) -> Work:  # fmt: skip
-    if size == "large":
-        rows, length = rows + 64, length + 96
-    batch, kv_heads, many, bq = 1, 1, 2, 32
-    heads = kv_heads * many
-    # Queries lie sequence first, as a transpose leaves them.
-    q = np.swapaxes(normal(rng, type, batch, rows, heads, dim), 1, 2)
-    k, v = normal(rng, type, batch, kv_heads, length, dim), normal(rng, type, batch, kv_heads, length, value_dim)
-    out = poisoned((batch, heads, rows, value_dim), DTYPES[type])
-    masked = kind in ("bool", "number")
-    mask = _mask(rng, kind, type, batch, heads, rows, length)
-    sink, sums, scale = normal(rng, type, heads), poisoned((batch, heads, rows)), dim**-0.5
-    fields = np.zeros((), PARAMS)
-    numbers = {
-        "B": batch, "H": heads, "D": dim, "qL": rows, "kL": length, "gqa_factor": many, "scale": scale,
-        "NQ": up(rows, bq), "NK": up(length, bk), "NQ_aligned": rows // bq, "NK_aligned": length // bk,
-        "qL_rem": rows % bq, "kL_rem": length % bk, "qL_off": length - rows,
-        "Q": strides(q)[:3], "K": strides(k)[:3], "V": strides(v)[:3], "O": strides(out)[:3],
-    }  # fmt: skip
-    for name, number in numbers.items():
-        fields[name] = number
-    arguments: list[Any] = [q.swapaxes(1, 2), k, v, out, np.frombuffer(fields.tobytes(), np.uint8).copy()]
-    arguments += [longs(*strides(mask)[:3]), mask] if masked else []
-    arguments += [sink] if sinks else []
-    arguments += [sums] if lse else []
-    step = launch(
-        TILED,
-        "attention",
-        (type, bq, bk, dim, value_dim, 4, wn, "bool" if kind != "number" else type, "float"),
-        tuple(arguments),
-        (32, 4, wn),
-        (up(rows, bq), heads, batch),
-        constants={200: rows % bq == 0, 201: length % bk == 0, 300: masked, 301: kind == "causal", 302: sinks, 303: lse},
-    )
-    seen = causal(rows, length) if kind == "causal" else mask if masked else None
-    expected, totals = softmaxed(q, k, v, scale, seen, sink if sinks else None)
-    outputs = [Output("O", out, expected, 2 * allowed(out))]
-    if lse:
-        outputs.append(Output("lse", sums, totals, 1e-5))
-    return Work((step,), tuple(outputs))
-
-
 def _scale_copy(rng: np.random.Generator, size: Size, type: str) -> Work:
     """Rows of a transposed query from an offset on, scaled."""
-    batch, heads, length, dim, rows, offset = {"small": (2, 3, 7, 24, 5, 2), "large": (2, 4, 99, 128, 64, 32)}[size]
+    batch, heads, length, dim, rows, offset = {
+        "small": (2, 3, 7, 24, 5, 2),
+        "large": (2, 4, 99, 128, 64, 32),
+    }[size]
     memory = normal(rng, type, batch, length, heads, dim)
     q = np.swapaxes(memory, 1, 2)
     out, scale = poisoned((batch, heads, rows, dim), DTYPES[type]), 0.3
@@ -213,29 +177,20 @@ def cases() -> list[Case]:
         short = SHORT[type]
         for n, kind in enumerate(MASKS):
             words = f"{short}{', mask ' if kind else ''}{kind}"
-            dim = (64, 64, 96, 128)[n]
             given = {"type": type, "kind": kind, "transposed": n % 2 == 1, "sinks": n == 3}
+            dim, other = (64, 64, 96, 128)[n], (64, 96)[n % 2]
             add(f"vector {words}, {dim}", partial(_vector, dim=dim, value_dim=dim, **given))
-            two = partial(_vector, dim=(64, 96)[n % 2], value_dim=(64, 96)[n % 2], blocks=32, **given)
+            two = partial(_vector, dim=other, value_dim=other, blocks=32, **given)
             add(f"vector in two passes {words}", two)
-            add(f"tiled {words}, 64", partial(_tiled, type=type, dim=64, value_dim=64, bk=32, wn=1, kind=kind,
-                                              rows=(32, 35, 9, 40)[n], length=(64, 47, 33, 40)[n]))  # fmt: skip
-        add(f"vector {short}, 256", partial(_vector, type=type, dim=256, value_dim=256, kind="", transposed=False, sinks=False))
+        plain = {"type": type, "kind": "", "transposed": False, "sinks": False}
+        add(f"vector {short}, 256", partial(_vector, dim=256, value_dim=256, **plain))
         add(f"grouped {short}", partial(_grouped, type=type, dim=128, many=8, per=2))
-        add(f"tiled {short}, 128", partial(_tiled, type=type, dim=128, value_dim=128, bk=16, wn=1, kind="causal", rows=7,
-                                           length=23, sinks=True))  # fmt: skip
-        add(f"tiled {short}, 80, sums kept", partial(_tiled, type=type, dim=80, value_dim=80, bk=32, wn=1, kind="", rows=33,
-                                                     length=40, lse=True))  # fmt: skip
-    add("vector f32, keys of 192 and values of 128", partial(_vector, type="float", dim=192, value_dim=128, kind="causal",
-                                                             transposed=False, sinks=False))  # fmt: skip
-    add("vector f32 in two passes, 64 blocks", partial(_vector, type="float", dim=128, value_dim=128, kind="causal",
-                                                       transposed=True, sinks=True, blocks=64, ahead=1))  # fmt: skip
-    add("tiled f32, keys of 96 and values of 64", partial(_tiled, type="float", dim=96, value_dim=64, bk=32, wn=1, kind="bool",
-                                                          rows=5, length=40))  # fmt: skip
-    add("tiled f32, 256, halves of the head", partial(_tiled, type="float", dim=256, value_dim=256, bk=16, wn=2, kind="",
-                                                      rows=9, length=19))  # fmt: skip
-    add("tiled f16, 256, halves of the head", partial(_tiled, type="float16_t", dim=256, value_dim=256, bk=16, wn=2,
-                                                      kind="causal", rows=33, length=33))  # fmt: skip
+    uneven = {"type": "float", "dim": 192, "value_dim": 128, "kind": "causal"}
+    add(
+        "vector f32, keys of 192 and values of 128", partial(_vector, transposed=False, sinks=False, **uneven)
+    )
+    many = {"type": "float", "dim": 128, "value_dim": 128, "kind": "causal", "blocks": 64, "ahead": 1}
+    add("vector f32 in two passes, 64 blocks", partial(_vector, transposed=True, sinks=True, **many))
     for type in TYPES[1:]:
         add(f"blocked scale_copy {SHORT[type]}", partial(_scale_copy, type=type))
         add(f"blocked causal_mask {SHORT[type]}", partial(_causal_mask, type=type))

@@ -53,7 +53,13 @@ class Shape:
 def _expected(x: Array, w: Array, shape: Shape) -> Array:
     """By definition: for every place in the kernel, the products of what lies under it."""
     n = shape.axes
-    spread = np.zeros((x.shape[0], *(d * (i - 1) + 1 for d, i in zip(shape.all("input_dilation"), shape.input, strict=True)), x.shape[-1]))
+    spread = np.zeros(
+        (
+            x.shape[0],
+            *(d * (i - 1) + 1 for d, i in zip(shape.all("input_dilation"), shape.input, strict=True)),
+            x.shape[-1],
+        )
+    )
     spread[(slice(None), *(slice(None, None, d) for d in shape.all("input_dilation")))] = values(x)
     padded = np.pad(spread, [(0, 0), *((p, p) for p in shape.all("padding")), (0, 0)])
     weights = values(w)
@@ -105,14 +111,21 @@ def _data(rng: np.random.Generator, type: str, shape: Shape, rows: int) -> tuple
     x = normal(rng, type, shape.batch, *shape.input, shape.channels)
     w = normal(rng, type, shape.filters, *shape.kernel, shape.channels // shape.groups)
     behind = np.full((rows, *w.shape[1:]), np.nan, w.dtype)
-    return x, w, np.concatenate([w, behind]), poisoned((shape.batch, *shape.output, shape.filters), DTYPES[type])
+    return (
+        x,
+        w,
+        np.concatenate([w, behind]),
+        poisoned((shape.batch, *shape.output, shape.filters), DTYPES[type]),
+    )
 
 
 def _implicit(rng: np.random.Generator, size: Size, type: str, shape: Shape, bn: int = 0) -> Work:
     if size == "large":
         shape = replace(shape, batch=shape.batch + 1, input=tuple(2 * i + 1 for i in shape.input))
     per_in, per_out = shape.channels // shape.groups, shape.filters // shape.groups
-    bm, bn, bk, wm, wn = (32, 8, 16, 4, 1) if per_out <= 16 else (32, bn or (64 if per_out >= 64 else 32), 16, 2, 2)
+    bm, bn, bk, wm, wn = (
+        (32, 8, 16, 4, 1) if per_out <= 16 else (32, bn or (64 if per_out >= 64 else 32), 16, 2, 2)
+    )
     x, w, weights, out = _data(rng, type, shape, bn)
     m, k = shape.batch * math.prod(shape.output), math.prod(shape.kernel) * per_in
     few = per_in if per_in <= 4 and shape.axes == 2 else 0
@@ -147,7 +160,15 @@ def _general(rng: np.random.Generator, size: Size, type: str, shape: Shape) -> W
     jumps = ints(*weight_jumps, *out_jumps, *adjusted, math.prod(adjusted), rows)
     k = math.prod(shape.kernel) * shape.channels
     tiles = up(shape.filters, bn), up(rows, bm)
-    gemm = ints(shape.batch * math.prod(shape.output), shape.filters, k, up(shape.channels, bk), *_jumps(shape, x, bk), *tiles, 0)
+    gemm = ints(
+        shape.batch * math.prod(shape.output),
+        shape.filters,
+        k,
+        up(shape.channels, bk),
+        *_jumps(shape, x, bk),
+        *tiles,
+        0,
+    )
     step = launch(
         GENERAL,
         "implicit_gemm_conv_2d_general",
@@ -201,21 +222,41 @@ SOLID = {
     "16 channels, 32 filters": Shape(1, 16, 32, (3, 4, 3), (2, 2, 2), padding=(1, 0, 1)),
     "16 channels, 48 filters, stride 2": Shape(1, 16, 48, (4, 3, 5), (2, 1, 2), stride=(2, 1, 2)),
     "32 channels, 8 filters, flipped": Shape(1, 32, 8, (3, 3, 3), (2, 2, 1), padding=(1, 1, 0), flip=True),
-    "16 channels, 32 filters, dilated, 2 groups": Shape(1, 32, 64, (3, 4, 3), (2, 1, 2), dilation=(1, 1, 2), groups=2),
+    "16 channels, 32 filters, dilated, 2 groups": Shape(
+        1, 32, 64, (3, 4, 3), (2, 1, 2), dilation=(1, 1, 2), groups=2
+    ),
     "16 channels, kernel of 17": Shape(1, 16, 16, (1, 1, 18), (1, 1, 17)),
 }
 ANY = {
     "5 channels, 7 filters": Shape(1, 5, 7, (5, 6), (3, 3), padding=(1, 1)),
     "16 channels, 33 filters, input dilated": Shape(1, 16, 33, (3, 4), (3, 3), padding=(1, 1), input_dilation=(2, 2)),
-    "19 channels, 9 filters, input dilated, stride 2": Shape(1, 19, 9, (4, 3), (2, 3), stride=(2, 1), padding=(0, 1), input_dilation=(3, 2)),
-    "20 channels, 40 filters, flipped, dilated": Shape(2, 20, 40, (4, 4), (2, 2), dilation=(2, 1), input_dilation=(1, 2), flip=True),
+    "19 channels, 9 filters, input dilated, stride 2": Shape(
+        1, 19, 9, (4, 3), (2, 3), stride=(2, 1), padding=(0, 1), input_dilation=(3, 2)
+    ),
+    "20 channels, 40 filters, flipped, dilated": Shape(
+        2, 20, 40, (4, 4), (2, 2), dilation=(2, 1), input_dilation=(1, 2), flip=True
+    ),
 }  # fmt: skip
 
 
 def cases() -> list[Case]:
     made: list[Case] = []
-    for words, table, make in (("2-D", PLANAR, _implicit), ("3-D", SOLID, _implicit), ("general", ANY, _general)):
+    for words, table, make in (
+        ("2-D", PLANAR, _implicit),
+        ("3-D", SOLID, _implicit),
+        ("general", ANY, _general),
+    ):
         for n, (name, shape) in enumerate(table.items()):
-            for type in TYPES if n < 3 or words == "2-D" and n % 3 == 0 else (TYPES[n % 3],) if n % 3 else ("float",):
-                made.append(Case("mlx", "conv", f"{words} {SHORT[type]}, {name}", partial(make, type=type, shape=shape)))
+            for type in (
+                TYPES
+                if n < 3 or (words == "2-D" and n % 3 == 0)
+                else (TYPES[n % 3],)
+                if n % 3
+                else ("float",)
+            ):
+                made.append(
+                    Case(
+                        "mlx", "conv", f"{words} {SHORT[type]}, {name}", partial(make, type=type, shape=shape)
+                    )
+                )
     return made

@@ -1,4 +1,4 @@
-"""Steel's matrix products: fused with a source (axpby), batched, and split along K with an accumulating kernel.
+"""Steel's matrix products: fused with a source (axpby) and batched.
 
 Every transposition, aligned and unaligned in each of M, N and K; tiles that run past the edge of the matrix.
 """
@@ -13,11 +13,18 @@ import numpy as np
 
 from conformance.results.case import Array, Case, Output, Size, Step, Work, poisoned, tolerance
 from conformance.results.mlx.templates import (
-    DTYPES, SHORT, TYPES, block_dims, ints, launch, longs, normal, up, values,
+    DTYPES,
+    SHORT,
+    TYPES,
+    ints,
+    launch,
+    longs,
+    normal,
+    up,
+    values,
 )  # fmt: skip
 
 FUSED = "steel/gemm/kernels/steel_gemm_fused.h"
-SPLIT = "steel/gemm/kernels/steel_gemm_splitk.h"
 
 
 @dataclass(frozen=True)
@@ -91,17 +98,19 @@ def _fused(
     swizzle: int = 0,
 ) -> Work:
     """D = A B, or alpha A B + beta C with `source` as alpha and beta; `batch` has one axis."""
-    m, n, k = shape if size == "small" else (shape[0] + 2 * tile.bm, shape[1] + tile.bn, shape[2] + 5 * tile.bk)
+    m, n, k = (
+        shape if size == "small" else (shape[0] + 2 * tile.bm, shape[1] + tile.bn, shape[2] + 5 * tile.bk)
+    )
     a, b = operand(rng, type, m, k, ta, batch), operand(rng, type, k, n, tb, batch)
     c = normal(rng, type, batch, n)  # one row for every row of the product
     d = poisoned((batch, m, n), DTYPES[type])
     alpha, beta = source or (1.0, 0.0)
     fields = parameters(tile, m, n, k, a, b, batch_stride_a=m * k, batch_stride_b=k * n, swizzle_log=swizzle,
                         batch_ndim=1)  # fmt: skip
-    arguments: list[Any] = [a, b, *([c] if source else []), d, _struct("params", fields)]
+    arguments: list[Any] = [a, b, *([c] if source else []), d, struct("params", fields)]
     if source:
         more = {"ldc": 0, "fdc": 1, "batch_stride_c": n, "alpha": alpha, "beta": beta}
-        arguments.append(_struct("addmm", more))
+        arguments.append(struct("addmm", more))
     rows, columns = up(fields["tiles_m"], 1 << swizzle), fields["tiles_n"] << swizzle
     step = _step(tile, type, ta, tb, arguments, (columns, rows, batch), fields, source, has_batch=False)
     expected = plain(a, ta) @ plain(b, tb) * alpha + (values(c)[:, None] * beta if source else 0)
@@ -118,10 +127,10 @@ def _broadcast(rng: np.random.Generator, size: Size, type: str, source: tuple[fl
     alpha, beta = source or (1.0, 0.0)
     fields = parameters(tile, m, n, k, a, b, batch_ndim=2)
     table = [m * k, 0, 0, k * n, *((inner * m * n, m * n) if source else ())]
-    arguments: list[Any] = [a, b, *([c] if source else []), d, _struct("params", fields)]
+    arguments: list[Any] = [a, b, *([c] if source else []), d, struct("params", fields)]
     if source:
         more = {"ldc": 1, "fdc": m, "batch_stride_c": 0, "alpha": alpha, "beta": beta}
-        arguments.append(_struct("addmm", more))
+        arguments.append(struct("addmm", more))
     arguments += [ints(outer, inner), longs(*table)]
     grid = (fields["tiles_n"], fields["tiles_m"], outer * inner)
     step = _step(tile, type, False, True, arguments, grid, fields, source, has_batch=True)
@@ -162,55 +171,12 @@ SPLIT_NAMES = (
 STRUCTS = {"params": PARAMS, "addmm": ADDMM, "split": np.dtype([(name, np.int32) for name in SPLIT_NAMES])}
 
 
-def _struct(kind: str, fields: dict[str, Any]) -> Array:
+def struct(kind: str, fields: dict[str, Any]) -> Array:
     """The bytes of a struct that a kernel takes by pointer."""
     made = np.zeros((), STRUCTS[kind])
     for name, value in fields.items():
         made[name] = value
     return np.frombuffer(made.tobytes(), np.uint8).copy()
-
-
-struct = _struct
-
-
-def _split(
-    rng: np.random.Generator, size: Size, type: str, shape: tuple[int, int, int], ta: bool, tb: bool, axpby: bool
-) -> Work:  # fmt: skip
-    """Partitions of K give partial products in float, which a second kernel adds up."""
-    m, n, k = shape if size == "small" else (shape[0] + 40, shape[1] + 40, shape[2] + 160)
-    tile = Tile(16 if m < 40 else 32, 16 if n < 40 else 32, 16, 2, 2)
-    whole = k // 16
-    partitions = 2 if whole < 16 else 4 if whole < 32 else 8 if whole < 64 else 16
-    iterations = whole // partitions
-    a, b = operand(rng, type, m, k, ta), operand(rng, type, k, n, tb)
-    c, partial_type = normal(rng, type, m, n), "complex64_t" if type == "complex64_t" else "float"
-    parts, d = poisoned((partitions, m, n), DTYPES[partial_type]), poisoned((m, n), DTYPES[type])
-    fields = {
-        "M": m, "N": n, "K": k, "lda": a.shape[-1], "ldb": b.shape[-1], "ldc": n,
-        "tiles_n": up(n, tile.bn), "tiles_m": up(m, tile.bm), "split_k_partitions": partitions,
-        "split_k_partition_stride": m * n, "split_k_partition_size": iterations * 16, "swizzle_log": 0,
-        "gemm_k_iterations_aligned": iterations,
-    }  # fmt: skip
-    am, an, ak = tile.aligned(m, n, k)
-    products = launch(
-        SPLIT,
-        "gemm_splitk",
-        (type, partial_type, *tile.parameters, ta, tb, am and an, ak),
-        (a, b, parts, _struct("split", fields)),
-        tile.threadgroup,
-        (fields["tiles_n"], fields["tiles_m"], partitions),
-    )
-    alpha, beta = (0.5, 3.0) if axpby else (1.0, 0.0)
-    sums = launch(
-        SPLIT,
-        "gemm_splitk_accum_axpby" if axpby else "gemm_splitk_accum",
-        (partial_type, type),
-        (parts, d, partitions, m * n, n, *((c, n, 1, alpha, beta) if axpby else ())),
-        block_dims(n, m, 1),
-        grid=(n, m, 1),
-    )
-    expected = (plain(a, ta) @ plain(b, tb))[0] * alpha + (values(c) * beta if axpby else 0)
-    return Work((products, sums), (Output("D", d, expected, 2 * allowed(d, k)),))
 
 
 # M, N and K: aligned in all, in some, in none.
@@ -236,24 +202,21 @@ def cases() -> list[Case]:
             made.append(case(f"fused {SHORT[type]}, tiles {'x'.join(map(str, tile.parameters))}", make))
         for source in ((1.0, 1.0), (0.5, -2.0)):
             for shape, batch in (((32, 32, 16), 1), ((7, 34, 19), 2)):
-                make = partial(_fused, type=type, tile=SMALL, shape=shape, tb=True, source=source, batch=batch)
+                make = partial(
+                    _fused, type=type, tile=SMALL, shape=shape, tb=True, source=source, batch=batch
+                )
                 name = f"fused {SHORT[type]} {'x'.join(map(str, shape))}, alpha {source[0]} beta {source[1]}"
                 made.append(case(name, make))
             made.append(case(f"fused {SHORT[type]}, batch of two axes, alpha {source[0]}",
                              partial(_broadcast, type=type, source=source)))  # fmt: skip
-        made.append(case(f"fused {SHORT[type]}, batch of two axes", partial(_broadcast, type=type, source=None)))
+        made.append(
+            case(f"fused {SHORT[type]}, batch of two axes", partial(_broadcast, type=type, source=None))
+        )
         swizzled = partial(_fused, type=type, tile=SMALL, shape=(70, 33, 16), swizzle=1)
         made.append(case(f"fused {SHORT[type]}, swizzled tiles", swizzled))
-        for shape, ta, tb, axpby in (
-            ((16, 16, 128), False, False, False), ((17, 16, 130), False, True, True),
-            ((7, 19, 144), True, False, False), ((16, 32, 137), True, True, True),
-        ):  # fmt: skip
-            make = partial(_split, type=type, shape=shape, ta=ta, tb=tb, axpby=axpby)
-            label = "tn"[not ta] + "tn"[not tb]
-            made.append(case(f"splitk {label} {SHORT[type]} {'x'.join(map(str, shape))}{', axpby' * axpby}", make))
     tile = Tile(64, 32, 8, 4, 1)
     made.append(case("fused nn c64", partial(_fused, type="complex64_t", tile=tile, shape=(17, 32, 19))))
-    made.append(case("fused nt c64", partial(_fused, type="complex64_t", tile=tile, shape=(64, 9, 8), tb=True)))
-    split = partial(_split, type="complex64_t", shape=(17, 16, 130), ta=False, tb=False, axpby=False)
-    made.append(case("splitk nn c64", split))
+    made.append(
+        case("fused nt c64", partial(_fused, type="complex64_t", tile=tile, shape=(64, 9, 8), tb=True))
+    )
     return made

@@ -10,7 +10,15 @@ import numpy as np
 from conformance.results.case import Case, Output, Size, Work, poisoned
 from conformance.results.mlx.gemm import SMALL, Tile, allowed, operand, parameters, plain, struct
 from conformance.results.mlx.templates import (
-    DTYPES, SHORT, TYPES, indices, ints, launch, longs, up, values,
+    DTYPES,
+    SHORT,
+    TYPES,
+    indices,
+    ints,
+    launch,
+    longs,
+    up,
+    values,
 )  # fmt: skip
 
 GATHER = "steel/gemm/kernels/steel_gemm_gather.h"
@@ -49,7 +57,9 @@ def _gather(
     return Work((step,), (Output("C", c, expected, allowed(c, k)),))
 
 
-def _rhs(rng: np.random.Generator, size: Size, type: str, groups: tuple[int, ...], n: int, k: int, tb: bool) -> Work:
+def _rhs(
+    rng: np.random.Generator, size: Size, type: str, groups: tuple[int, ...], n: int, k: int, tb: bool
+) -> Work:
     """Rows sorted by the matrix they are multiplied with; `groups` says how many rows each has."""
     if size == "large":
         groups, n, k = tuple(3 * g for g in groups), n + 64, k + 50
@@ -120,12 +130,15 @@ def cases() -> list[Case]:
             label = "nt" if tb else "nn"
             made.append(case(f"gather_mm_rhs {label} {short}, groups of {', '.join(map(str, groups))}", make))
         for m, n, ta, tb, contiguous in (
-            (32, 32, False, False, True), (9, 32, True, False, True), (32, 11, False, True, False), (7, 35, True, True, True),
+            (32, 32, False, False, True), (9, 32, True, False, True), (32, 11, False, True, False),
+            (7, 35, True, True, True),
         ):  # fmt: skip
             make = partial(_segmented, type=type, m=m, n=n, ta=ta, tb=tb, contiguous=contiguous)
             made.append(case(f"segmented_mm {short} {m}x{n}{'' if contiguous else ', shared ends'}", make))
     many = partial(_rhs, type="float", groups=(1, *([0] * 33), 2, 1), n=17, k=16, tb=True)
     made.append(case("gather_mm_rhs nt f32, more groups than lanes", many))
-    large = partial(_gather, type="float", tile=Tile(64, 64, 16, 2, 2), shape=(10, 65, 17), ta=True, tb=True, axes=1)
+    large = partial(
+        _gather, type="float", tile=Tile(64, 64, 16, 2, 2), shape=(10, 65, 17), ta=True, tb=True, axes=1
+    )
     made.append(case("gather_mm tt f32, tiles of 64", large))
     return made

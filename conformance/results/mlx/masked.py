@@ -13,7 +13,16 @@ import numpy as np
 from conformance.results.case import Array, Case, Output, Size, Work, poisoned
 from conformance.results.mlx.gemm import Tile, allowed, operand, parameters, plain, struct
 from conformance.results.mlx.templates import (
-    DTYPES, SHORT, TYPES, ints, launch, longs, normal, strides, up, values,
+    DTYPES,
+    SHORT,
+    TYPES,
+    ints,
+    launch,
+    longs,
+    normal,
+    strides,
+    up,
+    values,
 )  # fmt: skip
 
 GEMV, GEMM = "gemv_masked.h", "steel/gemm/kernels/steel_gemm_masked.h"
@@ -110,7 +119,9 @@ def _gemm(
         _mask(rng, operand_mask, count, rows, depth),
         _mask(rng, operand_mask, count, depth, columns),
     )
-    present = [m_ for m_, kind in zip(masks, (out_mask, operand_mask, operand_mask), strict=True) if kind != NONE]
+    present = [
+        m_ for m_, kind in zip(masks, (out_mask, operand_mask, operand_mask), strict=True) if kind != NONE
+    ]
     mask_steps = [s for mask in present for s in (1, mask.shape[-1])]
     batch_strides: list[int] = []
     for array in (a, b, *present):
@@ -123,7 +134,16 @@ def _gemm(
         GEMM,
         "block_masked_gemm",
         (type, *kinds, *tile.parameters, ta, tb, am and an, ak, *((operand_mask != NONE,) if old else ())),
-        (a, b, d, struct("params", fields), ints(*batch), longs(*batch_strides), *masks, ints(*(mask_steps or [0]))),
+        (
+            a,
+            b,
+            d,
+            struct("params", fields),
+            ints(*batch),
+            longs(*batch_strides),
+            *masks,
+            ints(*(mask_steps or [0])),
+        ),
         tile.threadgroup,
         (fields["tiles_n"], fields["tiles_m"], count),
     )
@@ -143,7 +163,10 @@ def cases() -> list[Case]:
     for type in TYPES:
         short = SHORT[type]
         for n, (out_kind, op_kind) in enumerate(kinds):
-            out, op = out_kind.replace("T", type) if out_kind == "T" else out_kind, type if op_kind == "T" else op_kind
+            out, op = (
+                out_kind.replace("T", type) if out_kind == "T" else out_kind,
+                type if op_kind == "T" else op_kind,
+            )
             words = f"out {out.replace('_t', '')}, operands {op.replace('_t', '')}"
             for transposed in (False, True):
                 label = "gemv_t" if transposed else "gemv"
@@ -154,11 +177,14 @@ def cases() -> list[Case]:
                 made.append(case(f"{label} {short}, {words}", make))
             make = partial(
                 _gemm, type=type, out_mask=out, operand_mask=op, block=(32, 32, 32, 64)[n],
-                shape=((32, 32, 32), (33, 32, 40), (5, 40, 35), (64, 64, 20))[n], ta=n == 1, tb=n != 1, axes=1 + (n == 2),
+                shape=((32, 32, 32), (33, 32, 40), (5, 40, 35), (64, 64, 20))[n], ta=n == 1, tb=n != 1,
+                axes=1 + (n == 2),
             )  # fmt: skip
             made.append(case(f"gemm {short}, {words}", make))
     for operand_mask, shape in (("bool", (32, 32, 32)), (NONE, (35, 32, 19)), ("bool", (7, 33, 20))):
         make = partial(_gemm, type="float", out_mask="bool", operand_mask=operand_mask, block=32, shape=shape, ta=False,
                        tb=True, axes=1, old=True)  # fmt: skip
-        made.append(case(f"gemm f32, masks of bool, operands {operand_mask}, {'x'.join(map(str, shape))}", make))
+        made.append(
+            case(f"gemm f32, masks of bool, operands {operand_mask}, {'x'.join(map(str, shape))}", make)
+        )
     return made

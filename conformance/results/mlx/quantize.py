@@ -10,7 +10,14 @@ import numpy as np
 
 from conformance.results.case import Array, Case, Output, Size, Work, poisoned, tolerance
 from conformance.results.mlx.quantized import AFFINE, FLOATS, HEADERS, KINDS
-from conformance.results.mlx.quantized_weights import FP4, GLOBAL, float_codes, float_scales, pack, random_weights
+from conformance.results.mlx.quantized_weights import (
+    FP4,
+    GLOBAL,
+    float_codes,
+    float_scales,
+    pack,
+    random_weights,
+)
 from conformance.results.mlx.templates import DTYPES, SHORT, launch, normal, values
 
 FLOAT = np.float32
@@ -62,8 +69,14 @@ def _affine_dequantize(rng: np.random.Generator, size: Size, type: str, group: i
     weights = random_weights(rng, "affine", type, bits, group, _rows(size), 2 * group)
     out = poisoned(weights.numbers.shape, DTYPES[type])
     count = out.size // {2: 4, 3: 8, 4: 2, 5: 8, 6: 4, 8: 1}[bits]
-    step = launch(HEADERS["affine"], "affine_dequantize", (type, group, bits),
-                  (weights.packed.view(np.uint8), *weights.tensors[1:], out), _threads(count), grid=(count, 1, 1))  # fmt: skip
+    step = launch(
+        HEADERS["affine"],
+        "affine_dequantize",
+        (type, group, bits),
+        (weights.packed.view(np.uint8), *weights.tensors[1:], out),
+        _threads(count),
+        grid=(count, 1, 1),
+    )
     return Work((step,), (Output("out", out, weights.numbers, 2 * tolerance(out)),))
 
 
@@ -94,12 +107,16 @@ def _encode(w: Array, group: int, bits: int, scale: float) -> tuple[Array, Array
     with np.errstate(divide="ignore"):
         factor = np.where(meant == 0, FLOAT(0), encode / meant)
     y = x * factor[:, None]
-    codes = _nearest4(y) if bits == 4 else np.clip(y, -448, 448).astype(ml_dtypes.float8_e4m3fn).view(np.uint8)
+    codes = (
+        _nearest4(y) if bits == 4 else np.clip(y, -448, 448).astype(ml_dtypes.float8_e4m3fn).view(np.uint8)
+    )
     numbers = float_codes(codes, bits) * meant[:, None].astype(np.float64) / float(encode)
     return codes.reshape(w.shape), marks, numbers.reshape(w.shape)
 
 
-def _fp_quantize(rng: np.random.Generator, size: Size, type: str, group: int, bits: int, scale: float) -> Work:
+def _fp_quantize(
+    rng: np.random.Generator, size: Size, type: str, group: int, bits: int, scale: float
+) -> Work:
     w = normal(rng, type, _rows(size), 64)
     codes, marks, _ = _encode(w, group, bits, scale)
     packed = pack(codes, bits).view(np.uint8)
@@ -109,7 +126,9 @@ def _fp_quantize(rng: np.random.Generator, size: Size, type: str, group: int, bi
     return Work((step,), (Output("scales", scales, marks), Output("out", out, packed)))
 
 
-def _fp_dequantize(rng: np.random.Generator, size: Size, type: str, group: int, bits: int, scale: float) -> Work:
+def _fp_dequantize(
+    rng: np.random.Generator, size: Size, type: str, group: int, bits: int, scale: float
+) -> Work:
     weights = random_weights(rng, "fp", type, bits, group, _rows(size), 64, global_scale=scale)
     out = poisoned(weights.numbers.shape, DTYPES[type])
     count = out.size * bits // 8

@@ -16,7 +16,13 @@ from conformance.results.mlx.quantized_weights import Weights, random_weights
 from conformance.results.mlx.templates import DTYPES, SHORT, ints, launch, longs, normal, strides, up, values
 
 HEADERS = {"affine": "quantized.h", "fp": "fp_quantized.h"}
-WITHOUT_GLOBAL = ("qmv_quad", "qmv_wide", "qvm_split_k", "qmm_t_splitk", "qmm_n")  # fp kernels with no such buffer
+WITHOUT_GLOBAL = (
+    "qmv_quad",
+    "qmv_wide",
+    "qvm_split_k",
+    "qmm_t_splitk",
+    "qmm_n",
+)  # fp kernels with no such buffer
 
 
 @dataclass(frozen=True)
@@ -137,7 +143,15 @@ def _qvm_split(
 
 
 def _qmm_split(
-    rng: np.random.Generator, size: Size, mode: str, type: str, group: int, bits: int, m: int, n: int, parts: int
+    rng: np.random.Generator,
+    size: Size,
+    mode: str,
+    type: str,
+    group: int,
+    bits: int,
+    m: int,
+    n: int,
+    parts: int,
 ) -> Work:
     """Partitions of K, whole groups each; partial products in float."""
     if size == "large":
@@ -189,7 +203,8 @@ def cases() -> list[Case]:
                 two = 2 if group == 32 else 1
                 for form, shape, more in (
                     ("qmv", (1, 13, 3 * two * group), {}), ("qmv", (2, 3, group), {"batch": 2}),
-                    ("qmv_fast", (1, 8, 512), {}), ("qvm", (1, max(two * group, 32), 37), {}), ("qvm", (1, max(group, 32), 32), {"batch": 2}),
+                    ("qmv_fast", (1, 8, 512), {}), ("qvm", (1, max(two * group, 32), 37), {}),
+                    ("qvm", (1, max(group, 32), 32), {"batch": 2}),
                     ("qmm_t", (5, 33, max(group, 32)), {}), ("qmm_t", (33, 32, max(group, 32)), {"batch": 2}),
                     ("qmm_n", (5, max(two * group, 32), 40), {}), ("qmv_wide", (5, 9, 2 * group), {"wide": (4, 8)}),
                 ):  # fmt: skip
@@ -206,14 +221,31 @@ def cases() -> list[Case]:
     extra = {"mode": "affine", "type": "float", "group": 32, "bits": 4}
     add("affine", "qmv_fast f32, rows that are no multiple of 8",
         partial(_product, form="qmv_fast", shape=(1, 11, 512), partial_rows=True, **extra))  # fmt: skip
-    add("affine", "qmv_fast f32, batched", partial(_product, form="qmv_fast", shape=(1, 8, 512), batch=2, **extra))
+    add(
+        "affine",
+        "qmv_fast f32, batched",
+        partial(_product, form="qmv_fast", shape=(1, 8, 512), batch=2, **extra),
+    )
     add("affine", "qmv_quad f32, rows past the end",
         partial(_product, form="qmv_quad", shape=(1, 67, 64), **extra))  # fmt: skip
-    add("affine", "qmv_quad f32, batched", partial(_product, form="qmv_quad", shape=(1, 64, 128), batch=2, **extra))
+    add(
+        "affine",
+        "qmv_quad f32, batched",
+        partial(_product, form="qmv_quad", shape=(1, 64, 128), batch=2, **extra),
+    )
     for type in KINDS:
         scaled = {"mode": "fp", "type": type, "group": 16, "bits": 4, "scale": 300.0}
-        for form, shape in (("qmv", (1, 13, 96)), ("qmv_fast", (1, 8, 512)), ("qvm", (1, 64, 33)), ("qmm_t", (5, 33, 64))):
-            add("fp", f"{form} {SHORT[type]}, nvfp4, global scale", partial(_product, form=form, shape=shape, **scaled))
+        for form, shape in (
+            ("qmv", (1, 13, 96)),
+            ("qmv_fast", (1, 8, 512)),
+            ("qvm", (1, 64, 33)),
+            ("qmm_t", (5, 33, 64)),
+        ):
+            add(
+                "fp",
+                f"{form} {SHORT[type]}, nvfp4, global scale",
+                partial(_product, form=form, shape=shape, **scaled),
+            )
     add("affine", "qvm_split_k f32, 32 parts", partial(_qvm_split, k=500, split=32, **extra))
     wide_batch = partial(_product, form="qmv_wide", shape=(3, 7, 64), batch=2, wide=(2, 16), **extra)
     add("affine", "qmv_wide f32, batched", wide_batch)

@@ -59,18 +59,17 @@ def _rows(
         counts, n, k = tuple(3 * c for c in counts), n + group, k + group
     bm, bn, bk, wm, wn = 16, 32, 32, 1, 2
     m, lots = sum(counts), len(counts)
-    weights = random_weights(rng, mode, type, bits, group, lots, *((n, k) if transposed else (k, n)), global_scale=scale)
-    if scale:  # one for every matrix
-        globals_ = np.array([scale] * lots, np.float32)
-    else:
-        globals_ = np.ones(lots, np.float32)
+    weights = random_weights(
+        rng, mode, type, bits, group, lots, *((n, k) if transposed else (k, n)), global_scale=scale
+    )
+    each = np.full(lots, scale or 1.0, np.float32)  # a global scale for every matrix
     x, y = normal(rng, type, m, k), poisoned((m, n), DTYPES[type])
     starts = np.cumsum([0, *counts[:-1]]).astype(np.int32)
     step = launch(
         HEADERS[mode],
         f"{mode}_gather_qmm_rhs",
         (type, group, bits, bm, bn, bk, wm, wn, transposed, *((bool(scale),) if mode == "fp" else ())),
-        (x, *weights.tensors, *((globals_,) if mode == "fp" else ()), starts, y, m, n, k, lots),
+        (x, *weights.tensors, *((each,) if mode == "fp" else ()), starts, y, m, n, k, lots),
         (32, wn, wm),
         (up(n, bn), up(m, bm) + lots - 1, 1),
         constants={200: m % bm == 0, 201: n % bn == 0, 202: k % bk == 0},
@@ -85,7 +84,9 @@ def cases() -> list[Case]:
     made: list[Case] = []
 
     def add(mode: str, name: str, make: Any) -> None:
-        made.append(Case("mlx", "quantized_gather" if mode == "affine" else "fp_quantized_gather", name, make))
+        made.append(
+            Case("mlx", "quantized_gather" if mode == "affine" else "fp_quantized_gather", name, make)
+        )
 
     affine = [(4, 64, "4 bits"), (8, 32, "8 bits"), (3, 32, "3 bits")]
     for mode, kinds in (("affine", affine), ("fp", list(FLOATS))):
@@ -102,8 +103,14 @@ def cases() -> list[Case]:
             for counts, columns, k, transposed in (
                 ((3, 0, 5), 33, wide, True), ((16, 1), 32, 2 * wide, True), ((4, 13), wide, 40, False),
             ):  # fmt: skip
-                name = f"rows {label}, {'nt' if transposed else 'nn'}, groups of {', '.join(map(str, counts))}"
+                name = (
+                    f"rows {label}, {'nt' if transposed else 'nn'}, groups of {', '.join(map(str, counts))}"
+                )
                 add(mode, name, partial(_rows, counts=counts, n=columns, k=k, transposed=transposed, **given))
     scaled = {"mode": "fp", "type": "float", "group": 16, "bits": 4, "scale": 300.0}
-    add("fp", "rows f32, nvfp4, global scales", partial(_rows, counts=(3, 2), n=33, k=64, transposed=True, **scaled))
+    add(
+        "fp",
+        "rows f32, nvfp4, global scales",
+        partial(_rows, counts=(3, 2), n=33, k=64, transposed=True, **scaled),
+    )
     return made

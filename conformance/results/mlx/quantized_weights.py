@@ -58,13 +58,21 @@ def float_scales(codes: Array, group: int) -> Array:
 
 
 def random_weights(
-    rng: np.random.Generator, mode: str, type: str, bits: int, group: int, *shape: int, global_scale: float = 0.0
+    rng: np.random.Generator,
+    mode: str,
+    type: str,
+    bits: int,
+    group: int,
+    *shape: int,
+    global_scale: float = 0.0,
 ) -> Weights:
     """Any codes, with scales that keep the numbers near one; the last axis is the one that has groups."""
     codes = rng.integers(0, 1 << bits, shape)
     groups = (*shape[:-1], shape[-1] // group)
     if mode == "affine":
-        scales = (rng.uniform(0.5, 1.5, groups) * rng.choice([-1, 1], groups) * 2 / (1 << bits)).astype(DTYPES[type])
+        scales = (rng.uniform(0.5, 1.5, groups) * rng.choice([-1, 1], groups) * 2 / (1 << bits)).astype(
+            DTYPES[type]
+        )
         biases = (-values(scales) * (1 << bits) / 2 + rng.standard_normal(groups) * 0.1).astype(DTYPES[type])
         numbers = values(scales).repeat(group, -1) * codes + values(biases).repeat(group, -1)
         return Weights(mode, bits, group, pack(codes, bits), scales, biases, numbers)
