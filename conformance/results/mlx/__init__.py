@@ -10,6 +10,7 @@ from conformance.results.mlx import (
     conv,
     copy,
     fft,
+    gated_delta,
     gemm,
     gemm_gather,
     gemm_split,
@@ -42,6 +43,7 @@ MATRICES = (
     quantized_gather,
     attention,
     attention_tiled,
+    gated_delta,
     conv,
 )
 FAMILIES = (*ARRAYS, *MATRICES)

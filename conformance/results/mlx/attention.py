@@ -184,7 +184,7 @@ def cases() -> list[Case]:
             add(f"vector in two passes {words}", two)
         plain = {"type": type, "kind": "", "transposed": False, "sinks": False}
         add(f"vector {short}, 256", partial(_vector, dim=256, value_dim=256, **plain))
-        add(f"grouped {short}", partial(_grouped, type=type, dim=128, many=8, per=2))
+        add(f"grouped {short}", partial(_grouped, type=type, dim=64, many=8, per=4 if type == "float" else 2))
     uneven = {"type": "float", "dim": 192, "value_dim": 128, "kind": "causal"}
     add(
         "vector f32, keys of 192 and values of 128", partial(_vector, transposed=False, sinks=False, **uneven)
