@@ -222,9 +222,7 @@ SOLID = {
     "16 channels, 32 filters": Shape(1, 16, 32, (3, 4, 3), (2, 2, 2), padding=(1, 0, 1)),
     "16 channels, 48 filters, stride 2": Shape(1, 16, 48, (4, 3, 5), (2, 1, 2), stride=(2, 1, 2)),
     "32 channels, 8 filters, flipped": Shape(1, 32, 8, (3, 3, 3), (2, 2, 1), padding=(1, 1, 0), flip=True),
-    "16 channels, 32 filters, dilated, 2 groups": Shape(
-        1, 32, 64, (3, 4, 3), (2, 1, 2), dilation=(1, 1, 2), groups=2
-    ),
+    "16 channels, 64 filters, dilated": Shape(1, 16, 64, (3, 4, 3), (2, 1, 2), dilation=(1, 1, 2)),
     "16 channels, kernel of 17": Shape(1, 16, 16, (1, 1, 18), (1, 1, 17)),
 }
 ANY = {
