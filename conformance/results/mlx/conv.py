@@ -13,7 +13,18 @@ from functools import partial
 import numpy as np
 
 from conformance.results.case import Array, Case, Output, Size, Work, poisoned, tolerance
-from conformance.results.mlx.templates import DTYPES, SHORT, TYPES, ints, launch, normal, strides, up, values
+from conformance.results.mlx.templates import (
+    DTYPES,
+    SHORT,
+    TYPES,
+    followed,
+    ints,
+    launch,
+    normal,
+    strides,
+    up,
+    values,
+)  # fmt: skip
 
 HEADERS = {2: "steel/conv/kernels/steel_conv.h", 3: "steel/conv/kernels/steel_conv_3d.h"}
 GENERAL = "steel/conv/kernels/steel_conv_general.h"
@@ -110,11 +121,10 @@ def _data(rng: np.random.Generator, type: str, shape: Shape, rows: int) -> tuple
     """Input, weights, weights with rows of NaN behind them up to `rows` a group, and the output."""
     x = normal(rng, type, shape.batch, *shape.input, shape.channels)
     w = normal(rng, type, shape.filters, *shape.kernel, shape.channels // shape.groups)
-    behind = np.full((rows, *w.shape[1:]), np.nan, w.dtype)
     return (
         x,
         w,
-        np.concatenate([w, behind]),
+        followed(w, rows * w[0].size),
         poisoned((shape.batch, *shape.output, shape.filters), DTYPES[type]),
     )
 

@@ -11,15 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from conformance.results.case import Array, Case, Output, Size, Step, Work, poisoned, tolerance
+from conformance.results.case import Array, Case, Size, Step, Work, poisoned, tolerance
 from conformance.results.mlx.templates import (
     DTYPES,
     SHORT,
     TYPES,
+    followed,
     ints,
     launch,
     longs,
     normal,
+    output,
     up,
     values,
 )  # fmt: skip
@@ -102,19 +104,27 @@ def _fused(
         shape if size == "small" else (shape[0] + 2 * tile.bm, shape[1] + tile.bn, shape[2] + 5 * tile.bk)
     )
     a, b = operand(rng, type, m, k, ta, batch), operand(rng, type, k, n, tb, batch)
-    c = normal(rng, type, batch, n)  # one row for every row of the product
+    whole = batch > 1  # a source of the product's shape, or one row for all of its rows
+    c = normal(rng, type, batch, m if whole else 1, n)
     d = poisoned((batch, m, n), DTYPES[type])
     alpha, beta = source or (1.0, 0.0)
     fields = parameters(tile, m, n, k, a, b, batch_stride_a=m * k, batch_stride_b=k * n, swizzle_log=swizzle,
                         batch_ndim=1)  # fmt: skip
-    arguments: list[Any] = [a, b, *([c] if source else []), d, struct("params", fields)]
+    # The epilogue at an edge asks for columns only, and reads rows of C past the last one.
+    arguments: list[Any] = [
+        a,
+        b,
+        *([followed(c, tile.bm * n)] if source else []),
+        d,
+        struct("params", fields),
+    ]
     if source:
-        more = {"ldc": 0, "fdc": 1, "batch_stride_c": n, "alpha": alpha, "beta": beta}
+        more = {"ldc": n if whole else 0, "fdc": 1, "batch_stride_c": c[0].size, "alpha": alpha, "beta": beta}
         arguments.append(struct("addmm", more))
     rows, columns = up(fields["tiles_m"], 1 << swizzle), fields["tiles_n"] << swizzle
     step = _step(tile, type, ta, tb, arguments, (columns, rows, batch), fields, source, has_batch=False)
-    expected = plain(a, ta) @ plain(b, tb) * alpha + (values(c)[:, None] * beta if source else 0)
-    return Work((step,), (Output("D", d, expected, allowed(d, k)),))
+    expected = plain(a, ta) @ plain(b, tb) * alpha + (values(c) * beta if source else 0)
+    return Work((step,), (output("D", d, expected, allowed(d, k)),))
 
 
 def _broadcast(rng: np.random.Generator, size: Size, type: str, source: tuple[float, float] | None) -> Work:
@@ -127,7 +137,7 @@ def _broadcast(rng: np.random.Generator, size: Size, type: str, source: tuple[fl
     alpha, beta = source or (1.0, 0.0)
     fields = parameters(tile, m, n, k, a, b, batch_ndim=2)
     table = [m * k, 0, 0, k * n, *((inner * m * n, m * n) if source else ())]
-    arguments: list[Any] = [a, b, *([c] if source else []), d, struct("params", fields)]
+    arguments: list[Any] = [a, b, *([followed(c, tile.bm)] if source else []), d, struct("params", fields)]
     if source:
         more = {"ldc": 1, "fdc": m, "batch_stride_c": 0, "alpha": alpha, "beta": beta}
         arguments.append(struct("addmm", more))
@@ -136,7 +146,7 @@ def _broadcast(rng: np.random.Generator, size: Size, type: str, source: tuple[fl
     step = _step(tile, type, False, True, arguments, grid, fields, source, has_batch=True)
     expected = plain(a, False)[:, None] @ plain(b, True)[None] * alpha
     expected += np.swapaxes(values(c), -1, -2) * beta if source else 0
-    return Work((step,), (Output("D", d, expected, allowed(d, k)),))
+    return Work((step,), (output("D", d, expected, allowed(d, k)),))
 
 
 def _step(

@@ -6,9 +6,19 @@ from functools import partial
 
 import numpy as np
 
-from conformance.results.case import Case, Output, Size, Work, poisoned
+from conformance.results.case import Case, Size, Work, poisoned
 from conformance.results.mlx.gemm import Tile, allowed, operand, plain, struct
-from conformance.results.mlx.templates import DTYPES, SHORT, TYPES, block_dims, launch, normal, up, values
+from conformance.results.mlx.templates import (
+    DTYPES,
+    SHORT,
+    TYPES,
+    block_dims,
+    launch,
+    normal,
+    output,
+    up,
+    values,
+)
 
 SPLIT = "steel/gemm/kernels/steel_gemm_splitk.h"
 
@@ -50,7 +60,7 @@ def _split(
         grid=(n, m, 1),
     )
     expected = (plain(a, ta) @ plain(b, tb))[0] * alpha + (values(c) * beta if axpby else 0)
-    return Work((products, sums), (Output("D", d, expected, 2 * allowed(d, k)),))
+    return Work((products, sums), (output("D", d, expected, 2 * allowed(d, k)),))
 
 
 CASES = (
