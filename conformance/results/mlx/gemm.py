@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from conformance.results.case import Array, Case, Size, Step, Work, poisoned, tolerance
+from conformance.results.case import Array, Case, Output, Size, Step, Work, poisoned, tolerance
 from conformance.results.mlx.templates import (
     DTYPES,
     SHORT,
@@ -21,7 +21,6 @@ from conformance.results.mlx.templates import (
     launch,
     longs,
     normal,
-    output,
     up,
     values,
 )  # fmt: skip
@@ -124,7 +123,7 @@ def _fused(
     rows, columns = up(fields["tiles_m"], 1 << swizzle), fields["tiles_n"] << swizzle
     step = _step(tile, type, ta, tb, arguments, (columns, rows, batch), fields, source, has_batch=False)
     expected = plain(a, ta) @ plain(b, tb) * alpha + (values(c) * beta if source else 0)
-    return Work((step,), (output("D", d, expected, allowed(d, k)),))
+    return Work((step,), (Output("D", d, expected, allowed(d, k)),))
 
 
 def _broadcast(rng: np.random.Generator, size: Size, type: str, source: tuple[float, float] | None) -> Work:
@@ -146,7 +145,7 @@ def _broadcast(rng: np.random.Generator, size: Size, type: str, source: tuple[fl
     step = _step(tile, type, False, True, arguments, grid, fields, source, has_batch=True)
     expected = plain(a, False)[:, None] @ plain(b, True)[None] * alpha
     expected += np.swapaxes(values(c), -1, -2) * beta if source else 0
-    return Work((step,), (output("D", d, expected, allowed(d, k)),))
+    return Work((step,), (Output("D", d, expected, allowed(d, k)),))
 
 
 def _step(

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from conformance.results.case import Case, Size, Work, poisoned
+from conformance.results.case import Case, Output, Size, Work, poisoned
 from conformance.results.mlx.gemm import Tile, allowed, operand, plain, struct
 from conformance.results.mlx.templates import (
     DTYPES,
@@ -15,7 +15,6 @@ from conformance.results.mlx.templates import (
     block_dims,
     launch,
     normal,
-    output,
     up,
     values,
 )
@@ -60,7 +59,7 @@ def _split(
         grid=(n, m, 1),
     )
     expected = (plain(a, ta) @ plain(b, tb))[0] * alpha + (values(c) * beta if axpby else 0)
-    return Work((products, sums), (output("D", d, expected, 2 * allowed(d, k)),))
+    return Work((products, sums), (Output("D", d, expected, 2 * allowed(d, k)),))
 
 
 CASES = (

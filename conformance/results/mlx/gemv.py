@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from conformance.results.case import Array, Case, Size, Work, poisoned, tolerance
+from conformance.results.case import Array, Case, Output, Size, Work, poisoned, tolerance
 from conformance.results.mlx.templates import (
     DTYPES,
     SHORT,
@@ -19,7 +19,6 @@ from conformance.results.mlx.templates import (
     launch,
     longs,
     normal,
-    output,
     up,
     values,
 )  # fmt: skip
@@ -95,7 +94,7 @@ def _gemv(
     )  # fmt: skip
     expected = product(matrix, vector, transposed) * alpha + (values(bias) * beta if axpby else 0)
     factor = 3 if axpby else 1
-    return Work((step,), (output("out", result, expected, factor * allowed(result, k)),))
+    return Work((step,), (Output("out", result, expected, factor * allowed(result, k)),))
 
 
 def _batched(rng: np.random.Generator, size: Size, type: str, transposed: bool, axpby: bool) -> Work:
@@ -120,7 +119,7 @@ def _batched(rng: np.random.Generator, size: Size, type: str, transposed: bool, 
     )  # fmt: skip
     expected = product(matrix[:, None], vector[None], transposed) * alpha
     expected += np.swapaxes(values(bias), 0, 1) * beta if axpby else 0
-    return Work((step,), (output("out", result, expected, (3 if axpby else 1) * allowed(result, k)),))
+    return Work((step,), (Output("out", result, expected, (3 if axpby else 1) * allowed(result, k)),))
 
 
 # Results and lengths that the host meets with blocks of their own.

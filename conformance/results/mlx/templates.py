@@ -15,7 +15,7 @@ import numpy as np
 
 from conformance.instantiations import ROWS
 from conformance.mlx_headers import KERNELS, include_folder
-from conformance.results.case import Argument, Array, Output, Step, Triple
+from conformance.results.case import Argument, Array, Step, Triple
 from metalloid.source import Constant, Source
 
 TYPES = ("float", "float16_t", "bfloat16_t")
@@ -104,17 +104,6 @@ def block_dims(*sizes: int, power: int = 10) -> Triple:
                 break
         if grown in (before, power):
             return 1 << found[0], 1 << found[1], 1 << found[2]
-
-
-def output(name: str, actual: Array, expected: Array, tolerance: float) -> Output:
-    """Complex numbers are compared part by part."""
-    if actual.dtype.kind != "c":
-        return Output(name, actual, expected, tolerance)
-    return Output(name, actual, parts(expected), tolerance, look=parts)
-
-
-def parts(numbers: Array) -> Array:
-    return np.stack([numbers.real, numbers.imag], -1)
 
 
 def followed(array: Array, count: int) -> Array:
