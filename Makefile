@@ -30,7 +30,9 @@ conformance: $(VENV)/ready
 bench: $(VENV)/ready
 	$(BIN)/python -m bench
 
+# Goes on where it was stopped; `--seed` and `--count` choose other programs.
 fuzz: $(VENV)/ready
+	$(BIN)/python -m tests.engine.fuzz --count 20000 --state .cache/fuzz-state
 	$(BIN)/python -m pytest -n auto -m fuzz
 
 $(VENV)/ready: pyproject.toml

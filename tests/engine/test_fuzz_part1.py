@@ -1,0 +1,5 @@
+"""Oracle against engine on programs nobody wrote: part 1 of six."""
+
+from tests.engine.fuzz.part import part
+
+test_programs = part(1)

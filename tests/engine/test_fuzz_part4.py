@@ -1,0 +1,5 @@
+"""Oracle against engine on programs nobody wrote: part 4 of six."""
+
+from tests.engine.fuzz.part import part
+
+test_programs = part(4)
