@@ -33,6 +33,7 @@ bench: $(VENV)/ready
 # Goes on where it was stopped; `--seed` and `--count` choose other programs.
 fuzz: $(VENV)/ready
 	$(BIN)/python -m tests.engine.fuzz --count 20000 --state .cache/fuzz-state
+	$(BIN)/python -m tests.engine.fuzz --count 2000 --seed 100000 --on spaces --state .cache/fuzz-spaces
 	$(BIN)/python -m pytest -n auto -m fuzz
 
 $(VENV)/ready: pyproject.toml

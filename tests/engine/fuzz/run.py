@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 import traceback
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,7 +25,7 @@ STEPS = 200_000  # instructions of one thread of the oracle
 SECONDS = 20.0  # of one launch of the engine
 MESSAGES = 300_000  # takes two threads a while that is long enough to meet
 Bound = dict[str, np.ndarray]
-PARTED = ("some lanes", "some groups")  # coroutines, which at level 0 end in a segmentation fault
+PARTED = ("some lanes", "some groups")  # coroutines, which always get LLVM's optimiser
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,6 @@ def settings(case: Case, thorough: bool = False) -> list[Setting]:
         made[-1] = Setting(r.choice((32, 32, 64)), not guard, r.random() < 0.5)
     if r.randrange(16) == 0:
         made[-1] = Setting(0 if lanes else 8, guard, False, r.choice(("host", *LESSER)), r.choice((0, 1)))
-    if set(case.features) & set(PARTED):
-        made = [replace(one, level=1) for one in made]
     return made
 
 
