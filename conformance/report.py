@@ -97,7 +97,7 @@ reading the Python files, with every text that a flag can select; dtypes the fil
 | processor | what was done |
 |---|---|
 | x86-64 with AVX-512, AVX2 or SSE | the tests run; those of AVX2 and SSE limit what a processor with AVX-512 may use |
-| aarch64, Linux | run under an emulator, not on a machine: [what was run](design/aarch64.md). No speed was measured |
+| aarch64, Linux | the suite runs natively: [what it found](design/aarch64.md). No speed was measured |
 | aarch64, macOS | the runtime and the kernels of the bench compile; nothing was run |
 
 ## Not supported yet
