@@ -195,7 +195,9 @@ def _texts(out: Output, parts: list[Part], inlined: int) -> list[str]:
         out.module = part.module
         texts.append(_segment_text(out, part, n))
     twice = [n for n in range(len(parts)) if _idle_at_times(out, n)]
-    if twice and out.check is None and sum(texts[n].count("\n") for n in twice) <= MAX_TWICE:
+    # Only a mask would be left of a longer one, in every instance, though hardly ever a thread returns.
+    most = MAX_TWICE if out.remaining is None else MAX_INLINED
+    if twice and out.check is None and sum(texts[n].count("\n") for n in twice) <= most:
         for n in twice:
             out.module = parts[n].module
             texts[n] = _twice(out, texts[n], _segment_text(out, parts[n], n, whole=True), n)
