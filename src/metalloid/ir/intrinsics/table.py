@@ -1,23 +1,14 @@
-"""The intrinsics between the front end and everything after it: one table of what each means to a pass.
-
-Whoever asks whether an instruction changes memory, orders accesses, needs other lanes or gives all threads the same
-asks here. `docs/design/intrinsics.md` says what each computes.
-"""
+"""What each intrinsic means to a pass, and of which family it is."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Flag, auto
 from functools import cache
 from typing import Literal
 
-from metalloid.ir.module import Instruction
-from metalloid.ir.values import Int
-
-PREFIX = "__mt_"
-ENTRY = f"{PREFIX}entry"
-BARRIER = f"{PREFIX}threadgroup_barrier"
-SIMD_BARRIER = f"{PREFIX}simdgroup_barrier"
+from metalloid.ir.intrinsics.names import is_ours, short
+from metalloid.ir.intrinsics.parse import FIRST, REDUCTIONS
 
 
 class Effect(Flag):
@@ -33,119 +24,152 @@ class Effect(Flag):
 
 
 CHANGES = Effect.WRITES | Effect.ORDERS  # what was loaded before may not be what is there now
-_ANY = Effect.READS | Effect.WRITES | Effect.ORDERS
+ANY = Effect.READS | Effect.WRITES | Effect.ORDERS
 # Who gets the same result: the threads of a threadgroup, the lanes of a SIMD-group, or nobody.
 Same = Literal["threadgroup", "simdgroup", ""]
+# Who is told apart by a position: it differs from lane to lane of a SIMD-group and is the same in the next one, ...
+Tells = Literal["lane", "simdgroup", "thread", "threadgroup", ""]
+Family = Literal[
+    "position",
+    "memory",
+    "barrier",
+    "simd barrier",
+    "fence",
+    "collective",
+    "matrix load",
+    "matrix store",
+    "matrix product",
+    "log",
+    "spill",
+    "reload",
+    "state",
+    "marker",
+]
 
 
 @dataclass(frozen=True)
 class Intrinsic:
     """What passes have to know. `among` says who does it together: a SIMD-group, all threads, or each alone."""
 
+    family: Family
     effect: Effect = Effect.NONE
     among: Literal["", "simdgroup", "threadgroup"] = ""
     same: Same = ""
 
 
-_ALONE = Intrinsic(same="threadgroup")
-_LANES = Intrinsic(among="simdgroup")
-_WITHIN_A_GROUP = Intrinsic(among="simdgroup", same="simdgroup")
+POSITIONS: dict[str, Tells] = {
+    "thread_index_in_simdgroup": "lane",
+    "thread_index_in_quadgroup": "lane",
+    "simdgroup_index_in_threadgroup": "simdgroup",
+    "quadgroup_index_in_threadgroup": "thread",
+    "thread_index_in_threadgroup": "thread",
+    "thread_position_in_threadgroup": "thread",
+    "thread_position_in_grid": "thread",
+    "threadgroup_position_in_grid": "threadgroup",
+    **dict.fromkeys(
+        """threads_per_grid threads_per_threadgroup dispatch_threads_per_threadgroup threadgroups_per_grid
+        grid_origin grid_size simdgroups_per_threadgroup dispatch_simdgroups_per_threadgroup
+        threads_per_simdgroup thread_execution_width quadgroups_per_threadgroup
+        dispatch_quadgroups_per_threadgroup""".split(),
+        "",
+    ),
+}
+# By their short names: those that all threads of a threadgroup share, and those that tell them apart.
+FIXED_POSITIONS = frozenset(name for name, tells in POSITIONS.items() if tells in ("", "threadgroup"))
+VARYING_POSITIONS = frozenset(POSITIONS) - FIXED_POSITIONS
+
+_ALONE = Intrinsic("memory", same="threadgroup")
+_LANES = Intrinsic("collective", among="simdgroup")
+_WITHIN_A_GROUP = replace(_LANES, same="simdgroup")
+
+
+def _position(tells: Tells) -> Intrinsic:
+    same: dict[Tells, Same] = {"": "threadgroup", "threadgroup": "threadgroup", "simdgroup": "simdgroup"}
+    return Intrinsic("position", same=same.get(tells, ""))
+
 
 # By name; a name that ends in "_" stands for all that begin with it. The longest that fits counts.
 TABLE: dict[str, Intrinsic] = {
     # where a thread is, and what it was given
     "buffer": _ALONE,
     "threadgroup": _ALONE,
-    **dict.fromkeys(
-        """threadgroup_position_in_grid threads_per_grid threads_per_threadgroup dispatch_threads_per_threadgroup
-        threadgroups_per_grid grid_origin grid_size simdgroups_per_threadgroup dispatch_simdgroups_per_threadgroup
-        threads_per_simdgroup thread_execution_width quadgroups_per_threadgroup
-        dispatch_quadgroups_per_threadgroup""".split(),
-        _ALONE,
-    ),
-    **dict.fromkeys(
-        """thread_position_in_grid thread_position_in_threadgroup thread_index_in_threadgroup
-        thread_index_in_simdgroup thread_index_in_quadgroup quadgroup_index_in_threadgroup""".split(),
-        Intrinsic(),
-    ),
-    "simdgroup_index_in_threadgroup": Intrinsic(same="simdgroup"),
+    **{name: _position(tells) for name, tells in POSITIONS.items()},
     # synchronisation
-    "threadgroup_barrier": Intrinsic(_ANY, "threadgroup"),
-    "simdgroup_barrier": Intrinsic(_ANY, "simdgroup"),
-    "fence": Intrinsic(Effect.ORDERS),
+    "threadgroup_barrier": Intrinsic("barrier", ANY, "threadgroup"),
+    "simdgroup_barrier": Intrinsic("simd barrier", ANY, "simdgroup"),
+    "fence": Intrinsic("fence", Effect.ORDERS),
     # among lanes
     "simd_": _LANES,
     "quad_": _LANES,
-    **dict.fromkeys(
-        (f"simd_{what}_" for what in "sum product min max and or xor broadcast_first".split()),
-        _WITHIN_A_GROUP,
-    ),
+    **dict.fromkeys((f"simd_{what}_" for what in sorted((*REDUCTIONS, FIRST))), _WITHIN_A_GROUP),
     **dict.fromkeys(
         (f"simd_{what}" for what in "all any ballot active_threads_mask".split()), _WITHIN_A_GROUP
     ),
     # matrices
-    "matrix_load_": Intrinsic(Effect.READS, "simdgroup"),
-    "matrix_store_": Intrinsic(Effect.WRITES, "simdgroup"),
-    "matrix_multiply_accumulate": _LANES,
+    "matrix_load_": Intrinsic("matrix load", Effect.READS, "simdgroup"),
+    "matrix_store_": Intrinsic("matrix store", Effect.WRITES, "simdgroup"),
+    "matrix_multiply_accumulate": Intrinsic("matrix product", among="simdgroup"),
     # logging
-    "log_": Intrinsic(Effect.TELLS),
+    "log_": Intrinsic("log", Effect.TELLS),
     # between passes: private arrays, values kept across barriers, where a region stopped, markers of a checked run
-    "private": Intrinsic(),
-    "spill_": Intrinsic(),
-    "reload_": Intrinsic(),
-    "state": Intrinsic(),
-    "check": Intrinsic(Effect.TELLS),
-    "check_": Intrinsic(Effect.TELLS),
+    "private": Intrinsic("memory"),
+    "spill_": Intrinsic("spill"),
+    "reload_": Intrinsic("reload"),
+    "state": Intrinsic("state"),
+    "check": Intrinsic("marker", Effect.TELLS),
+    "check_": Intrinsic("marker", Effect.TELLS),
 }
-_MEMORY: dict[str, Effect] = {
-    "load": Effect.READS,
-    "store": Effect.WRITES,
-    "atomicrmw": _ANY,
-    "cmpxchg": _ANY,
-    "fence": Effect.ORDERS,
-}
-_COPIES = ("llvm.memcpy", "llvm.memmove", "llvm.memset")
 
 
 @cache
 def intrinsic(name: str) -> Intrinsic | None:
     """The row of a function's name; None where it is no intrinsic of ours."""
-    if not name.startswith(PREFIX):
+    if not is_ours(name):
         return None
-    short = name.removeprefix(PREFIX)
-    if short in TABLE:
-        return TABLE[short]
-    fitting = [prefix for prefix in TABLE if prefix.endswith("_") and short.startswith(prefix)]
+    own = short(name)
+    if own in TABLE:
+        return TABLE[own]
+    fitting = [prefix for prefix in TABLE if prefix.endswith("_") and own.startswith(prefix)]
     return TABLE[max(fitting, key=len)] if fitting else None
 
 
-def effect(i: Instruction) -> Effect:
-    """What an instruction does to memory. Atomics order the accesses around them: kernels hand data over with them."""
-    if i.opcode != "call":
-        return _MEMORY.get(i.opcode, Effect.NONE) | (Effect.ORDERS if i.ordering else Effect.NONE)
-    if i.called.startswith("llvm."):
-        return Effect.READS | Effect.WRITES if i.called.startswith(_COPIES) else Effect.NONE
-    found = intrinsic(i.called)
-    if found is None:
-        return _ANY
-    if i.called == SIMD_BARRIER and isinstance(i.operands[0], Int) and i.operands[0].value == 0:
-        return Effect.NONE  # mem_none: lanes wait for each other, and that is all
-    return found.effect
+def family(name: str) -> Family | None:
+    found = intrinsic(name)
+    return found.family if found else None
 
 
-def between_threadgroups(i: Instruction) -> bool:
-    """Whether threadgroups can talk to each other with it: an atomic or a fence, no barrier."""
-    found = intrinsic(i.called) if i.opcode == "call" else None
-    return bool(effect(i) & Effect.ORDERS) and (found is None or not found.among)
+def is_position(name: str) -> bool:
+    return family(name) == "position"
 
 
-def among_lanes(i: Instruction) -> bool:
-    """Whether the lanes of a SIMD-group do it together."""
-    found = intrinsic(i.called) if i.opcode == "call" else None
-    return found is not None and found.among == "simdgroup"
+def is_collective(name: str) -> bool:
+    """Whether lanes of a SIMD-group or a quad exchange values."""
+    return family(name) == "collective"
 
 
-def pure(i: Instruction) -> bool:
-    """Whether a call of ours can be made again, anywhere, with the same result."""
-    found = intrinsic(i.called)
-    return found is not None and found.effect is Effect.NONE and not found.among
+def is_matrix(name: str) -> bool:
+    return family(name) in ("matrix load", "matrix store", "matrix product")
+
+
+def is_matrix_load(name: str) -> bool:
+    return family(name) == "matrix load"
+
+
+def is_matrix_store(name: str) -> bool:
+    return family(name) == "matrix store"
+
+
+def is_log(name: str) -> bool:
+    return family(name) == "log"
+
+
+def is_spill(name: str) -> bool:
+    return family(name) == "spill"
+
+
+def is_reload(name: str) -> bool:
+    return family(name) == "reload"
+
+
+def is_marker(name: str) -> bool:
+    return family(name) == "marker"

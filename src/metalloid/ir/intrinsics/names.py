@@ -1,0 +1,78 @@
+"""How intrinsics are spelled: `__mt_` and a short name. Nobody else writes one out.
+
+A short name may end in what it is of: `simd_sum_f32`, `reload_i64`. `parse.py` reads those back.
+"""
+
+from __future__ import annotations
+
+from metalloid.ir.types import Type
+
+PREFIX = "__mt_"
+ENTRY = f"{PREFIX}entry"  # not an intrinsic: the kernel itself
+
+# Where memory begins: what a thread was given, and its own arrays.
+BUFFER = f"{PREFIX}buffer"
+THREADGROUP = f"{PREFIX}threadgroup"
+PRIVATE = f"{PREFIX}private"
+MEMORIES = (BUFFER, THREADGROUP, PRIVATE)
+
+BARRIER = f"{PREFIX}threadgroup_barrier"
+SIMD_BARRIER = f"{PREFIX}simdgroup_barrier"
+FENCE = f"{PREFIX}fence"
+
+SIMD_OPERATIONS = f"{PREFIX}simd_"  # how all begin that lanes of a SIMD-group do together
+MATRIX_LOADS = f"{PREFIX}matrix_load_"
+MATRIX_STORES = f"{PREFIX}matrix_store_"
+MATRIX_PRODUCT = f"{PREFIX}matrix_multiply_accumulate"
+LOG_BEGIN = f"{PREFIX}log_begin"
+
+STATE = f"{PREFIX}state"  # where a segment stopped
+MARKER = f"{PREFIX}check"  # before an access that a checked run looks at
+_OF_A_MATRIX = "_matrix"
+
+
+def is_ours(name: str) -> bool:
+    return name.startswith(PREFIX)
+
+
+def short(name: str) -> str:
+    """`__mt_simd_sum_f32` -> `simd_sum_f32`; other names stay as they are."""
+    return name.removeprefix(PREFIX)
+
+
+def full(short: str) -> str:
+    return PREFIX + short
+
+
+def reload_name(type: Type) -> str:
+    """What reads a value of this type that was kept across a barrier."""
+    return f"{PREFIX}reload_{_suffix(type)}"
+
+
+def spill_name(type: Type) -> str:
+    """What keeps a value of this type across a barrier."""
+    return f"{PREFIX}spill_{_suffix(type)}"
+
+
+def marker_name(*types: Type, matrix: bool = False) -> str:
+    """A marker of an access, by the types of its operands behind the number of the site."""
+    return "_".join([MARKER, *map(_suffix, types)]) + (_OF_A_MATRIX if matrix else "")
+
+
+def lanes_marker_name(amount: Type) -> str:
+    """A marker of an operation that reads other lanes."""
+    return f"{MARKER}_lanes_{_suffix(amount)}"
+
+
+def marks_matrix(name: str) -> bool:
+    """Whether a marker stands before an access to a whole matrix."""
+    return name.startswith(MARKER) and name.endswith(_OF_A_MATRIX)
+
+
+def matrix_access_name(what: str, size: int, space: str) -> str:
+    """`what` is load or store, `size` the bytes of an element, `space` device or threadgroup."""
+    return f"{PREFIX}matrix_{what}_b{8 * size}_{space}"
+
+
+def _suffix(type: Type) -> str:
+    return str(type).replace("ptr addrspace(", "p").replace(")", "").replace("ptr", "p0")
