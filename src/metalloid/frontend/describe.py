@@ -11,6 +11,7 @@ from metalloid.frontend.parse import Parsed
 from metalloid.frontend.reflect import DebugInfo, Described
 from metalloid.frontend.rewrite import reachable
 from metalloid.ir import Module
+from metalloid.ir.intrinsics import ENTRY
 from metalloid.types import Access, Parameter, Signature
 
 
@@ -22,7 +23,7 @@ def signature(
     module: Module,
     constants: Mapping[str, str],
 ) -> Signature:
-    used = accesses(module.function["__mt_entry"])
+    used = accesses(module.function[ENTRY])
     file, line, _ = parsed.unit.place(entry.kernel.name_index)
     return Signature(
         name=entry.name,

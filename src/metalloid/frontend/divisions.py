@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from metalloid.frontend.spaces import ENTRY
+from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.module import Block, Function, Instruction, Module
 from metalloid.ir.types import I1, IntType
 from metalloid.ir.values import Int, Local, Value

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.declarations import Argument, Entry, whole_number
+from metalloid.frontend.names import LIMIT, SIGNATURE, THREADS
 from metalloid.frontend.reflect import Described
 from metalloid.frontend.rewrite import Unit
+from metalloid.ir.intrinsics import ENTRY
 from metalloid.types import Kind
 
 MAX_BUFFERS = 31
@@ -104,10 +106,10 @@ def entry_text(entry: Entry, bound: tuple[Binding, ...]) -> str:
     function = f"&::{entry.expression}"  # by its full name: the user may call a kernel `step`, as Metal does
     return (
         f'\n# 1 "<metalloid>"\n#pragma clang attribute pop\n{declared}\n'
-        f'extern "C" [[clang::sycl_external]] void __mt_entry() {{\n'
+        f'extern "C" [[clang::sycl_external]] void {ENTRY}() {{\n'
         f"  static __attribute__((used)) decltype({launch}::describe({function}))\n"
-        f"      __mt_signature = 0;\n"
-        f"  static __attribute__((used)) __mt::thread_limit<({limit})>* __mt_limit = 0;\n"
+        f"      {SIGNATURE} = 0;\n"
+        f"  static __attribute__((used)) __mt::thread_limit<({limit})>* {LIMIT} = 0;\n"
         f"  {launch}::run({function});\n}}\n"
     )
 
@@ -149,11 +151,11 @@ def _thread_limit(entry: Entry) -> tuple[str, str]:
     limit = kernel.attributes.get("max_total_threads_per_threadgroup", "1024")
     if not kernel.template:
         return "", limit
-    holder = f"{kernel.template} struct __mt_threads {{ static constexpr int value = ({limit}); }};"
+    holder = f"{kernel.template} struct {THREADS} {{ static constexpr int value = ({limit}); }};"
     arguments = entry.expression[entry.expression.index("<") :]
     scope = "::".join(kernel.scope)
     declared = f"namespace {scope} {{ {holder} }}" if scope else holder
-    return declared, "::".join((*kernel.scope, f"__mt_threads {arguments}::value"))
+    return declared, "::".join((*kernel.scope, f"{THREADS} {arguments}::value"))
 
 
 def _written(unit: Unit, entry: Entry, kind: str) -> Iterator[int]:

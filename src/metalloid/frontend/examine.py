@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from metalloid.errors import Diagnostic
+from metalloid.frontend.names import EXCESS
 from metalloid.frontend.refuse import chosen_at_run_time, recursion
 from metalloid.frontend.spaces import is_generic
+from metalloid.ir import intrinsics
 from metalloid.ir.debug import location, plain_name
+from metalloid.ir.intrinsics import ENTRY, LOG_BEGIN, MATRIX_LOADS, MATRIX_STORES, is_ours
 from metalloid.ir.layout import data_layout
 from metalloid.ir.module import Function, GlobalVariable, Instruction, Module
 from metalloid.ir.types import VectorType
@@ -15,13 +18,12 @@ from metalloid.ir.values import Global, Int, Local, Value
 from metalloid.types import Access
 
 THREADGROUP = 3
-EXCESS = "__mt_excess_elements"  # include/metalloid/listed.h
 _PASS_ON = frozenset(("getelementptr", "phi", "select", "freeze", "bitcast"))
 # Which operands an instruction reads through and writes through.
 _READS = {"load": (0,), "atomicrmw": (0,), "cmpxchg": (0,)}
 _WRITES = {"store": (1,), "atomicrmw": (0,), "cmpxchg": (0,)}
-_CALL_READS = {"__mt_matrix_load": (0,), "llvm.memcpy": (1,), "llvm.memmove": (1,)}
-_CALL_WRITES = {"__mt_matrix_store": (0,), "llvm.memcpy": (0,), "llvm.memmove": (0,), "llvm.memset": (0,)}
+_CALL_READS = {MATRIX_LOADS: (0,), "llvm.memcpy": (1,), "llvm.memmove": (1,)}
+_CALL_WRITES = {MATRIX_STORES: (0,), "llvm.memcpy": (0,), "llvm.memmove": (0,), "llvm.memset": (0,)}
 
 
 def threadgroup_memory(module: Module) -> int:
@@ -34,8 +36,8 @@ def threadgroup_memory(module: Module) -> int:
 def log_formats(module: Module) -> tuple[str, ...]:
     """The format strings of os_log calls, in the order of the code."""
     found: dict[str, None] = {}
-    for instruction in module.function["__mt_entry"].instructions():
-        if instruction.called == "__mt_log_begin":
+    for instruction in module.function[ENTRY].instructions():
+        if instruction.called == LOG_BEGIN:
             found[constant_string(module, instruction.operands[0])] = None
     return tuple(found)
 
@@ -86,7 +88,7 @@ def _operands_touched(instruction: Instruction) -> tuple[tuple[int, ...], tuple[
 
 def _provenance(function: Function) -> dict[str, frozenset[tuple[str, int]]]:
     """For each pointer, the parameters it can come from."""
-    kinds = {"__mt_buffer": "buffer", "__mt_threadgroup": "threadgroup"}
+    kinds = {intrinsics.BUFFER: "buffer", intrinsics.THREADGROUP: "threadgroup"}
     found: dict[str, frozenset[tuple[str, int]]] = {}
     for instruction in function.instructions():
         if instruction.called in kinds and isinstance(instruction.operands[0], Int):
@@ -107,11 +109,11 @@ def _provenance(function: Function) -> dict[str, frozenset[tuple[str, int]]]:
 def left_over(module: Module) -> Iterator[Diagnostic]:
     """What the later stages cannot take: calls that were not inlined, generic pointers, assembly."""
     for function in module.functions:
-        if function.blocks and function.name != "__mt_entry":
+        if function.blocks and function.name != ENTRY:
             say = recursion if _calls_itself(module, function) else chosen_at_run_time
             yield say(plain_name(function.name), *_first_place(module, function))
             return
-    for instruction in module.function["__mt_entry"].instructions():
+    for instruction in module.function[ENTRY].instructions():
         if shared := _shared_variable(module, instruction):
             name = plain_name(shared.name)
             message = f"all threads would share the variable '{name}', which Metal does not allow"
@@ -120,7 +122,8 @@ def left_over(module: Module) -> Iterator[Diagnostic]:
         if instruction.called == EXCESS:
             yield _problem(module, instruction, "more elements in braces than the vector has")
             return
-        if instruction.opcode == "call" and not instruction.called.startswith(("llvm.", "__mt_")):
+        known = instruction.called.startswith("llvm.") or is_ours(instruction.called)
+        if instruction.opcode == "call" and not known:
             yield _problem(
                 module, instruction, f"a call of '{plain_name(instruction.called)}' has no definition"
             )

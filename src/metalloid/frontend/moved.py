@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from metalloid.ir.debug import location
+from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.module import Function, Instruction, Module
 
 _NEVER = frozenset(("phi", "br", "switch", "ret", "unreachable"))  # no finding speaks of these
@@ -21,7 +22,7 @@ Near = Callable[[Function, Instruction], Iterable[Instruction]]
 Placed = Callable[[Instruction], bool]
 
 
-def with_places(module: Module, name: str = "__mt_entry") -> Module:
+def with_places(module: Module, name: str = ENTRY) -> Module:
     """The module with a place on everything that a finding may speak of."""
     function = module.function[name]
     placed = _known(module)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from metalloid.frontend.members import Member, Members, members
+from metalloid.frontend.names import LIMIT, SIGNATURE
 from metalloid.frontend.rewrite import Unit
 from metalloid.types import Array, DType, Field, Matrix, Pointer, Scalar, Struct, Type, Vector
 
@@ -91,7 +92,7 @@ class DebugInfo:
 
     def parameters(self) -> tuple[Described, ...]:
         """In the order of the kernel's parameters: the type is a list of first and rest."""
-        type_ = self.variable_type("__mt_signature")
+        type_ = self.variable_type(SIGNATURE)
         found: list[Described] = []
         while members := self.items(self.fields(type_).get("elements", "")):
             first, type_ = (self.fields(member)["baseType"] for member in members)
@@ -100,7 +101,7 @@ class DebugInfo:
 
     def thread_limit(self) -> int:
         """The kernel's [[max_total_threads_per_threadgroup(n)]]."""
-        name = self.fields(self.variable_type("__mt_limit"))["name"]  # "thread_limit<256>"
+        name = self.fields(self.variable_type(LIMIT))["name"]  # "thread_limit<256>"
         return int(name[name.index("<") + 1 : name.index(">")])
 
     def parameter(self, reference: str) -> Described:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from metalloid.frontend.names import LIMIT, SIGNATURE
+
 _NODE = re.compile(r"^!(\d+) = (.*)$", re.MULTILINE)
 _REFERENCE = re.compile(r"!(\d+)")
 _HEAVY = re.compile(
@@ -15,7 +17,7 @@ _HEAVY = re.compile(
     r"|retainedTypes|nameTableKind|annotations): (?:!\d+|None|\w+)"
 )
 _DEBUG_RECORD = re.compile(r"^    #dbg_.*\n", re.MULTILINE)
-_CARRIERS = re.compile(r"^@(?:llvm\.(?:compiler\.)?used|\S*__mt_(?:signature|limit)) = .*\n", re.MULTILINE)
+_CARRIERS = re.compile(rf"^@(?:llvm\.(?:compiler\.)?used|\S*(?:{SIGNATURE}|{LIMIT})) = .*\n", re.MULTILINE)
 # What clang adds for a sanitizer whose attribute alone is wanted (see clang.CHECKED).
 _SANITIZER = re.compile(
     r"^(?:@llvm\.(?:used|global_ctors) = .*\n|declare void @__tsan_init\(\).*\n"

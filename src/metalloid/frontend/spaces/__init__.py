@@ -14,10 +14,9 @@ from metalloid.frontend.spaces.makers import MAKERS, can_lower
 from metalloid.frontend.spaces.sets import Spaces
 from metalloid.frontend.spaces.split import Splitter
 from metalloid.frontend.spaces.tables import tables_of_numbers
+from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.module import Instruction, Module
 from metalloid.ir.types import VOID
-
-ENTRY = "__mt_entry"
 
 
 def is_generic(instruction: Instruction) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from metalloid.frontend.spaces.numbers import Parts
 from metalloid.ir.build import FunctionBuilder
 from metalloid.ir.dominance import dominators
+from metalloid.ir.intrinsics import BUFFER, THREADGROUP
 from metalloid.ir.module import Block, Function, Instruction
 from metalloid.ir.types import PointerType
 from metalloid.ir.values import Expression, Global, Int, Local, Named, Value
@@ -19,7 +20,7 @@ from metalloid.ir.values import Expression, Global, Int, Local, Named, Value
 _PURE = frozenset(
     "getelementptr phi select freeze icmp ptrtoint inttoptr trunc zext lshr or addrspacecast".split()
 )
-_STARTS = ("__mt_buffer", "__mt_threadgroup")
+_STARTS = (BUFFER, THREADGROUP)
 
 
 def chosen(
