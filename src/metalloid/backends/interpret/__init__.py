@@ -25,6 +25,7 @@ from metalloid.backends.interpret.trace import Did, Tracer
 from metalloid.backends.observe import Memory, Observation, Record, start_of
 from metalloid.errors import DeviceError, KernelFault
 from metalloid.ir import Module, read
+from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.reducible import reducible
 
 __all__ = [
@@ -40,7 +41,6 @@ __all__ = [
     "trace",
 ]
 
-ENTRY = "__mt_entry"
 FORWARD = Schedule()
 STEP_LIMIT = 50_000_000  # instructions of one thread; about a minute
 OBSERVED_STEPS = 5_000_000  # the same under observation

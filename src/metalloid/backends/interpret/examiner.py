@@ -33,6 +33,7 @@ from metalloid.backends.interpret.twins import (
 from metalloid.backends.observe import Access, Record
 from metalloid.ir.debug import Location, location
 from metalloid.ir.floats import to_float
+from metalloid.ir.intrinsics import ENTRY, is_collective, short
 from metalloid.ir.layout import data_layout
 from metalloid.ir.module import Function, Instruction, Module
 from metalloid.ir.types import FloatType, IntType, PointerType
@@ -331,7 +332,7 @@ class _Watched:
                 if isinstance(value, Float):
                     return lambda t, v: self._constant(type, v)
                 made = self.makers.get(value.name) if isinstance(value, Local) else None
-                if made is not None and made.called.startswith(("__mt_simd_", "__mt_quad_")):
+                if made is not None and is_collective(made.called):
                     return lambda t, v: _shared(t, made, type, v)
                 return lambda t, v: real(type, v)
             case _:
@@ -348,7 +349,7 @@ def _arguments(module: Module) -> dict[str, list[Local]]:
     Metal's functions have no places of their own: all their code is at the user's call.
     """
     parts: dict[str, list[Instruction]] = {}
-    for i in module.function["__mt_entry"].instructions():
+    for i in module.function[ENTRY].instructions():
         if i.opcode != "phi":
             parts.setdefault(i.debug, []).append(i)
     found: dict[str, list[Local]] = {}
@@ -385,7 +386,7 @@ def _operation(i: Instruction) -> str:
     """A short name for what made it."""
     names = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/", "fptrunc": "conversion"}
     if i.opcode == "call":
-        return i.called.removeprefix("llvm.").removeprefix("__mt_").split(".")[0]
+        return short(i.called.removeprefix("llvm.")).split(".")[0]
     return names.get(i.opcode, i.opcode)
 
 

@@ -32,7 +32,7 @@ def intrinsic(maker: Maker, i: Instruction) -> Run:
     operands = tuple(maker.operand(o) for o in i.operands)
     if name.startswith("llvm."):
         return _llvm(i, _TYPES.sub("", name.removeprefix("llvm.")), operands)
-    short = name.removeprefix("__mt_")
+    short = table.short(name)
     if short in POSITIONS:
         position, axis = POSITIONS[short], operands[0]
         return lambda t: numbers.wrap(position(t, axis(t)), 32)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from metalloid.backends.interpret.memory import Pointer
 from metalloid.backends.interpret.numbers import signed
+from metalloid.ir.intrinsics import MATRIX_PRODUCT, matrix_access_name
 
 Arrived = dict[int, tuple[Any, ...]]
 Results = dict[int, Any]
@@ -83,10 +84,17 @@ def _fused(a: Floats, b: Floats, c: Floats) -> Floats:
         return np.where((lost != 0) & even & np.isfinite(total), away, total).astype(np.float32)
 
 
+ACCESSES: dict[tuple[str, int], Callable[[Threads, Arrived], Results]] = {
+    ("load", 4): _load_b32,
+    ("load", 2): _load_b16,
+    ("store", 4): partial(_store, 4),
+    ("store", 2): partial(_store, 2),
+}
 OPERATIONS: dict[str, Callable[[Threads, Arrived], Results]] = {
-    "__mt_matrix_multiply_accumulate": _multiply_accumulate,
-    **{f"__mt_matrix_load_b32_{space}": _load_b32 for space in ("device", "threadgroup")},
-    **{f"__mt_matrix_load_b16_{space}": _load_b16 for space in ("device", "threadgroup")},
-    **{f"__mt_matrix_store_b32_{space}": partial(_store, 4) for space in ("device", "threadgroup")},
-    **{f"__mt_matrix_store_b16_{space}": partial(_store, 2) for space in ("device", "threadgroup")},
+    MATRIX_PRODUCT: _multiply_accumulate,
+    **{
+        matrix_access_name(what, size, space): run
+        for (what, size), run in ACCESSES.items()
+        for space in ("device", "threadgroup")
+    },
 }

@@ -12,6 +12,7 @@ from metalloid.backends.interpret.thread import Thread
 from metalloid.backends.observe import Access, Memory, Record
 from metalloid.backends.races import Event
 from metalloid.ir.debug import Location, location
+from metalloid.ir.intrinsics import ENTRY, is_matrix_store, matrix_access
 from metalloid.ir.layout import data_layout
 from metalloid.ir.module import Instruction, Module
 from metalloid.ir.types import PointerType, Type
@@ -44,7 +45,7 @@ class Notes:
         self._stores: dict[Location, int] = {}
         self._records: dict[object, Record] = {}
         layout, sizes = data_layout(module.datalayout), [_WORD]
-        for number, instruction in enumerate(module.function["__mt_entry"].instructions()):
+        for number, instruction in enumerate(module.function[ENTRY].instructions()):
             site = _site(module, instruction, number)
             self._sites[id(instruction)] = self._by_number[number] = site
             space, size = _access(instruction, layout.store_size)
@@ -139,8 +140,10 @@ def _site(module: Module, instruction: Instruction, number: int) -> Site:
 
 
 def _stores(instruction: Instruction) -> bool:
-    copies = ("llvm.memcpy", "llvm.memmove", "llvm.memset", "__mt_matrix_store")
-    return instruction.opcode in ("store", *_ATOMIC) or instruction.called.startswith(copies)
+    copies = ("llvm.memcpy", "llvm.memmove", "llvm.memset")
+    if instruction.called.startswith(copies) or is_matrix_store(instruction.called):
+        return True
+    return instruction.opcode in ("store", *_ATOMIC)
 
 
 def _access(instruction: Instruction, size_of: Callable[[Type], int]) -> tuple[int, int]:
@@ -153,8 +156,8 @@ def _access(instruction: Instruction, size_of: Callable[[Type], int]) -> tuple[i
             return _space(operands[1]), size_of(operands[0].type)
         case "atomicrmw" | "cmpxchg":
             return _space(operands[0]), size_of(operands[1].type)
-        case "call" if name.startswith("__mt_matrix_") and "_b" in name:
-            return _space(operands[0]), 2 if "_b16" in name else 4
+        case "call" if moved := matrix_access(name):
+            return _space(operands[0]), moved.size
         case "call" if _stores(instruction):
             return _space(operands[0]), 1
         case _:

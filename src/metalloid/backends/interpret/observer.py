@@ -22,6 +22,7 @@ from metalloid.backends.interpret.notes import Notes, Site
 from metalloid.backends.interpret.thread import Thread
 from metalloid.backends.observe import Observation
 from metalloid.backends.races import DEVICE, THREADGROUP, Clock, Event, Shadow
+from metalloid.ir.intrinsics import SIMD_BARRIER
 from metalloid.ir.module import Instruction, Module
 
 _SEEN = ("buffer", "resource", "threadgroup", "variable")  # memory that threads share
@@ -96,7 +97,7 @@ class Observer:
 
     def together(self, name: str, threads: Mapping[int, Thread], arrived: Mapping[int, Any]) -> None:
         """Lanes of a SIMD-group do something together."""
-        if name == "__mt_simdgroup_barrier":
+        if name == SIMD_BARRIER:
             first = next(iter(threads.values()))
             self._clock(first).simd_barrier(first.index // SIMD_WIDTH, next(iter(arrived.values()))[0])
             return

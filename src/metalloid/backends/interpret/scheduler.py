@@ -34,13 +34,13 @@ from metalloid.backends.interpret.thread import Request, Thread
 from metalloid.errors import KernelFault
 from metalloid.ir.cfg import graph
 from metalloid.ir.debug import location
+from metalloid.ir.intrinsics import ENTRY, SIMD_BARRIER
 from metalloid.ir.module import Instruction, Module
 
 if TYPE_CHECKING:
     from metalloid.backends.interpret.observer import Observer
 
 T = TypeVar("T")
-ENTRY = "__mt_entry"
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Scheduler:
     def _operation(self, step: Step) -> Callable[[Any, Any], dict[int, Any]]:
         name = step.instruction.called
         if name not in self.operations:
-            if name == "__mt_simdgroup_barrier":
+            if name == SIMD_BARRIER:
                 self.operations[name] = lambda _, arrived: dict.fromkeys(arrived)
             elif name in matrix.OPERATIONS:
                 self.operations[name] = matrix.OPERATIONS[name]

@@ -7,31 +7,27 @@ them out, a shuffle from one of them gives the reader its own value, or the one 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial
 
-from metalloid.backends.base import QUAD_WIDTH, SIMD_WIDTH
 from metalloid.backends.interpret import maths
 from metalloid.backends.interpret.numbers import exact_product, exact_sum, signed, wrap
 from metalloid.errors import DeviceError
 from metalloid.ir.floats import to_bits, to_float
+from metalloid.ir.intrinsics import collective
 from metalloid.ir.types import FLOAT, HALF, FloatType, IntType
 
 Operands = tuple[int, ...]
 Arrived = dict[int, Operands]
 Results = dict[int, int]
 
-_NAME = re.compile(r"__mt_(simd|quad)_([a-z_]+?)(?:_([fiu])(16|32|64))?")
-
 
 def operation(name: str) -> Callable[[Arrived], Results]:
-    """The meaning of an `__mt_simd_*` or `__mt_quad_*` intrinsic, for one SIMD-group."""
-    found = _NAME.fullmatch(name)
-    if found is None or (found[2] not in VOTES and found[2] not in SHUFFLES and found[2] not in REDUCTIONS):
+    """The meaning of a collective, for one SIMD-group."""
+    found = collective(name)
+    if found is None:
         raise DeviceError(f"[interpret] there is no SIMD-group operation '{name}'")
-    width = SIMD_WIDTH if found[1] == "simd" else QUAD_WIDTH
-    what, kind, bits = found[2], found[3] or "i", int(found[4] or 32)
+    width, what, kind, bits = found.lanes, found.what, found.letter or "i", found.bits or 32
     if what in VOTES:
         rule: Callable[[Arrived], Results] = VOTES[what]
     elif what in SHUFFLES:
@@ -72,11 +68,11 @@ SHUFFLES: dict[str, Source] = {
 
 def inactive(name: str, arrived: Arrived) -> dict[int, int]:
     """The lanes that read a lane which does not take part, and which one; for shuffles and broadcasts."""
-    found = _NAME.fullmatch(name)
-    if found is None or found[2] not in SHUFFLES or len(next(iter(arrived.values()))) != 2:
+    found = collective(name)
+    if found is None or found.what not in SHUFFLES or len(next(iter(arrived.values()))) != 2:
         return {}
-    width, source = SIMD_WIDTH if found[1] == "simd" else QUAD_WIDTH, SHUFFLES[found[2]]
-    stays = found[2] in ("shuffle_up", "shuffle_down")  # past the end it leaves lanes as they are
+    width, source = found.lanes, SHUFFLES[found.what]
+    stays = found.what in ("shuffle_up", "shuffle_down")  # past the end it leaves lanes as they are
     absent = {}
     for lane, (_, which) in arrived.items():
         start = lane - lane % width
