@@ -9,6 +9,7 @@ from functools import cached_property
 from metalloid.ir import Module, read
 from metalloid.ir.debug import Location, location
 from metalloid.ir.dominance import post_dominators
+from metalloid.ir.intrinsics import BARRIER, ENTRY, POSITIONS, REDUCTIONS, Tells, collective, full
 from metalloid.ir.module import Block, Function, Instruction
 from metalloid.ir.values import Int, Local, Value
 
@@ -16,24 +17,16 @@ from metalloid.ir.values import Int, Local, Value
 LANE, SIMDGROUP, THREAD, GROUP = "lane", "simdgroup", "thread", "group"
 LOCAL_LOAD, DEVICE_LOAD, SIMD_RESULT = "local load", "device load", "simd result"
 
-_SOURCES = {
-    "__mt_thread_index_in_simdgroup": LANE,
-    "__mt_thread_index_in_quadgroup": LANE,
-    "__mt_simdgroup_index_in_threadgroup": SIMDGROUP,
-    "__mt_quadgroup_index_in_threadgroup": THREAD,
-    "__mt_thread_index_in_threadgroup": THREAD,
-    "__mt_thread_position_in_threadgroup": THREAD,
-    "__mt_thread_position_in_grid": THREAD,
-    "__mt_threadgroup_position_in_grid": GROUP,
-}
-_REDUCTIONS = tuple(f"__mt_simd_{name}_" for name in ("sum", "product", "min", "max", "and", "or", "xor"))
+_TOLD: dict[Tells, str] = {"lane": LANE, "simdgroup": SIMDGROUP, "thread": THREAD, "threadgroup": GROUP}
+_SOURCES = {full(name): _TOLD[tells] for name, tells in POSITIONS.items() if tells}
 Dependences = frozenset[str]
 NOTHING: Dependences = frozenset()
 
 
 def reduces(instruction: Instruction) -> bool:
     """Whether it makes one value of what the lanes of a SIMD-group have."""
-    return instruction.called.startswith(_REDUCTIONS)
+    found = collective(instruction.called)
+    return found is not None and found.group == "simd" and found.what in REDUCTIONS
 
 
 @dataclass(frozen=True)
@@ -54,7 +47,7 @@ class Code:
 
     @cached_property
     def function(self) -> Function:
-        return self.module.function["__mt_entry"]
+        return self.module.function[ENTRY]
 
     def location(self, instruction: Instruction) -> Location | None:
         return location(self.module, instruction)
@@ -67,7 +60,7 @@ class Code:
 
     @cached_property
     def barriers(self) -> tuple[Barrier, ...]:
-        found = (i for i in self.function.instructions() if i.called == "__mt_threadgroup_barrier")
+        found = (i for i in self.function.instructions() if i.called == BARRIER)
         flags = ((i, i.operands[0]) for i in found)
         return tuple(Barrier(f.value if isinstance(f, Int) else 0, self.location(i)) for i, f in flags)
 

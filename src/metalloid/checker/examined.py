@@ -30,6 +30,7 @@ from metalloid.checker.orders import arrives, order_matters
 from metalloid.checker.proofs import never_wraps
 from metalloid.ir import Module, read
 from metalloid.ir.debug import Location, location
+from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.module import Instruction
 from metalloid.ir.types import FloatType
 from metalloid.ir.values import Float
@@ -66,19 +67,19 @@ class Known:
             isinstance(i.type, FloatType)
             and i.type.name in ("half", "bfloat")
             and i.opcode not in ("load", "phi")
-            for i in self.module.function["__mt_entry"].instructions()
+            for i in self.module.function[ENTRY].instructions()
         )
 
     @cached_property
     def arrivals(self) -> list[Instruction]:
         """Atomics whose effect depends on who comes first."""
-        function = self.module.function["__mt_entry"]
+        function = self.module.function[ENTRY]
         return [i for i in function.instructions() if arrives(function, i)]
 
     @cached_property
     def infinite(self) -> bool:
         """Whether an infinity stands in its code."""
-        operands = (o for i in self.module.function["__mt_entry"].instructions() for o in i.operands)
+        operands = (o for i in self.module.function[ENTRY].instructions() for o in i.operands)
         return any(isinstance(o, Float) and not np.isfinite(o.value) for o in operands)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from metalloid.checker.case import Case, nbytes
 from metalloid.checker.code import Code, Dependences
 from metalloid.ir.debug import Location
+from metalloid.ir.intrinsics import BUFFER, is_matrix_store
 from metalloid.ir.module import Block, Instruction
 from metalloid.ir.values import Int, Local, Value
 from metalloid.runtime.pack import NUMPY
@@ -121,7 +122,7 @@ def _operands(instruction: Instruction) -> tuple[Value, Value] | None:
             return instruction.operands[1], instruction.operands[0]
         case "cmpxchg":
             return instruction.operands[2], instruction.operands[0]
-        case "call" if instruction.called.startswith("__mt_matrix_store"):
+        case "call" if is_matrix_store(instruction.called):
             return instruction.operands[3], instruction.operands[0]
         case "call" if instruction.called.startswith(("llvm.memcpy", "llvm.memset", "llvm.memmove")):
             return instruction.operands[1], instruction.operands[0]
@@ -140,7 +141,7 @@ def _buffers(code: Code, pointer: Value) -> set[int]:
             continue
         seen.add(value.name)
         made = code.defined[value.name]
-        if made.called == "__mt_buffer" and isinstance(made.operands[0], Int):
+        if made.called == BUFFER and isinstance(made.operands[0], Int):
             found.add(made.operands[0].value)
         elif made.opcode in _THROUGH:
             work += made.operands[:1] if made.opcode == "getelementptr" else made.operands

@@ -17,6 +17,7 @@ from metalloid.backends.base import QUAD_WIDTH, SIMD_WIDTH, Launch
 from metalloid.checker.numbers import ARITHMETIC, Known, Numbers, compared, unsigned, wrapped
 from metalloid.ir.cfg import graph
 from metalloid.ir.debug import Location, location
+from metalloid.ir.intrinsics import BUFFER, ENTRY, THREADGROUP, short
 from metalloid.ir.layout import DataLayout, data_layout
 from metalloid.ir.loops import Loop, loops
 from metalloid.ir.module import Instruction, Module
@@ -46,7 +47,7 @@ def touches(module: Module, launch: Launch, readable: frozenset[int]) -> tuple[T
 class _Walk:
     def __init__(self, module: Module, launch: Launch, readable: frozenset[int]) -> None:
         self.module, self.launch, self.readable = module, launch, readable
-        self.function = module.function["__mt_entry"]
+        self.function = module.function[ENTRY]
         self.layout: DataLayout = data_layout(module.datalayout)
         self.roots = Roots(self.function)
         self.values: dict[str, Known | None] = {}
@@ -216,11 +217,11 @@ class _Walk:
         return wrapped(work(*known), bits, data) if work and bits <= 64 else None
 
     def _called(self, i: Instruction) -> Known | None:
-        name = i.called.removeprefix("__mt_")
+        name = short(i.called)
         axis = i.operands[0].value if i.operands and isinstance(i.operands[0], Int) else 0
         if (name, axis) in self.positions:
             return Known(self.positions[name, axis], 32)
-        if name in ("buffer", "threadgroup"):
+        if i.called in (BUFFER, THREADGROUP):
             return Known(np.zeros(self.count, np.int64), 64)
         work = ARITHMETIC.get(".".join(i.called.split(".")[:2]))
         operands = [self._value(v) for v in i.operands]

@@ -12,6 +12,7 @@ from metalloid.backends.interpret import Did, trace
 from metalloid.checker.case import Case
 from metalloid.ir.debug import Location
 from metalloid.ir.floats import to_float
+from metalloid.ir.intrinsics import is_ours, short
 from metalloid.ir.module import Instruction
 from metalloid.ir.types import FloatType, IntType
 from metalloid.ir.values import Float, Int, Local, Value
@@ -112,8 +113,8 @@ class _Walk:
                 return Origin("a condition, or a division in whole numbers, gives 0 here", place)
             return chosen
         zero = [o for o in made.operands if _is_zero(o, self._value(o, at))]
-        if made.called.startswith("__mt_"):
-            name = made.called.removeprefix("__mt_").rsplit("_", 1)[0]
+        if is_ours(made.called):
+            name = short(made.called).rsplit("_", 1)[0]
             return zero[0] if zero else Origin(f"{name} gives 0", place)
         if made.opcode in _CASTS:
             said = f"{self._shown(made.operands[0], at)} becomes 0 when it is converted to {made.type}"

@@ -91,9 +91,10 @@ class Kernel:
     def loops(self) -> bool:
         """Whether a thread may go over the same code twice."""
         from metalloid.ir import read
+        from metalloid.ir.intrinsics import ENTRY
         from metalloid.ir.loops import loops
 
-        forest = loops(read(self.ir).function["__mt_entry"])
+        forest = loops(read(self.ir).function[ENTRY])
         return bool(forest.loops or forest.irreducible)
 
     @property

@@ -18,6 +18,7 @@ from metalloid.checker.code import (
     reduces,
 )
 from metalloid.findings import Finding
+from metalloid.ir.intrinsics import SIMD_OPERATIONS, collective
 from metalloid.ir.module import Block, Instruction
 from metalloid.ir.values import Int, Local, Value
 
@@ -44,7 +45,7 @@ def partial_results(case: Case) -> Iterator[Finding]:
     out is put, without going through threadgroup memory, in a place that is the same for all of them.
     """
     groups = -(-prod(case.launch.threadgroup) // SIMD_WIDTH)
-    if groups < 2 or "__mt_simd_" not in case.code.text:
+    if groups < 2 or SIMD_OPERATIONS not in case.code.text:
         return
     for block in case.code.function.blocks:
         for instruction in block.instructions:
@@ -52,10 +53,11 @@ def partial_results(case: Case) -> Iterator[Finding]:
             place = case.code.location(instruction)
             if made is None or place is None or not case.observation.stores.get(place, 1):
                 continue
-            name = made.called.removeprefix("__mt_").rsplit("_", 1)[0]
+            operation = collective(made.called)
+            assert operation is not None
             yield Finding(
                 "M208",
-                f"the result of {name}, which is of one SIMD-group, is stored as the threadgroup's;"
+                f"the result of {operation.function}, which is of one SIMD-group, is stored as the threadgroup's;"
                 f" the threadgroup has {groups} SIMD-groups",
                 case.launch.kernel,
                 case.place(place),
