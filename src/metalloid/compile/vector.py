@@ -8,11 +8,12 @@ from metalloid.backends.cpu import machine
 from metalloid.backends.cpu.choice import FAR
 from metalloid.backends.cpu.code import Compiled, Details, Variant
 from metalloid.ir import Module
+from metalloid.ir.intrinsics import ENTRY
 from metalloid.passes import abi
 from metalloid.passes.arrival import arrival
 from metalloid.passes.bases import share
 from metalloid.passes.bounds.prove import Proof
-from metalloid.passes.canonical import ENTRY, canonical
+from metalloid.passes.canonical import canonical
 from metalloid.passes.driver import ENTRY_NAME
 from metalloid.passes.instrument import Options
 from metalloid.passes.kernel import VectorCode, vectorise

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.intrinsics import STATE, is_reload, is_spill
 from metalloid.ir.values import Int, Local, Value
 from metalloid.passes.divergence import Flow
 from metalloid.passes.emit.products import Chain, find, origin, slot_number, slot_of
 from metalloid.passes.emit.tiles import rows, vectors
-from metalloid.passes.segments import STATE
 from metalloid.passes.uniformity import Uniformity
 
 Slots = tuple[int, int]  # of the two elements of each lane
@@ -62,9 +62,9 @@ def _segment(flow: Flow) -> Segment:
     writes: dict[int, list[tuple[str, Value]]] = {}
     for block in flow.function.blocks:
         for i in block.instructions:
-            if i.called.startswith("__mt_reload") and i.name in flow.function.users:
+            if is_reload(i.called) and i.name in flow.function.users:
                 reads.setdefault(slot_number(i), []).append(i)
-            elif i.called.startswith("__mt_spill"):
+            elif is_spill(i.called):
                 writes.setdefault(slot_number(i), []).append((block.name, i.operands[1]))
     return Segment(flow, reads, writes)
 

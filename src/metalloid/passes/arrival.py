@@ -17,11 +17,11 @@ from typing import Literal
 
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.cfg import graph
-from metalloid.ir.intrinsics import BARRIER, among_lanes
+from metalloid.ir.intrinsics import BARRIER, VARYING_POSITIONS, among_lanes, short
 from metalloid.ir.types import VOID, PointerType
 from metalloid.ir.values import Int, Local, Value
 from metalloid.passes.divergence import Divergence, Flow
-from metalloid.passes.lanes import SIMD, VARYING, Triple
+from metalloid.passes.lanes import SIMD, Triple
 
 Arrival = Literal["together", "returned", "parted"]
 
@@ -89,8 +89,8 @@ def _own(i: Instruction, size: Triple) -> bool:
         return bool(i.ordering) or _space(i.operands[-1]) == 5
     if i.opcode != "call":
         return False
-    name = i.called.removeprefix("__mt_")
-    if name in VARYING:
+    name = short(i.called)
+    if name in VARYING_POSITIONS:
         axis = i.operands[0].value if i.operands and isinstance(i.operands[0], Int) else 0
         if name.startswith("thread_position"):
             return size[axis] > 1

@@ -13,6 +13,7 @@ import llvmlite.binding as llvm
 
 from metalloid.errors import DeviceError, NotVectorised
 from metalloid.ir import Block, Function, Instruction, Module, read, write
+from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.layout import data_layout
 from metalloid.ir.loops import loops
 from metalloid.ir.reducible import reducible
@@ -22,7 +23,6 @@ from metalloid.ir.verify import verify_code
 from metalloid.passes.products import bring_out
 from metalloid.passes.scalarize_aggregates import scalarize_aggregates
 
-ENTRY = "__mt_entry"
 _IGNORED = (
     "llvm.assume",
     "llvm.lifetime",

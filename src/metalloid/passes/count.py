@@ -8,17 +8,16 @@ such an addition, so counting costs one atomic per block and instance.
 from __future__ import annotations
 
 from metalloid.ir import Block, Instruction, read, write
+from metalloid.ir.intrinsics import BUFFER, ENTRY, MATRIX_PRODUCT, matrix_access
 from metalloid.ir.types import I8, I32, I64, PTR, FloatType, IntType, PointerType, Type
 from metalloid.ir.values import Global, Int, Local, Value
 
 COUNTERS = ("operations", "read", "written")
-ENTRY = "__mt_entry"
 _DEVICE = PointerType(1)
 _BASE = Local("mt.counters", _DEVICE)
 _ONE = {"fadd", "fsub", "fmul", "fdiv", "frem"}
 _CALLS = {"llvm.fma": 2, "llvm.fmuladd": 2, "llvm.sqrt": 1, "llvm.minnum": 1, "llvm.maxnum": 1}
 _MATRIX_PRODUCT = 2 * 8 * 8 * 8 // 32  # per lane
-_MATRIX_BYTES = {"b32": 8, "b16": 4}  # two elements per lane
 
 
 def counted(text: str, index: int) -> str:
@@ -27,7 +26,7 @@ def counted(text: str, index: int) -> str:
     function = module.function[ENTRY]
     blocks = [_with_counters(block) for block in function.blocks]
     calls = [
-        Instruction("call", _DEVICE, (Int(I32, index),), "mt.counters", callee=Global("__mt_buffer", PTR)),
+        Instruction("call", _DEVICE, (Int(I32, index),), "mt.counters", callee=Global(BUFFER, PTR)),
         *(
             Instruction("getelementptr", _DEVICE, (_BASE, Int(I64, 8 * n)), f"mt.counter.{name}", element=I8)
             for n, name in enumerate(COUNTERS)
@@ -36,7 +35,7 @@ def counted(text: str, index: int) -> str:
     first = blocks[0]
     at = sum(i.opcode == "alloca" for i in first.instructions)
     blocks[0] = Block(first.name, (*first.instructions[:at], *calls, *first.instructions[at:]))
-    made = module.declare("__mt_buffer", _DEVICE, (I32,)).with_function(function.with_blocks(tuple(blocks)))
+    made = module.declare(BUFFER, _DEVICE, (I32,)).with_function(function.with_blocks(tuple(blocks)))
     return write(made)
 
 
@@ -72,14 +71,16 @@ def work(block: Block) -> tuple[int, int, int]:
             reads, writes = reads + _bytes(i.type), writes + _bytes(i.type)
         elif i.opcode == "call":
             operations += _of_call(i)
-            moved = next((n for kind, n in _MATRIX_BYTES.items() if f"_{kind}_device" in i.called), 0)
-            reads += moved if "matrix_load" in i.called else 0
-            writes += moved if "matrix_store" in i.called else 0
+            matrix = matrix_access(i.called)
+            if matrix is not None and matrix.space == "device":
+                moved = 2 * matrix.size  # two elements per lane
+                reads += 0 if matrix.store else moved
+                writes += moved if matrix.store else 0
     return operations, reads, writes
 
 
 def _of_call(i: Instruction) -> int:
-    if i.called == "__mt_matrix_multiply_accumulate":
+    if i.called == MATRIX_PRODUCT:
         return _MATRIX_PRODUCT
     if not isinstance(i.type, FloatType):
         return 0

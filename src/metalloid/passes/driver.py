@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from metalloid.ir import Instruction
+from metalloid.ir.intrinsics import THREADGROUP
 from metalloid.passes import abi
 from metalloid.passes.emit.check import driver_checks
 from metalloid.passes.emit.output import Output
@@ -225,7 +226,7 @@ def instance_count(lanes: Lanes) -> list[str]:
 
 def cleared_memory(out: Output, cleared: frozenset[str]) -> list[str]:
     """Threadgroup memory starts as zeros; a known size lets LLVM write them in place."""
-    sized = any(i.called == "__mt_threadgroup" for f in out.module.functions for i in f.instructions())
+    sized = any(i.called == THREADGROUP for f in out.module.functions for i in f.instructions())
     if not sized:
         lines = []
         for n, name in enumerate(sorted(cleared)):

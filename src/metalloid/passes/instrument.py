@@ -1,6 +1,6 @@
 """Mark every access that a checked run has to look at, and say what is to be looked at.
 
-A marker is a call before the access: `__mt_check(site, pointer[, value])`; `emit/check` writes the test. Most accesses
+A marker is a call before the access: `check(site, pointer[, value])`; `emit/check` writes the test. Most accesses
 need little. From the start and from each barrier, collect the accesses that can be reached without another barrier
 for that memory: only two that occur together in one such set can collide. A threadgroup read that meets no write
 there is only asked whether somebody wrote the place before. Threadgroups are never in order with each other, so
@@ -9,28 +9,34 @@ device memory goes by buffer: one that is only read needs its bounds, one that i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import gcd
 
 from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.debug import Location, location
+from metalloid.ir.intrinsics import (
+    BARRIER,
+    ENTRY,
+    FENCE,
+    MEMORIES,
+    PRIVATE,
+    SIMD_BARRIER,
+    lanes_marker_name,
+    marker_name,
+    matrix_access,
+    moves,
+)
 from metalloid.ir.layout import DataLayout, data_layout
 from metalloid.ir.loops import loops
 from metalloid.ir.types import I32, VOID, ArrayType, PointerType, StructType, Type
 from metalloid.ir.values import Expression, Global, Int, Local, Value
 from metalloid.passes.bounds import PROVED, is_proved
-from metalloid.passes.canonical import ENTRY
 from metalloid.passes.emit.places import memory_type
 from metalloid.passes.roots import Root, Roots
-from metalloid.passes.segment import suffix
-from metalloid.passes.segments import BARRIER
 
-MARKER = "__mt_check"
 DEVICE, LOCAL = 1, 3  # address spaces
 _FLAG = {DEVICE: 1, LOCAL: 2}  # of a barrier
-SHUFFLES = re.compile(r"__mt_(simd|quad)_(broadcast|shuffle(_xor|_up|_down|_rotate_up|_rotate_down)?)_i\d+")
 
 
 @dataclass(frozen=True)
@@ -132,7 +138,7 @@ def instrument(module: Module, options: Options) -> tuple[Module, Checks]:
             sites.append(site)
     for block in function.blocks:
         for at, i in enumerate(block.instructions):
-            if SHUFFLES.fullmatch(i.called):
+            if moves(i.called):
                 marks[block.name, at] = _lanes_marker(i, len(sites))
                 sites.append(_operation(module, i))
     marked = function.with_blocks(tuple(_marked(b, marks) for b in function.blocks))
@@ -146,8 +152,8 @@ def instrument(module: Module, options: Options) -> tuple[Module, Checks]:
         usage.followed | options.marked,
         unknown,
         tuple(dict.fromkeys(a.root for a in found if a.space == LOCAL and a.root.kind != "unknown")),
-        any(i.called == "__mt_simdgroup_barrier" for i in function.instructions()),
-        tuple(i.name for i in function.instructions() if i.called == "__mt_private"),
+        any(i.called == SIMD_BARRIER for i in function.instructions()),
+        tuple(i.name for i in function.instructions() if i.called == PRIVATE),
         all(is_proved(a.instruction) for a in found),
         _steps_of(function),
     )
@@ -163,7 +169,7 @@ def _steps_of(function: Function) -> int:
     total = 1
     for block in function.blocks:
         for i in block.instructions:
-            if i.called in (BARRIER, "__mt_simdgroup_barrier", "__mt_fence"):
+            if i.called in (BARRIER, SIMD_BARRIER, FENCE):
                 if forest.nest(block.name):
                     return 0
                 total += 1 if i.called == BARRIER else 32
@@ -202,15 +208,13 @@ def _access(i: Instruction) -> tuple[Value, int, bool, bool, bool] | None:
             return i.operands[1], memory_type(i.operands[0].type)[1], True, bool(i.ordering), False
         case "atomicrmw" | "cmpxchg":
             return i.operands[0], memory_type(i.operands[-1].type)[1], True, True, True
-    if i.called.startswith(("__mt_matrix_load", "__mt_matrix_store")):
-        write = "store" in i.called
-        return i.operands[0], 4 if "b32" in i.called else 2, write, False, not write
-    return None
+    matrix = matrix_access(i.called)
+    return (i.operands[0], matrix.size, matrix.store, False, not matrix.store) if matrix else None
 
 
 def _lanes_marker(i: Instruction, number: int) -> Instruction:
     operands = (Int(I32, number), i.operands[1])
-    name = f"{MARKER}_lanes_{suffix(operands[1].type)}"
+    name = lanes_marker_name(operands[1].type)
     return Instruction("call", VOID, operands, callee=Global(name, PointerType()), metadata=i.debug_only)
 
 
@@ -242,9 +246,7 @@ def _marker(access: _Access, number: int) -> Instruction:
         operands = (*operands, *i.operands[1:3])
     elif i.opcode == "store" and not i.ordering and not isinstance(i.operands[0].type, PointerType):
         operands = (*operands, i.operands[0])
-    name = "_".join([MARKER, *(suffix(o.type) for o in operands[1:])])
-    if i.opcode == "call":
-        name += "_matrix"
+    name = marker_name(*(o.type for o in operands[1:]), matrix=i.opcode == "call")
     said = i.debug_only
     if is_proved(i):
         said = (*said, (PROVED, "!{}"))
@@ -387,7 +389,7 @@ def _multiple(function: Function, layout: DataLayout, pointer: Value, depth: int
     if i.opcode in ("phi", "select"):
         values = i.operands[1:] if i.opcode == "select" else i.operands
         return min(_multiple(function, layout, v, depth + 4) for v in values)
-    return 16 if i.called in ("__mt_buffer", "__mt_threadgroup", "__mt_private") else 1
+    return 16 if i.called in MEMORIES else 1
 
 
 def _steps(layout: DataLayout, element: Type, indices: tuple[Value, ...]) -> list[int]:
@@ -408,4 +410,4 @@ def _steps(layout: DataLayout, element: Type, indices: tuple[Value, ...]) -> lis
     return [min(16, s & -s) for s in found if s]
 
 
-__all__ = ["MARKER", "CheckSite", "Checks", "Options", "instrument", "read_once"]
+__all__ = ["CheckSite", "Checks", "Options", "instrument", "read_once"]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from metalloid.ir import Function, Instruction, Module, write
-from metalloid.ir.intrinsics import among_lanes
+from metalloid.ir.intrinsics import ENTRY, among_lanes
 from metalloid.ir.layout import data_layout
 from metalloid.ir.tokens import quote
 from metalloid.ir.types import PointerType
@@ -20,7 +20,7 @@ from metalloid.ir.values import Local
 from metalloid.ir.write import write_value
 from metalloid.passes import abi, accumulators, segments, taking_turns
 from metalloid.passes.arrival import Arrival
-from metalloid.passes.canonical import ENTRY, tidy
+from metalloid.passes.canonical import tidy
 from metalloid.passes.clearing import filled_first
 from metalloid.passes.divergence import Flow
 from metalloid.passes.driver import PLACE, Driver

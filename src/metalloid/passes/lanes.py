@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from metalloid.ir import Instruction
+from metalloid.ir.intrinsics import FIXED_POSITIONS, VARYING_POSITIONS, short
 from metalloid.ir.values import Int
 from metalloid.passes import shape as S
 from metalloid.passes.shape import UNIFORM, Shape
@@ -128,7 +129,7 @@ class Lanes:
                 return self.places[axis]
             case "thread_index_in_threadgroup" if self.rows:
                 return Place(iota, 1, limit=all, row="index")
-            case _ if self.rows and builtin in VARYING:
+            case _ if self.rows and builtin in VARYING_POSITIONS:
                 return Place(table=True)
             case "thread_index_in_threadgroup":
                 return Place(iota, w, limit=all)
@@ -144,11 +145,11 @@ class Lanes:
 
     def call(self, i: Instruction) -> object:
         """The shape of a position builtin; NotImplemented for another call."""
-        name = i.called.removeprefix("__mt_")
+        name = short(i.called)
         axis = i.operands[0].value if i.operands and isinstance(i.operands[0], Int) else 0
         place = self.place(name, axis)
         if place is None:
-            return self._fixed(name, axis) if name in FIXED else NotImplemented
+            return self._fixed(name, axis) if name in FIXED_POSITIONS else NotImplemented
         if place.table:
             return None
         align = S.MAX_ALIGN
@@ -172,14 +173,4 @@ class Lanes:
         return Shape((), 1, MAX_THREADS) if name in SMALL else UNIFORM
 
 
-FIXED = frozenset(
-    """threadgroup_position_in_grid threads_per_grid threads_per_threadgroup dispatch_threads_per_threadgroup
-    threadgroups_per_grid grid_origin grid_size simdgroups_per_threadgroup dispatch_simdgroups_per_threadgroup
-    threads_per_simdgroup thread_execution_width quadgroups_per_threadgroup dispatch_quadgroups_per_threadgroup
-    """.split()
-)
-SMALL = frozenset(n for n in FIXED if "per_threadgroup" in n or "simdgroup" in n)
-VARYING = frozenset(
-    """thread_position_in_threadgroup thread_position_in_grid thread_index_in_threadgroup thread_index_in_simdgroup
-    simdgroup_index_in_threadgroup thread_index_in_quadgroup quadgroup_index_in_threadgroup""".split()
-)
+SMALL = frozenset(n for n in FIXED_POSITIONS if "per_threadgroup" in n or "simdgroup" in n)

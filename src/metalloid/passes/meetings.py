@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.intrinsics import is_matrix
 from metalloid.ir.types import VOID
 from metalloid.ir.values import Value
 
@@ -57,7 +58,7 @@ def meetings(
 
 
 def _lines(i: Instruction) -> int:
-    return _LINES_OF_MATRICES if i.called.startswith("__mt_matrix") else _LINES
+    return _LINES_OF_MATRICES if is_matrix(i.called) else _LINES
 
 
 def _joins(function: Function) -> list[str]:

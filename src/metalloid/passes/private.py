@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from metalloid.errors import NotVectorised
 from metalloid.ir import Function, Instruction, Module
+from metalloid.ir.intrinsics import ENTRY, PRIVATE
 from metalloid.ir.layout import data_layout
 from metalloid.ir.types import I32, ArrayType, PointerType, StructType
 from metalloid.ir.values import Global, Int, Local
-from metalloid.passes.canonical import ENTRY
 from metalloid.passes.emit.output import Output, PrivatePlace
 from metalloid.passes.emit.places import memory_type
 from metalloid.passes.roots import Roots
@@ -51,13 +51,13 @@ def name_privates(module: Module) -> tuple[Module, list[Private]]:
                 "[engine] a private array of a length that is only known at run time is not supported"
             )
         found.append(Private(layout.size(i.element) * count.value, max(i.align, 1)))
-        callee = Global("__mt_private", PointerType())
+        callee = Global(PRIVATE, PointerType())
         return Instruction(
             "call", i.type, (Int(I32, len(found) - 1),), i.name, callee=callee, metadata=i.debug_only
         )
 
     function = module.function[ENTRY].map_instructions(change)
-    return module.with_function(function).declare("__mt_private", PointerType(5), (I32,)), found
+    return module.with_function(function).declare(PRIVATE, PointerType(5), (I32,)), found
 
 
 def place_privates(
@@ -124,7 +124,7 @@ def _units(out: Output, function: Function, roots: Roots, count: int) -> list[in
             if roots.of[i.name].kind != "private":
                 for operand in i.operands:
                     spoil(operand)
-        elif i.called != "__mt_private":
+        elif i.called != PRIVATE:
             for operand in i.operands:
                 spoil(operand)
     found = []

@@ -12,9 +12,9 @@ from dataclasses import replace
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.cfg import graph
 from metalloid.ir.dominance import DominatorTree, dominator_tree
+from metalloid.ir.intrinsics import VARYING_POSITIONS, short
 from metalloid.ir.types import IntType
 from metalloid.ir.values import Int, Local, Value
-from metalloid.passes.lanes import VARYING
 
 
 def bring_out(function: Function) -> Function:
@@ -70,7 +70,7 @@ def _varies(function: Function, value: Value, depth: int = 8) -> bool:
     if not isinstance(value, Local) or depth == 0:
         return False
     i = function.definitions[value.name]
-    if i.called.removeprefix("__mt_") in VARYING:
+    if short(i.called) in VARYING_POSITIONS:
         return True
     if i.opcode in ("phi", "load", "call"):
         return False

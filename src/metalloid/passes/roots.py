@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from metalloid.ir import Function
+from metalloid.ir.intrinsics import BUFFER, PRIVATE, THREADGROUP, is_reload
 from metalloid.ir.types import PointerType
 from metalloid.ir.values import Expression, Global, Int, Local, Value
 
@@ -49,15 +50,15 @@ class Roots:
                         changed = changed or self.of[i.name] != old
 
     def _found(self, opcode: str, called: str, space: int, operands: tuple[Value, ...]) -> Root | None:
-        if called == "__mt_buffer" and isinstance(operands[0], Int):
+        if called == BUFFER and isinstance(operands[0], Int):
             return Root("buffer", operands[0].value)
-        if called == "__mt_threadgroup" and isinstance(operands[0], Int):
+        if called == THREADGROUP and isinstance(operands[0], Int):
             return Root("threadgroup", operands[0].value, space=3)
-        if called == "__mt_private" and isinstance(operands[0], Int):
+        if called == PRIVATE and isinstance(operands[0], Int):
             return Root("private", operands[0].value, space=5)
         if opcode == "getelementptr":
             return self.root(operands[0])
-        if called.startswith("__mt_reload") and isinstance(operands[0], Int):
+        if is_reload(called) and isinstance(operands[0], Int):
             return self.slots.get(operands[0].value, unknown(space))
         if opcode in ("phi", "select", "freeze"):
             values = operands[1:] if opcode == "select" else operands

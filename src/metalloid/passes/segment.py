@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.cfg import graph
-from metalloid.ir.types import I32, VOID, PointerType, Type
+from metalloid.ir.intrinsics import STATE, reload_name, spill_name
+from metalloid.ir.types import I32, VOID, PointerType
 from metalloid.ir.values import Global, Int, Local, Value
 from metalloid.passes.again import Again
 from metalloid.passes.regions import Regions
 
 EXIT = "mt.exit"
-STATE = "__mt_state"
 Coefficients = Callable[[Local], frozenset[str]]
 
 
@@ -104,7 +104,7 @@ class Writer:
 
     def _reloaded(self, name: str, called: str) -> Value:
         slot = self.plan.slots[name]
-        callee = Global(f"__mt_reload_{suffix(slot.value.type)}", PointerType())
+        callee = Global(reload_name(slot.value.type), PointerType())
         made = Instruction("call", slot.value.type, (Int(I32, slot.number),), called, callee=callee)
         self.before.append(made)
         return made.value
@@ -184,17 +184,13 @@ class Writer:
             yield Instruction("store", VOID, (i.value, self.variables[i.name]))
         if i.name in self.plan.slots:
             slot = self.plan.slots[i.name]
-            callee = Global(f"__mt_spill_{suffix(slot.value.type)}", PointerType())
+            callee = Global(spill_name(slot.value.type), PointerType())
             yield Instruction("call", VOID, (Int(I32, slot.number), slot.value), callee=callee)
 
 
 def kept_name(segment: int, name: str) -> str:
     """What a kept coefficient is called in a segment."""
     return f"mt.{segment}.{name}.kept"
-
-
-def suffix(type: Type) -> str:
-    return str(type).replace("ptr addrspace(", "p").replace(")", "").replace("ptr", "p0")
 
 
 def _exit(states: list[State], rounds: bool) -> Block:

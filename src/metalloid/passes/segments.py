@@ -14,13 +14,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from metalloid.ir import Block, Function, Instruction, Module
-from metalloid.ir.intrinsics import BARRIER
+from metalloid.ir.intrinsics import BARRIER, STATE, reload_name, spill_name
 from metalloid.ir.reducible import reducible
 from metalloid.ir.types import I32, VOID, Type
 from metalloid.passes.meetings import Varies, before, meetings, with_meetings
 from metalloid.passes.regions import Regions
 from metalloid.passes.rounds import count_rounds
-from metalloid.passes.segment import STATE, Coefficients, Plan, Slot, Writer, kept_name, suffix
+from metalloid.passes.segment import Coefficients, Plan, Slot, Writer, kept_name
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ def as_module(module: Module, made: Split) -> Module:
     whole = replace(module, functions=tuple(functions))
     whole = whole.declare(STATE, VOID, (I32, I32) if made.rounds else (I32,))
     for type in _types(made.slots):
-        whole = whole.declare(f"__mt_reload_{suffix(type)}", type, (I32,))
-        whole = whole.declare(f"__mt_spill_{suffix(type)}", VOID, (I32, type))
+        whole = whole.declare(reload_name(type), type, (I32,))
+        whole = whole.declare(spill_name(type), VOID, (I32, type))
     return whole
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from metalloid.ir import Instruction
+from metalloid.ir.intrinsics import BUFFER, among_lanes, intrinsic, is_reload
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import ArrayType, FloatType, IntType, PointerType, StructType, Type
 from metalloid.ir.values import Expression, Int, Local, Named, Value
@@ -162,29 +163,22 @@ class Uniformity:
         return None
 
     def _call(self, i: Instruction) -> object:
-        if i.called.startswith("__mt_reload") and isinstance(i.operands[0], Int):
+        if is_reload(i.called) and isinstance(i.operands[0], Int):
             return self.known[i.operands[0].value]
         found = self.lanes.call(i)
         if found is not NotImplemented:
             return found
-        if i.called == "__mt_buffer":
+        if i.called == BUFFER:
             return Shape((), S.MAX_ALIGN)  # the offset 0 from its root
-        if i.called.startswith("__mt_matrix") or i.called.startswith(("__mt_simd", "__mt_quad")):
-            return self._collective(i)
+        if among_lanes(i):
+            return self._together(i)
         return self._plain(i)
 
-    def _collective(self, i: Instruction) -> object:
+    def _together(self, i: Instruction) -> object:
         """Of 32 lanes together, a reduction or a vote is uniform."""
-        same = ("_sum_", "_product_", "_min_", "_max_", "_and_", "_or_", "_xor_", "_all", "_any", "_ballot")
-        name = i.called
-        if (
-            self.lanes.width == 32
-            and name.startswith("__mt_simd")
-            and "prefix" not in name
-            and "shuffle" not in name
-        ) and (any(s in name for s in same) or "broadcast_first" in name or "active_threads_mask" in name):
-            return UNIFORM
-        return None
+        row = intrinsic(i.called)
+        same = row is not None and row.same == "simdgroup"
+        return UNIFORM if same and self.lanes.width == 32 else None
 
 
 Operands = list[Shape | None]

@@ -12,15 +12,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from metalloid.ir import Block, Function, Module
+from metalloid.ir.intrinsics import BARRIER, ENTRY
 from metalloid.ir.layout import data_layout
 from metalloid.ir.types import FloatType, IntType
-from metalloid.passes.canonical import ENTRY
 from metalloid.passes.divergence import Flow
 from metalloid.passes.kernel import uses_lanes
 from metalloid.passes.lanes import Lanes, Triple
 from metalloid.passes.private import name_privates
 from metalloid.passes.roots import Roots
-from metalloid.passes.segments import BARRIER
 from metalloid.passes.uniformity import Uniformity
 
 WIDEST = 256

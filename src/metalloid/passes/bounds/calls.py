@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from metalloid.ir import Instruction
+from metalloid.ir.intrinsics import FIRST, MEMORIES, MOVES, collective, short
 from metalloid.ir.values import Int
 from metalloid.passes.bounds import span as S
 from metalloid.passes.bounds.conditions import Context
@@ -27,22 +28,20 @@ def call(e: Evaluator, i: Instruction, context: Context) -> Span | None:
         if a.hi <= b.lo or b.hi <= a.lo:  # one of them is it, whatever they are
             return a if choose(a.lo + a.hi, b.lo + b.hi) == a.lo + a.hi else b
         return S.make(choose(a.lo, b.lo), choose(a.hi, b.hi))
-    short = name.removeprefix("__mt_")
-    if name in ("__mt_buffer", "__mt_threadgroup", "__mt_private"):
+    if name in MEMORIES:
         return S.number(0)
     axis = i.operands[0].value if i.operands and isinstance(i.operands[0], Int) else 0
-    found = POSITIONS.get(short)
+    found = POSITIONS.get(short(name))
     if found is not None:
         lo, hi = found(e.launch, axis)
         return S.make(lo, hi)
-    if any(word in short for word in SOMEBODYS) and short.startswith(("simd_", "quad_")):
+    shared = collective(name)
+    if shared is not None and (shared.what in MOVES or shared.what == FIRST):
+        # Another lane's value of the same operand: it came through the same branches.
         # What this thread learnt of its own value later says nothing about the others'.
         return e.at(i.operands[0], e.function.home[i.name])
     return S.top(bits)
 
-
-# Another lane's value of the same operand: it came through the same branches.
-SOMEBODYS = ("_shuffle_i", "_shuffle_xor_", "_shuffle_up_", "_shuffle_down_", "_shuffle_rotate", "_broadcast")
 
 Read = Callable[[Span, int], Span]
 EXTREMES: dict[str, tuple[Read, Callable[..., int]]] = {

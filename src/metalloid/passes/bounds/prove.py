@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from metalloid.ir import Function, Instruction, Module
-from metalloid.ir.intrinsics import Effect, between_threadgroups, effect
+from metalloid.ir.intrinsics import ENTRY, Effect, between_threadgroups, effect, is_matrix, matrix_access
 from metalloid.ir.layout import DataLayout, data_layout
 from metalloid.ir.loops import Loop
 from metalloid.ir.types import IntType, PointerType
@@ -19,7 +19,6 @@ from metalloid.passes.bounds import PROVED, STREAMED, WHOLE
 from metalloid.passes.bounds import span as S
 from metalloid.passes.bounds.evaluate import Evaluator, Facts, TooLong
 from metalloid.passes.bounds.whole import is_whole
-from metalloid.passes.canonical import ENTRY
 from metalloid.passes.divergence import Flow
 from metalloid.passes.emit.places import memory_type
 from metalloid.passes.private import name_privates
@@ -114,7 +113,7 @@ class Prover:
             return True  # nobody gets here
         room = self.globals.get(root.name, 0) if root.name else e.room(root, self.privates)
         at = S.signed(at, 64)
-        if i.called.startswith("__mt_matrix"):
+        if is_matrix(i.called):
             stride = e.at(i.operands[1], block)
             if stride is None:
                 return True
@@ -148,9 +147,8 @@ def access(i: Instruction) -> tuple[Value, int] | None:
         return i.operands[0], memory_type(i.operands[1].type)[1]
     if i.opcode == "cmpxchg":
         return i.operands[0], memory_type(i.operands[2].type)[1]
-    if i.called.startswith(("__mt_matrix_load", "__mt_matrix_store")):
-        return i.operands[0], 4 if "b32" in i.called else 2
-    return None
+    matrix = matrix_access(i.called)
+    return (i.operands[0], matrix.size) if matrix else None
 
 
 def _writes(i: Instruction) -> Value | None:
@@ -211,7 +209,7 @@ def _parameters(function: Function, roots: Roots) -> tuple[int, ...]:
 def _ends(function: Function) -> Iterator[tuple[str, ...]]:
     """Names that addresses and branches are made from."""
     for i in function.instructions():
-        if i.opcode == "br" or i.opcode == "getelementptr" or i.called.startswith("__mt_matrix"):
+        if i.opcode == "br" or i.opcode == "getelementptr" or is_matrix(i.called):
             yield i.uses
         elif isinstance(i.type, PointerType) and i.opcode in ("phi", "select"):
             yield tuple(o.name for o in i.operands if isinstance(o, Local))

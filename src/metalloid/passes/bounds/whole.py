@@ -8,6 +8,7 @@ for all lanes. Nothing has to be watched for wrapping then, and what is proved o
 from __future__ import annotations
 
 from metalloid.ir import Function, Instruction
+from metalloid.ir.intrinsics import is_ours
 from metalloid.ir.types import IntType
 from metalloid.ir.values import Int, Local, Value
 from metalloid.passes.bounds import span as S
@@ -42,7 +43,7 @@ def _grows(function: Function, value: Value, seen: dict[str, bool]) -> bool:
     if value.name not in seen:
         seen[value.name] = True  # a loop's phi, as long as nothing else speaks against it
         i = function.definitions[value.name]
-        fine = i.opcode == "load" or i.called.startswith("__mt_")
+        fine = i.opcode == "load" or is_ours(i.called)
         if i.opcode in GROWING:
             fine = all(_grows(function, o, seen) for o in i.operands)
         seen[value.name] = fine

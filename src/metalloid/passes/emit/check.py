@@ -8,6 +8,7 @@ outside stops the launch, which is run again with care: then every access is car
 from __future__ import annotations
 
 from metalloid.ir import Instruction
+from metalloid.ir.intrinsics import marks_matrix
 from metalloid.ir.values import Int
 from metalloid.passes import abi
 from metalloid.passes.emit.core import Emitter, Val
@@ -38,7 +39,7 @@ def event(e: Emitter, i: Instruction) -> None:
         inactive(e, i, site.operation)
         return
     place = where(e, i.operands[1], site.size)
-    if i.called.endswith("_matrix"):
+    if marks_matrix(i.called):
         from metalloid.passes.emit.matrix import element_offsets
 
         for check_at, offset in element_offsets(e, i, place, site.size):

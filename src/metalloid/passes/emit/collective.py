@@ -6,15 +6,14 @@ one to fill with.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from metalloid.errors import NotVectorised
-from metalloid.ir import Instruction
+from metalloid.ir import Instruction, intrinsics
+from metalloid.ir.intrinsics import FILLS, FIRST, MOVES, SCANS
 from metalloid.ir.values import Int, Value
 from metalloid.passes.emit.core import Emitter, Val, lowered
 
-_NAME = re.compile(r"__mt_(simd|quad)_([a-z_]+?)(?:_([fiu])(16|32|64))?")
 _KINDS = {"f16": "half", "f32": "float"}
 
 IDENTITY = {
@@ -29,19 +28,18 @@ IDENTITY = {
 
 
 def collective(e: Emitter, i: Instruction) -> None:
-    found = _NAME.fullmatch(i.called)
+    found = intrinsics.collective(i.called)
     if found is None or e.width % 32:
         raise NotVectorised(f"[engine] {i.called} is not supported with {e.width} lanes")
-    group = 32 if found[1] == "simd" else 4
-    what, letter = found[2], found[3] or "i"
-    kind = _KINDS.get(f"{letter}{found[4]}", f"i{found[4] or 32}")
+    group, what, letter = found.lanes, found.what, found.letter or "i"
+    kind = _KINDS.get(f"{letter}{found.bits}", f"i{found.bits or 32}")
     if what in VOTES:
         VOTES[what](e, i, group)
-    elif what in ("broadcast_first",):
+    elif what == FIRST:
         _broadcast_first(e, i, group, kind)
-    elif "shuffle" in what or what == "broadcast":
+    elif what in MOVES or what in FILLS:
         _shuffle(e, i, group, what, kind)
-    elif what.startswith("prefix_"):
+    elif what in SCANS:
         _, extent, operation = what.split("_")
         e.set(
             i.name,

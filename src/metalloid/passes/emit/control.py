@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from metalloid.errors import NotVectorised
 from metalloid.ir import Block, Instruction
 from metalloid.ir.cfg import EXIT
+from metalloid.ir.intrinsics import Family, family
 from metalloid.ir.types import PointerType
 from metalloid.ir.values import Value
 from metalloid.passes import abi
@@ -375,38 +376,28 @@ def instruction(e: Emitter, i: Instruction) -> None:
 
 
 def call(e: Emitter, i: Instruction) -> None:
-    name = i.called
-    if name.startswith("llvm."):
+    if i.called.startswith("llvm."):
         calls.llvm_call(e, i)
-    elif positions.is_position(name):
-        positions.position(e, i)
-    elif name in ("__mt_buffer", "__mt_threadgroup", "__mt_private"):
-        e.set(i.name, Val("i64", "0"))
-    elif name == "__mt_threadgroup_barrier":
-        crossing.barrier(e, i)
-    elif name == "__mt_simdgroup_barrier":
-        if e.out.check is not None:  # lanes go side by side
-            check.simd_barrier(e, i)
-    elif name == "__mt_fence":
-        e.do("fence seq_cst")
-        if e.out.check is not None:
-            check.fence(e, i)
-    elif name.startswith("__mt_check"):
-        check.event(e, i)
-    elif name.startswith("__mt_matrix"):
-        matrix.matrix(e, i)
-    elif name.startswith(("__mt_simd_", "__mt_quad_")):
-        collective.collective(e, i)
-    elif name.startswith("__mt_log"):
-        logs.log(e, i)
-    elif name.startswith("__mt_reload"):
-        crossing.reload(e, i)
-    elif name.startswith("__mt_spill"):
-        crossing.spill(e, i)
-    elif name == "__mt_state":
-        crossing.state(e, i)
-    else:
-        raise NotVectorised(f"[engine] the kernel calls '{name}', which is no intrinsic")
+        return
+    of = family(i.called)
+    if of is None:
+        raise NotVectorised(f"[engine] the kernel calls '{i.called}', which is no intrinsic")
+    FAMILIES[of](e, i)
+
+
+def _start_of_memory(e: Emitter, i: Instruction) -> None:
+    e.set(i.name, Val("i64", "0"))
+
+
+def _simd_barrier(e: Emitter, i: Instruction) -> None:
+    if e.out.check is not None:  # lanes go side by side
+        check.simd_barrier(e, i)
+
+
+def _fence_call(e: Emitter, i: Instruction) -> None:
+    e.do("fence seq_cst")
+    if e.out.check is not None:
+        check.fence(e, i)
 
 
 def _fence(e: Emitter, i: Instruction) -> None:
@@ -421,4 +412,21 @@ OPCODES: dict[str, Callable[[Emitter, Instruction], None]] = {
     "atomicrmw": atomics.atomic_rmw,
     "cmpxchg": atomics.cmpxchg,
     "fence": _fence,
+}
+# Calls of ours, by their family.
+FAMILIES: dict[Family, Callable[[Emitter, Instruction], None]] = {
+    "position": positions.position,
+    "memory": _start_of_memory,
+    "barrier": crossing.barrier,
+    "simd barrier": _simd_barrier,
+    "fence": _fence_call,
+    "collective": collective.collective,
+    "matrix load": matrix.matrix,
+    "matrix store": matrix.matrix,
+    "matrix product": matrix.matrix,
+    "log": logs.log,
+    "spill": crossing.spill,
+    "reload": crossing.reload,
+    "state": crossing.state,
+    "marker": check.event,
 }

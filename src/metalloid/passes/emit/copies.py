@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from metalloid.ir import Block
+from metalloid.ir.intrinsics import is_marker
 from metalloid.ir.types import IntType
 from metalloid.ir.values import Local, Value
 from metalloid.passes.divergence import Divergence, Flow
@@ -87,7 +88,7 @@ class Copies:
         whole = all(
             self.flow.forest.loops[h].blocks <= set(inside) for b in inside for h in self.ends.get(b, ())
         )
-        length = sum(not i.called.startswith("__mt_check") for i in code)
+        length = sum(not is_marker(i.called) for i in code)
         return size if reads and whole and length <= MAX_COPY else 0
 
     def _loop_leaders(self, header: str) -> dict[str, str] | None:

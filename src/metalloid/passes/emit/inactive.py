@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from metalloid.ir import Instruction
+from metalloid.ir.intrinsics import collective
 from metalloid.ir.values import Int
 from metalloid.passes.emit.collective import SOURCE, lookup, sources_of
 from metalloid.passes.emit.core import Emitter
@@ -15,8 +16,9 @@ def inactive(e: Emitter, i: Instruction, operation: str) -> None:
     """Write the test that a marker before a SIMD-group operation asks for: operands (site, amount)."""
     number, amount = i.operands
     assert isinstance(number, Int)
-    which, what = operation.removeprefix("__mt_").rsplit("_", 1)[0].split("_", 1)
-    group = 32 if which == "simd" else 4
+    found = collective(operation)
+    assert found is not None
+    group, what = found.lanes, found.what
     stays = what in STAY
     if stays and e.mask is None:
         return

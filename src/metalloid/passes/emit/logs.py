@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from metalloid.ir import Instruction
+from metalloid.ir.intrinsics import short
 from metalloid.ir.values import Bytes, Expression, Global, Int, Value
 from metalloid.passes import abi
 from metalloid.passes.emit.core import Emitter
@@ -11,7 +12,7 @@ BEGIN, INTEGER, REAL, END = 0, 1, 2, 3
 
 
 def log(e: Emitter, i: Instruction) -> None:
-    name = i.called.removeprefix("__mt_log_")
+    name = short(i.called).removeprefix("log_")
     e.out.declare(abi.LOG, f"declare void @{abi.LOG}(ptr, i32, i64, i32, i32, i32, i32)")
     if name == "begin":
         level = i.operands[1]

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from metalloid.errors import NotVectorised
 from metalloid.ir import Instruction
+from metalloid.ir.intrinsics import matrix_access
 from metalloid.ir.values import Int
 from metalloid.passes.emit.core import Emitter, Val
 from metalloid.passes.emit.guard import checked_mask
@@ -23,13 +24,13 @@ from metalloid.passes.emit.places import Place, address, where
 def matrix(e: Emitter, i: Instruction) -> None:
     if e.width % 32:
         raise NotVectorised("[engine] simdgroup_matrix needs whole SIMD-groups")
-    name = i.called.removeprefix("__mt_matrix_")
-    if name == "multiply_accumulate":
+    access = matrix_access(i.called)
+    if access is None:
         _multiply(e, i)
-    elif name.startswith("load"):
-        _load(e, i, 4 if "b32" in name else 2)
+    elif access.store:
+        _store(e, i, access.size)
     else:
-        _store(e, i, 4 if "b32" in name else 2)
+        _load(e, i, access.size)
 
 
 def _multiply(e: Emitter, i: Instruction) -> None:

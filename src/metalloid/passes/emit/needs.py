@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from metalloid.ir import Function, Instruction
+from metalloid.ir.intrinsics import is_marker
 from metalloid.ir.values import Int, Local, Value
 from metalloid.passes.uniformity import Uniformity
 
@@ -58,7 +59,7 @@ def needing_lanes(function: Function, known: Uniformity, careful: bool) -> set[s
 
 def _as_base(known: Uniformity, i: Instruction, position: int, needs: set[str]) -> bool:
     """Whether this use is content with base and pattern."""
-    if i.opcode == "load" or (position == 1 and (i.opcode == "store" or i.called.startswith("__mt_check"))):
+    if i.opcode == "load" or (position == 1 and (i.opcode == "store" or is_marker(i.called))):
         return True
     if i.opcode == "atomicrmw" and position == 0:
         return False

@@ -10,13 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from metalloid.ir import Instruction
+from metalloid.ir.intrinsics import MATRIX_PRODUCT, matrix_access
 from metalloid.ir.values import Int, Local, Value
 from metalloid.passes.emit.core import Emitter
 from metalloid.passes.emit.groups import resolve
 from metalloid.passes.emit.matrix import loads_rows
 from metalloid.passes.emit.matrix_guard import HOLDER
 from metalloid.passes.emit.places import address, where
-from metalloid.passes.emit.products import PRODUCT, Products
+from metalloid.passes.emit.products import Products
 from metalloid.passes.emit.turning import SIDE
 
 Pair = tuple[Value, ...]
@@ -86,8 +87,10 @@ def _loaded(e: Emitter, value: Value) -> tuple[Instruction, str, int] | None:
         half, i = i.indices[0], _definition(e, i.operands[0])
     else:
         return None
-    wanted = "__mt_matrix_load_b32" if kind == "float" else "__mt_matrix_load_b16"
-    return (i, kind, half) if i is not None and i.called.startswith(wanted) else None
+    access = matrix_access(i.called) if i is not None else None
+    if i is None or access is None or access.store or access.size != (4 if kind == "float" else 2):
+        return None
+    return i, kind, half
 
 
 def _definition(e: Emitter, value: Value) -> Instruction | None:
@@ -123,7 +126,7 @@ def _way(e: Emitter, load: str, ends: set[tuple[str, int]]) -> frozenset[str] | 
     while work:
         name = work.pop()
         for user in e.function.users.get(name, ()):
-            if user.called == PRODUCT:
+            if user.called == MATRIX_PRODUCT:
                 places = [
                     n // 2 for n, o in enumerate(user.operands) if isinstance(o, Local) and o.name == name
                 ]

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from metalloid.ir import Instruction
+from metalloid.ir.intrinsics import short
 from metalloid.ir.values import Int
 from metalloid.passes import abi
 from metalloid.passes.emit.core import Emitter, Val
-from metalloid.passes.lanes import FIXED, QUAD, SIMD, VARYING, Place
+from metalloid.passes.lanes import QUAD, SIMD, Place
 
 AXES = "xyz"
 PLACES = ("thread_position_in_grid", "thread_position_in_threadgroup")
 ROWS = {"y": "urem", "z": "udiv"}
 
 
-def is_position(name: str) -> bool:
-    short = name.removeprefix("__mt_")
-    return name.startswith("__mt_") and (short in FIXED or short in VARYING)
-
-
 def position(e: Emitter, i: Instruction) -> None:
-    name = i.called.removeprefix("__mt_")
+    name = short(i.called)
     axis = i.operands[0].value if i.operands and isinstance(i.operands[0], Int) else 0
     place = e.out.lanes.place(name, axis)
     if place is None:

@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from metalloid.ir import Block, Function, Instruction
-from metalloid.ir.intrinsics import CHANGES, effect
+from metalloid.ir.intrinsics import CHANGES, MATRIX_PRODUCT, effect, is_matrix_load, is_spill, reload_name
+from metalloid.ir.types import FLOAT, I32
 from metalloid.ir.values import Int, Local, Value
 from metalloid.passes.emit.output import Output
 
-PRODUCT = "__mt_matrix_multiply_accumulate"
 LEAST = 4  # products; laying out the matrices of fewer does not pay
-_KEEP = "__mt_spill"
 Pair = tuple[Value, ...]  # the two elements of each lane
 
 
@@ -107,19 +106,19 @@ def find(function: Function, block: Block) -> list[Products]:
         now = _Open(function)
 
     for i in block.body:
-        if i.called == PRODUCT:
+        if i.called == MATRIX_PRODUCT:
             if not now.grow(i):
                 close()
                 now.grow(i)
         elif now.made(i):
             if i.opcode == "extractvalue" or (i.opcode == "bitcast" and i.uses[0] in now.origin):
                 now.take_part(i)
-            elif not i.called.startswith(_KEEP):
+            elif not is_spill(i.called):
                 close()
         if effect(i) & CHANGES:
             close()
             fresh.clear()
-        elif i.opcode == "load" or i.called.startswith("__mt_matrix_load"):
+        elif i.opcode == "load" or is_matrix_load(i.called):
             fresh.add(i.name)
     close()
     return [p for p in found if sum(len(c.products) for c in p.chains) >= LEAST]
@@ -135,13 +134,13 @@ def gathered(block: Block, found: list[Products]) -> Block:
     group = {name: n for n, products in enumerate(found) for name in products.names}
     last = {}
     for i in block.body:
-        if i.called == PRODUCT and i.name in group:
+        if i.called == MATRIX_PRODUCT and i.name in group:
             last[group[i.name]] = i.name
 
     def ordered() -> Iterator[Instruction]:
         waiting: dict[int, list[Instruction]] = {}
         for i in block.instructions:
-            kept = i.uses[0] if i.called.startswith(_KEEP) and i.uses else i.name
+            kept = i.uses[0] if is_spill(i.called) and i.uses else i.name
             n = group.get(kept)
             if n is None or n not in last:
                 yield i
@@ -169,7 +168,7 @@ def slot_of(function: Function, value: Value) -> int | None:
     return slot_number(i) if i is not None and i.called in _RELOADS else None
 
 
-_RELOADS = ("__mt_reload_float", "__mt_reload_i32")
+_RELOADS = (reload_name(FLOAT), reload_name(I32))
 
 
 def origin(function: Function, value: Value) -> tuple[str, int] | None:
