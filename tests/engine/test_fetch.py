@@ -14,7 +14,7 @@ from metalloid.ir.layout import data_layout
 from metalloid.passes.canonical import ENTRY, canonical
 from metalloid.passes.divergence import Flow
 from metalloid.passes.stride import Strides
-from tests.engine.both import launch, program, same, scalar_ir
+from tests.engine.both import WIDE, launch, program, same, scalar_ir
 
 RNG = np.random.default_rng(17)
 PRODUCT = """kernel void k(device const float* A, device const float* B, device float* C, constant uint& N, uint2 g [[thread_position_in_grid]]) {
@@ -36,7 +36,7 @@ SQUARE = PRODUCT.replace("B[k * N + g.x]", "B[k * k + g.x]")
 
 def asked(text: str, size: tuple[int, int, int] = (32, 8, 1)) -> int:
     """How many lines an iteration asks for."""
-    return vector_stage(scalar_ir(text, "k")[0], size).count("call void @llvm.prefetch")
+    return vector_stage(scalar_ir(text, "k")[0], size, WIDE).count("call void @llvm.prefetch")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from metalloid.compile import vector_stage
 from metalloid.errors import KernelFault
 from metalloid.passes.canonical import canonical
 from metalloid.passes.width import choose
-from tests.engine.both import launch, program, same, scalar_ir
+from tests.engine.both import WIDE, launch, program, same, scalar_ir
 
 RNG = np.random.default_rng(29)
 HEAD = "kernel void k(device const float* a, device float* out, uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]], uint n [[threads_per_threadgroup]]) "
@@ -39,10 +39,10 @@ def test_results_are_the_oracles(name, group):
 
 
 def test_whole_instances_have_code_without_a_mask():
-    code = vector_stage(scalar_ir(HEAD + KERNELS["plain"], "k")[0], (1000, 1, 1))
+    code = vector_stage(scalar_ir(HEAD + KERNELS["plain"], "k")[0], (1000, 1, 1), WIDE)
     whole = code.split("@segment0.all(")[1].split("\n}")[0]
     assert "masked" not in whole and "masked" in code.split("@segment0.some(")[1].split("\n}")[0]
-    assert "@segment0.all(" not in vector_stage(scalar_ir(HEAD + KERNELS["plain"], "k")[0], (256, 1, 1))
+    assert "@segment0.all(" not in vector_stage(scalar_ir(HEAD + KERNELS["plain"], "k")[0], (256, 1, 1), WIDE)
 
 
 @pytest.mark.parametrize("count, most", [(1000, 1024), (100, 112), (37, 48), (1023, 1024), (17, 32)])

@@ -93,6 +93,6 @@ def test_reading_is_quick() -> None:
         for n in range(1250)
     )
     text = f"define void @f(ptr addrspace(1) %p) {{\n{body}  ret void\n}}\n"
-    start = time.perf_counter()
+    start = time.process_time()  # of this process, whatever else the machine does
     assert len(list(ir.read(text).functions[0].instructions())) == 5001
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0

@@ -41,9 +41,11 @@ def vector_code(
     return vectorise(module, lanes, guard, backwards, target.vector_bits, loops, check, way)
 
 
-def vector_stage(ir: str, size: tuple[int, int, int]) -> str:
+def vector_stage(ir: str, size: tuple[int, int, int], target: machine.Target | None = None) -> str:
     """The guarded vector code of a kernel for threadgroups of one size, as text. May raise NotVectorised."""
-    return vector_code(canonical(ir), (size, False, False, True, False, None), 0, machine.host()).text
+    return vector_code(
+        canonical(ir), (size, False, False, True, False, None), 0, target or machine.host()
+    ).text
 
 
 def compiled(code: VectorCode, target: machine.Target, level: int) -> Compiled:

@@ -65,7 +65,9 @@ def aligned(array: np.ndarray) -> np.ndarray:
     """A copy that begins at a multiple of 64 bytes, as buffers of Metal do: `ulong4` wants 32."""
     room = np.empty(array.nbytes + 64, np.uint8)
     start = -room.ctypes.data % 64
-    made = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    # By way of its bytes: as a slice of `room` it would count as misaligned, wherever it lies (`start_of`).
+    piece = memoryview(room)[start : start + array.nbytes]
+    made = np.frombuffer(piece, array.dtype).reshape(array.shape) if array.nbytes else array.copy()
     made[...] = array
     return made
 
