@@ -90,6 +90,8 @@ def optimise(
 
     `few` says whether a few passes are enough, where that is known.
     """
+    if "presplitcoroutine" in text:  # at level 0 LLVM 22 makes code of a coroutine that crashes (aarch64)
+        level = max(level, 1)
     made = machine(target, 2 if level or ready else 0)
     head = f'target triple = "{triple(target)}"\ntarget datalayout = "{made.target_data}"\n'
     width = f'"prefer-vector-width"="{target.vector_bits}" "min-legal-vector-width"="0"'
@@ -105,8 +107,6 @@ def optimise(
         raise NotVectorised(
             f"[engine] LLVM finds the vector code broken: {str(error).strip()[:2000]}"
         ) from None
-    if "presplitcoroutine" in text:  # at level 0 LLVM 22 makes code of a coroutine that crashes (aarch64)
-        level = max(level, 1)
     options = llvm.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = False
     options.slp_vectorization = False
