@@ -9,7 +9,7 @@ import numpy as np
 from metalloid.backends.base import Fault, Launch
 from metalloid.errors import KernelFault
 from metalloid.findings import Finding
-from metalloid.findings.bounds import BARRIER_HINT, Outside
+from metalloid.findings.bounds import Outside
 from metalloid.findings.places import pointed
 from metalloid.frontend.diagnose import Texts
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 CHECK = "metalloid check, or mt.check with the same arguments, runs on and shows all that is wrong"
 
 _ODD = "an atomic_int or atomic_float starts at a multiple of 4 bytes, an atomic_ulong of 8: check the cast"
-_HINTS = {"M103": _ODD, "M204": BARRIER_HINT, "": "look for a loop that does not end, or allow it more time"}
+_APART = "write one barrier that all threads come to, outside the branch that some of them take"
+_HINTS = {"M103": _ODD, "M204": _APART, "": "look for a loop that does not end, or allow it more time"}
 
 
 def told(kernel: Kernel, fault: Fault, launch: Launch) -> KernelFault:

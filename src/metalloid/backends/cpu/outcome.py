@@ -45,9 +45,7 @@ def _fault(whole: native.LaunchRecord, launch: Launch, compiled: Compiled, names
     if rule == "M204":
         number = record.offset
         chosen = compiled.details.barriers[number - 1] if number else site
-        message = (
-            "barrier not reached by all threads of the threadgroup in one iteration; this one is missing"
-        )
+        message = "threads of the threadgroup wait at different barriers and can never meet; one waits here"
         return Fault(rule, message, launch.kernel, chosen.location, thread, group)
     index = site.root.index if site.root is not None and site.root.kind == "buffer" else -1
     found = _access_fault(site, record.offset - launch.below.get(index, 0), launch, thread, group, names)
