@@ -18,7 +18,7 @@ from metalloid.ir.tokens import quote
 from metalloid.ir.types import PointerType
 from metalloid.ir.values import Local
 from metalloid.ir.write import write_value
-from metalloid.passes import abi, accumulators, segments, taking_turns
+from metalloid.passes import abi, accumulators, segments
 from metalloid.passes.arrival import Arrival
 from metalloid.passes.canonical import tidy
 from metalloid.passes.clearing import filled_first
@@ -36,6 +36,7 @@ from metalloid.passes.lanes import Lanes
 from metalloid.passes.private import Scratch, name_privates, place_privates
 from metalloid.passes.roots import Root, Roots
 from metalloid.passes.shape import Shape
+from metalloid.passes.taking_turns import Turns
 from metalloid.passes.uniformity import Uniformity
 
 # Lines of all segments; LLVM takes more than twice as long for a function of twice the size.
@@ -131,8 +132,8 @@ def vectorise(
     texts = _texts(out, parts, synchronous)
     cleared = frozenset(out.local_sizes) - filled
     driver = Driver(out, synchronous, len(parts), scratch, reverse, cleared, barriers)
-    turns = (out, function, barriers, scratch, reverse, cleared)
-    main = taking_turns.write(*turns) if out.suspends else driver.write()
+    turns = Turns(out, function, barriers, scratch, reverse, cleared)
+    main = turns.write() if out.suspends else driver.write()
     return VectorCode(
         _module_text(out, texts, main),
         tuple(out.sites),

@@ -7,6 +7,8 @@ always come to an end, but two that wait where neither can get to the other's ba
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from metalloid.ir import Function, Instruction
 from metalloid.ir.cfg import graph
@@ -20,27 +22,40 @@ MOST = 32  # instances: SIMD-groups of the largest threadgroup
 _NEAR = "mt_near"  # a table: whether of two barriers one leads to the other
 
 
-def write(
-    out: Output,
-    function: Function,
-    barriers: Sequence[Instruction],
-    scratch: Scratch,
-    reverse: bool,
-    cleared: frozenset[str],
-) -> str:
-    declare(out)
-    out.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-    out.declare(abi.FAULT, f"declare void @{abi.FAULT}(ptr, i32, i64, i32, i32, i32, i32) cold")
-    near = _near(function, barriers)
-    apart = any(0 in row for row in near)
-    if apart:
-        side = len(barriers) + 1
-        rows = ", ".join(f"i8 {flag}" for row in near for flag in row)
-        out.declare(_NEAR, f"@{_NEAR} = internal constant [{side * side} x i8] [{rows}]")
-    count = thread_count(out.lanes)
-    passed = f"(ptr %launch, ptr %tables, ptr %tg, ptr %own, ptr %own, i32 %j, {PLACE}, i32 {count}, ptr %my.waits)"
-    return "\n".join(
-        [
+@dataclass(frozen=True)
+class Turns:
+    """What the function is made of."""
+
+    out: Output
+    function: Function
+    barriers: Sequence[Instruction]
+    scratch: Scratch
+    reverse: bool  # instances from the last to the first
+    cleared: frozenset[str]
+
+    @cached_property
+    def near(self) -> list[list[int]]:
+        return _near(self.function, self.barriers)
+
+    @property
+    def apart(self) -> bool:
+        """Whether there are two barriers of which neither leads to the other."""
+        return any(0 in row for row in self.near)
+
+    def write(self) -> str:
+        out = self.out
+        declare(out)
+        out.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        out.declare(abi.FAULT, f"declare void @{abi.FAULT}(ptr, i32, i64, i32, i32, i32, i32) cold")
+        if self.apart:
+            side = len(self.barriers) + 1
+            rows = ", ".join(f"i8 {flag}" for row in self.near for flag in row)
+            out.declare(_NEAR, f"@{_NEAR} = internal constant [{side * side} x i8] [{rows}]")
+        return "\n".join([*self._begin(), *self._make(), *self._meet(), *self._go_on(), *self._end()])
+
+    def _begin(self) -> list[str]:
+        out, cleared = self.out, self.cleared
+        return [
             f"define void @{ENTRY_NAME}(ptr %launch, ptr %tables, ptr noalias %tg, ptr noalias %scratch, "
             f"{PLACE.replace('%gx', '%gx.first')}, i32 %groups) alignstack(64) nounwind {{",
             "start:",
@@ -55,7 +70,14 @@ def write(
             "  %gx = phi i32 [ %gx.first, %start ], [ %gx.next, %next ]",
             *cleared_memory(out, cleared),
             "  br label %make",
-            # Each instance runs up to its first barrier.
+        ]
+
+    def _make(self) -> list[str]:
+        """Each instance runs up to its first barrier."""
+        out, scratch, reverse = self.out, self.scratch, self.reverse
+        given = "ptr %launch, ptr %tables, ptr %tg, ptr %own, ptr %own, i32 %j"
+        passed = f"({given}, {PLACE}, i32 {thread_count(out.lanes)}, ptr %my.waits)"
+        return [
             "make:",
             "  %n = phi i32 [ 0, %group ], [ %n.next, %made ]",
             *(
@@ -82,7 +104,12 @@ def write(
             "made:",
             "  %more = icmp ult i32 %n.next, %instances",
             "  br i1 %more, label %make, label %meet",
-            # All wait or have ended.
+        ]
+
+    def _meet(self) -> list[str]:
+        """All wait or have ended; where nobody waits, the threadgroup is done."""
+        out, barriers, apart = self.out, self.barriers, self.apart
+        return [
             "meet:",
             "  br label %look",
             "look:",
@@ -100,6 +127,12 @@ def write(
             "all:",
             "  %over = icmp eq i32 %one, 0",
             "  br i1 %over, label %done, label %on",
+        ]
+
+    def _go_on(self) -> list[str]:
+        """Those that wait run up to their next barrier."""
+        out, barriers, apart = self.out, self.barriers, self.apart
+        return [
             "on:",
             "  %m = phi i32 [ 0, %all ], [ %m.next, %went ]",
             "  %m.at = getelementptr i32, ptr %waits, i32 %m",
@@ -119,6 +152,12 @@ def write(
             "  %m.next = add i32 %m, 1",
             "  %m.more = icmp ult i32 %m.next, %instances",
             "  br i1 %m.more, label %on, label %meet",
+        ]
+
+    def _end(self) -> list[str]:
+        """The next threadgroup; or, where an instance was stopped, none."""
+        apart = self.apart
+        return [
             *_free("done", "next", "%instances", ["[ 0, %all ]"]),
             "next:",
             "  %gx.next = add i32 %gx, 1",
@@ -133,7 +172,6 @@ def write(
             "  ret void",
             "}",
         ]
-    )
 
 
 def _together(
