@@ -42,6 +42,7 @@ from metalloid.passes.uniformity import Uniformity
 # Lines of all segments; LLVM takes more than twice as long for a function of twice the size.
 MAX_INLINED = 8000
 MAX_TWICE = 2000  # lines of all segments, to be written a second time for instances without idle lanes
+MAX_TWICE_RETURNED = 8000  # the same where every instance would have a mask, though hardly ever a thread returns
 INLINED = ") alwaysinline nounwind {"
 _ARGUMENTS = (
     "ptr %launch, ptr %tables, ptr noalias %tg, ptr noalias %kept, ptr noalias %private, i32 %j, "
@@ -196,8 +197,7 @@ def _texts(out: Output, parts: list[Part], inlined: int) -> list[str]:
         out.module = part.module
         texts.append(_segment_text(out, part, n))
     twice = [n for n in range(len(parts)) if _idle_at_times(out, n)]
-    # Only a mask would be left of a longer one, in every instance, though hardly ever a thread returns.
-    most = MAX_TWICE if out.remaining is None else MAX_INLINED
+    most = MAX_TWICE if out.remaining is None else MAX_TWICE_RETURNED
     if twice and out.check is None and sum(texts[n].count("\n") for n in twice) <= most:
         for n in twice:
             out.module = parts[n].module
