@@ -42,7 +42,9 @@ from metalloid.passes.uniformity import Uniformity
 # Lines of all segments; LLVM takes more than twice as long for a function of twice the size.
 MAX_INLINED = 8000
 MAX_TWICE = 2000  # lines of all segments, to be written a second time for instances without idle lanes
-MAX_TWICE_RETURNED = 8000  # the same where every instance would have a mask, though hardly ever a thread returns
+MAX_TWICE_RETURNED = (
+    8000  # the same where every instance would have a mask, though hardly ever a thread returns
+)
 INLINED = ") alwaysinline nounwind {"
 _ARGUMENTS = (
     "ptr %launch, ptr %tables, ptr noalias %tg, ptr noalias %kept, ptr noalias %private, i32 %j, "
