@@ -19,7 +19,7 @@ import numpy as np
 from bench.engine import KERNELS, array, best, program
 from bench.oclgrind import seconds_under_oclgrind
 from metalloid.backends.base import Launch
-from metalloid.backends.cpu.checked import CheckedProgram, CheckedRun, Mode
+from metalloid.backends.cpu.checked.program import CheckedProgram, CheckedRun, Mode
 from metalloid.compile import checked_program, cpu_program, scalar
 from metalloid.source import Source
 

@@ -19,13 +19,13 @@ import click
 
 from conformance import ggml, inline_kernels, mlx_headers
 from conformance.cases import Case
-from metalloid.backends.cpu import machine
+from metalloid.backends.cpu import codegen
 from metalloid.compile import scalar, vector_code, vector_stage
 from metalloid.errors import MetalloidError
 from metalloid.frontend import find_kernels
-from metalloid.passes.canonical import canonical
-from metalloid.passes.instrument import Options
 from metalloid.source import Source
+from metalloid.transforms.canonicalize import canonical
+from metalloid.transforms.instrument import Options
 
 ROOT = Path(__file__).resolve().parent.parent
 SIZES = ((32, 1, 1), (64, 4, 1), (256, 1, 1))
@@ -81,7 +81,7 @@ def hashes(case: Case, checked: bool) -> Hashes:
 def _texts(case: Case, checked: bool) -> Iterator[tuple[str, Callable[[], str]]]:
     def watched() -> str:
         variant = (CHECKED, False, False, True, False, None)
-        return vector_code(canonical(_ir(case, True)), variant, 0, machine.host(), Options()).text
+        return vector_code(canonical(_ir(case, True)), variant, 0, codegen.host(), Options()).text
 
     for size in SIZES:
         yield str(size), lambda size=size: vector_stage(_ir(case), size)  # type: ignore[misc]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from metalloid.backends.words import formatted
+from metalloid.backends.printf import formatted
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from typing import Literal
 
 from conformance.results.case import Step
 from conformance.results.launch import TIMEOUT, compiled, launch_of
-from metalloid.backends.cpu import machine
+from metalloid.backends.cpu import codegen
+from metalloid.backends.cpu.build import Vectors
+from metalloid.backends.cpu.lower.vectorize import uses_lanes
 from metalloid.backends.cpu.program import Program
-from metalloid.compile.programs import Vectors
 from metalloid.frontend import Kernel
-from metalloid.passes.canonical import canonical
-from metalloid.passes.kernel import uses_lanes
+from metalloid.transforms.canonicalize import canonical
 
 # "proved": a guard where no proof was found, as launches run; "all": a guard at every access; "none": guard=False.
 Guards = Literal["proved", "all", "none"]
@@ -93,7 +93,7 @@ def _program(kernel: Kernel, lanes: int, proved: bool) -> Program:
     if key not in _programs:
         if len(_programs) > 64:
             _programs.clear()
-        made = Vectors(kernel.ir, lanes, machine.host(), 1)
+        made = Vectors(kernel.ir, lanes, codegen.host(), 1)
         names = {p.index: p.name for p in kernel.signature.buffers}
         prover = (lambda: made.proofs) if proved else (lambda: None)
         _programs[key] = Program(kernel.signature.name, made.compile, names, made.target, prover)

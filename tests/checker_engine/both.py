@@ -10,7 +10,7 @@ import numpy as np
 
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch
-from metalloid.backends.cpu.checked import CheckedProgram
+from metalloid.backends.cpu.checked.program import CheckedProgram
 from metalloid.backends.observe import Observation, Record
 from metalloid.compile import checked_program, scalar
 from metalloid.source import Source

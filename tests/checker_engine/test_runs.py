@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from metalloid.backends.cpu import shadow
-from metalloid.backends.cpu.arena import ARENA
+from metalloid.backends.cpu.checked import records
+from metalloid.backends.cpu.checked.arena import ARENA
 from tests.checker_engine.both import keys, program, watch
 from tests.checker_engine.test_planted import TREE, floats, poison
 from tests.engine.both import launch
@@ -23,8 +23,8 @@ LAST = """kernel void k(device float* o, THREAD, uint g [[threadgroup_position_i
 @pytest.mark.parametrize("text", [RACY, CLEAN], ids=["racy", "clean"])
 def test_words_that_run_out_of_serials_grow(text: str, monkeypatch: pytest.MonkeyPatch):
     wanted = keys(watch(text, [floats(1024), poison(4)], 1024, 256).records)
-    plain = shadow.Word.serials.fget
-    monkeypatch.setattr(shadow.Word, "serials", property(lambda w: plain(w) if w.wide else 6))
+    plain = records.Word.serials.fget
+    monkeypatch.setattr(records.Word, "serials", property(lambda w: plain(w) if w.wide else 6))
     ARENA.clear()
     out = poison(4)
     seen = watch(text, [floats(1024), out], 1024, 256)

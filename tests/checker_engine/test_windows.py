@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import metalloid as mt
-from metalloid.backends.cpu import checked_run
-from metalloid.backends.cpu.checked_run import CheckedRun
-from metalloid.backends.cpu.joined import Packed
+from metalloid.backends.cpu.checked import attempt
+from metalloid.backends.cpu.checked.attempt import CheckedRun
+from metalloid.backends.cpu.checked.joined import Packed
 from tests.checker.triplet import HEADER, compiled
 
 TYPES = {"uchar": np.uint8, "half": np.float16, "float": np.float32, "ulong": np.uint64}
@@ -63,8 +63,8 @@ def test_shadow_is_at_most_three_times_the_buffers(name: str, body: str, shadows
 
 def seen(body: str, name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, ...]:
     """What a launch finds and leaves, with shadow of at most so many times its buffers."""
-    monkeypatch.setattr(checked_run, "MOST_SHADOW", most)
-    monkeypatch.setattr(checked_run, "SMALL", 0)
+    monkeypatch.setattr(attempt, "MOST_SHADOW", most)
+    monkeypatch.setattr(attempt, "SMALL", 0)
     count = 40_000
     x = np.zeros(count, TYPES[name])
     launch = kernel(TEXT[body], name).launch(x, count, grid=count, threadgroup=64)

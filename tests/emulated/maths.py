@@ -7,7 +7,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from metalloid.backends.cpu import machine
+from metalloid.backends.cpu import codegen
 from metalloid.source import MathMode
 from tests.emulated.plugin import TARGET, ask, gathered, put_back
 from tests.math import scalar_jit
@@ -23,7 +23,7 @@ class Module(scalar_jit.Module):
 def build(kernels: list[scalar_jit.Kernel], math: MathMode) -> Module:
     ir = scalar_jit.compile_text("".join(k.text() for k in kernels), math)
     calls = frozenset(re.findall(r"call [^@\n]*@([\w.]+)\(", ir))
-    module, made = machine.optimise(scalar_jit.for_host(ir), TARGET, 2)
+    module, made = codegen.optimise(scalar_jit.for_host(ir), TARGET, 2)
     return Module({k.name: k for k in kernels}, ask("load", bytes(made.emit_object(module))), calls)
 
 

@@ -18,9 +18,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from metalloid.backends.cpu import machine, native, shadow
+from metalloid.backends.cpu import codegen, native
+from metalloid.backends.cpu.checked import records
 
-TARGET = machine.Target(os.environ.get("EMULATED_CPU", "apple-m1"), "+neon", "aarch64-unknown-linux-gnu")
+TARGET = codegen.Target(os.environ.get("EMULATED_CPU", "apple-m1"), "+neon", "aarch64-unknown-linux-gnu")
 COMMAND = shlex.split(os.environ["EMULATED_PYTHON"])  # an interpreter for the target, under its emulator
 SITE_WORDS, PER_SITE, PER_GROUP, PADDING = 13, 48, 32, 1000  # bytes and words: see shadow.py
 
@@ -63,7 +64,7 @@ ask = SERVED.ask
 class Code:
     """As machine.Code, over there."""
 
-    def __init__(self, object_code: bytes, target: machine.Target) -> None:
+    def __init__(self, object_code: bytes, target: codegen.Target) -> None:
         self.number = ask("load", bytes(object_code))
 
     def address(self, name: str) -> int:
@@ -92,7 +93,7 @@ def memory_of(address: int) -> Iterable[tuple[int, int]]:
 
 
 def shadows_of(launch: native.LaunchRecord) -> Iterable[tuple[int, int]]:
-    check = shadow.CheckRecord.from_address(launch.check)
+    check = records.CheckRecord.from_address(launch.check)
     word, sites = 8 if check.wide else 4, max(1, check.site_count)
     yield launch.check, ctypes.sizeof(check)
     yield check.counts, SITE_WORDS * sites
@@ -153,8 +154,8 @@ class Checks:
 
 
 RUNTIME = Runtime()
-machine.host = lambda: TARGET  # type: ignore[assignment]
-machine.Code = Code  # type: ignore[assignment, misc]
+codegen.host = lambda: TARGET  # type: ignore[assignment]
+codegen.Code = Code  # type: ignore[assignment, misc]
 native.runtime = lambda: RUNTIME  # type: ignore[assignment, return-value]
 native.checks = Checks  # type: ignore[assignment]
 platform.machine = lambda: "aarch64"

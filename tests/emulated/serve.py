@@ -13,14 +13,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from metalloid.backends.cpu import machine, native
+from metalloid.backends.cpu import codegen, native
 
 Region = tuple[int, bytes]
 PAGE = 4096
 READ_WRITE, PRIVATE_FIXED_ANONYMOUS = 3, 0x32
 
 mapped: set[int] = set()  # pages
-codes: list[machine.Code] = []
+codes: list[codegen.Code] = []
 
 
 def place(at: int, data: bytes) -> None:
@@ -37,7 +37,7 @@ def place(at: int, data: bytes) -> None:
 
 
 def load(code: bytes) -> int:
-    codes.append(machine.Code(code, machine.host()))
+    codes.append(codegen.Code(code, codegen.host()))
     return len(codes) - 1
 
 

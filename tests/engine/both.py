@@ -10,7 +10,7 @@ import numpy as np
 
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch
-from metalloid.backends.cpu import machine
+from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.program import Program
 from metalloid.compile import cpu_program, scalar
 from metalloid.source import Source
@@ -19,7 +19,7 @@ HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
 # Processors that this one can pretend to be: see `machine.limited`.
 LESSER = ("avx2", "sse") if platform.machine() in ("x86_64", "AMD64") else ()
 # One with registers of 512 bits, for tests that look at code and do not run it.
-WIDE = machine.Target("x86-64-v4", "+avx512f", "x86_64-unknown-linux-gnu")
+WIDE = codegen.Target("x86-64-v4", "+avx512f", "x86_64-unknown-linux-gnu")
 Triple = tuple[int, int, int]
 
 

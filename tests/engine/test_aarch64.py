@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from metalloid.backends.cpu import native
-from metalloid.backends.cpu.machine import Target, machine, optimise
+from metalloid.backends.cpu.codegen import Target, machine, optimise
 from metalloid.compile import scalar, vector_code
 from metalloid.frontend import find_kernels
-from metalloid.passes.canonical import canonical
 from metalloid.source import Source
+from metalloid.transforms.canonicalize import canonical
 from tests.engine.both import scalar_ir
 
 LINUX = Target("apple-m1", "+neon", "aarch64-unknown-linux-gnu")

@@ -9,8 +9,8 @@ from metalloid.backends import interpret
 from metalloid.compile import cpu_program, scalar
 from metalloid.ir import read
 from metalloid.ir.layout import data_layout
-from metalloid.passes.scalarize_aggregates import scalarize_aggregates
 from metalloid.source import Source
+from metalloid.transforms.scalarize_aggregates import scalarize_aggregates
 from tests.engine.both import HEADER, launch, same
 
 X = np.linspace(-9, 9, 100).astype(np.float32)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from metalloid.analysis.barrier_arrival import Arrival, arrival
 from metalloid.backends.base import Fault
 from metalloid.errors import KernelFault
 from metalloid.ir import Function
-from metalloid.passes.arrival import Arrival, arrival
-from metalloid.passes.canonical import ENTRY, canonical
+from metalloid.transforms.canonicalize import ENTRY, canonical
 from tests.engine.both import launch, program, same, scalar_ir
 
 WAIT = "threadgroup_barrier(mem_flags::mem_threadgroup);"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from metalloid.ir.values import Int
-from metalloid.passes.bases import share
-from metalloid.passes.canonical import ENTRY, canonical
+from metalloid.transforms.canonicalize import ENTRY, canonical
+from metalloid.transforms.common_gep_base import share
 from tests.engine.both import same, scalar_ir
 
 RNG = np.random.default_rng(9)

@@ -9,10 +9,10 @@ import re
 import numpy as np
 import pytest
 
-from metalloid.backends.cpu import machine
-from metalloid.compile.vector import vector_code
+from metalloid.backends.cpu import codegen
+from metalloid.backends.cpu.pipeline import vector_code
 from metalloid.errors import KernelFault
-from metalloid.passes.canonical import canonical
+from metalloid.transforms.canonicalize import canonical
 from tests.engine.both import launch, program, same, scalar_ir
 
 RNG = np.random.default_rng(7)
@@ -130,5 +130,5 @@ def test_a_fault_names_its_thread(grid, group, wrong):
 def test_rows_are_loaded_as_vectors(size, ragged, tables):
     """No lane is looked up or gathered."""
     module = canonical(scalar_ir(PRODUCT, "k")[0])
-    text = vector_code(module, (size, ragged, tables, False, False, None), 0, machine.host()).text
+    text = vector_code(module, (size, ragged, tables, False, False, None), 0, codegen.host()).text
     assert "masked.load" in text and not re.search(r"masked\.gather|%tables, i64", text)

@@ -9,11 +9,11 @@ import mmap
 import numpy as np
 import pytest
 
+from metalloid.analysis.divergence import Flow
+from metalloid.analysis.loop_stride import Strides
 from metalloid.compile import vector_stage
 from metalloid.ir.layout import data_layout
-from metalloid.passes.canonical import ENTRY, canonical
-from metalloid.passes.divergence import Flow
-from metalloid.passes.stride import Strides
+from metalloid.transforms.canonicalize import ENTRY, canonical
 from tests.engine.both import WIDE, launch, program, same, scalar_ir
 
 RNG = np.random.default_rng(17)

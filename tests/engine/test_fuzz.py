@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from metalloid.backends import interpret
-from metalloid.backends.cpu import machine
+from metalloid.backends.cpu import codegen
 from metalloid.compile import cpu_program, scalar
 from metalloid.errors import KernelFault
 from metalloid.source import Source
@@ -90,7 +90,7 @@ def check(case) -> None:
         assert "undefined behaviour" in str(error) or ("%" in text and "private" in str(error)), text
         return
     got = [x.copy() for x in before]
-    chosen = machine.limited(target) if target != "host" else None
+    chosen = codegen.limited(target) if target != "host" else None
     made = cpu_program(ir, signature, width, chosen, level)
     made.run(bound(got, grid, group), guard=guard, backwards=backwards)
     for name, one, other in zip(NAMES, expected, got, strict=True):

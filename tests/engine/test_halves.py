@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import metalloid as mt
-from metalloid.backends.cpu import halves, machine
-from metalloid.passes import kernel as passes
+from metalloid.backends.cpu import codegen, parallel_codegen
+from metalloid.backends.cpu.lower import vectorize as passes
 from tests.engine.both import same
 
 SOURCE = """#include <metal_stdlib>
@@ -31,19 +31,19 @@ kernel void k(device const float* a, device float* b, constant uint& n, threadgr
 
 
 @pytest.fixture
-def long(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[halves.Halves]:
+def long(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[parallel_codegen.Halves]:
     """Every kernel counts as long; what is compiled in halves is noted."""
-    made: list[halves.Halves] = []
+    made: list[parallel_codegen.Halves] = []
 
-    def noted(text: str) -> halves.Halves | None:
-        found = halves.halves(text)
+    def noted(text: str) -> parallel_codegen.Halves | None:
+        found = parallel_codegen.halves(text)
         made.extend([found] if found else [])
         return found
 
     monkeypatch.setattr(passes, "MAX_INLINED", 0)
-    monkeypatch.setattr(machine, "LARGE", -1)
-    monkeypatch.setattr(halves, "LONG", 0)
-    monkeypatch.setattr(machine, "halves", noted)
+    monkeypatch.setattr(codegen, "LARGE", -1)
+    monkeypatch.setattr(parallel_codegen, "LONG", 0)
+    monkeypatch.setattr(codegen, "halves", noted)
     monkeypatch.setenv("METALLOID_THREADS", "2")
     monkeypatch.setenv("METALLOID_CACHE_DIR", str(tmp_path))
     return made
@@ -61,7 +61,7 @@ def check() -> None:
         run(a, b, 1, grid=512, threadgroup=256, threadgroup_memory={0: 1024})
 
 
-def test_two_halves_are_the_whole(long: list[halves.Halves]) -> None:
+def test_two_halves_are_the_whole(long: list[parallel_codegen.Halves]) -> None:
     check()
     assert long and all(h.exported for h in long)
     count = len(long)
@@ -73,7 +73,7 @@ def test_two_halves_are_the_whole(long: list[halves.Halves]) -> None:
     "way", [lambda: "/nowhere/python", lambda: _failing("exit 3"), lambda: _failing("echo noise")]
 )
 def test_where_the_other_process_fails_the_work_is_done_here(
-    long: list[halves.Halves], way: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+    long: list[parallel_codegen.Halves], way: Callable[[], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", way())
     check()
@@ -96,15 +96,15 @@ def test_short_code_and_shared_tables_stay_whole(monkeypatch: pytest.MonkeyPatch
         "".join(part.format(n) for n in range(4))
         + "define void @mt_threadgroup() nounwind {\n  ret void\n}\n"
     )
-    assert halves.halves(text) is None
-    monkeypatch.setattr(halves, "LONG", 0)
-    assert halves.halves(text) is not None
-    assert halves.halves("@table = internal constant [2 x i32] zeroinitializer\n" + text) is None
+    assert parallel_codegen.halves(text) is None
+    monkeypatch.setattr(parallel_codegen, "LONG", 0)
+    assert parallel_codegen.halves(text) is not None
+    assert parallel_codegen.halves("@table = internal constant [2 x i32] zeroinitializer\n" + text) is None
     monkeypatch.setenv("METALLOID_THREADS", "1")
-    assert halves.halves(text) is None
+    assert parallel_codegen.halves(text) is None
 
 
-def test_segments_that_are_written_twice(long: list[halves.Halves]) -> None:
+def test_segments_that_are_written_twice(long: list[parallel_codegen.Halves]) -> None:
     """Threads that return early: a segment has a version with a mask and one without, and both go together."""
     text = SOURCE.split(";\n", 1)[1].replace(
         "    t[l] = a[i];\n", "    t[l] = a[i];\n    if (l >= n) return;\n"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metalloid.backends.cpu import machine
+from metalloid.backends.cpu import codegen
+from metalloid.backends.cpu.pipeline import vector_code
 from metalloid.compile import cpu_program
-from metalloid.compile.vector import vector_code
-from metalloid.passes.canonical import canonical
+from metalloid.transforms.canonicalize import canonical
 from tests.engine.both import LESSER, launch, same, scalar_ir
 
 RNG = np.random.default_rng(5)
@@ -28,7 +28,7 @@ EXPONENTIALS = """kernel void k(device const float* x, device float* out, uint i
 
 
 def run(text: str, arrays: list[np.ndarray], count: int, target: str, width: int = 0) -> np.ndarray:
-    chosen = machine.limited(target) if target != "host" else None
+    chosen = codegen.limited(target) if target != "host" else None
     made = [a.copy() for a in arrays]
     cpu_program(*scalar_ir(text, "k"), width, chosen).run(launch(made, count, 64))
     return made[-1]
@@ -71,6 +71,6 @@ def test_exponentials_have_the_same_bits(target):
 @pytest.mark.skipif(len(TARGETS) == 1, reason="x86 levels")
 def test_no_exponential_goes_lane_by_lane():
     module = canonical(scalar_ir(EXPONENTIALS, "k")[0])
-    for target in (machine.host(), machine.limited("avx2")):
+    for target in (codegen.host(), codegen.limited("avx2")):
         code = vector_code(module, ((64, 1, 1), False, False, False, False, None), 8, target)
-        assert "ldexpf" not in machine.to_assembly(code.text, target)
+        assert "ldexpf" not in codegen.to_assembly(code.text, target)

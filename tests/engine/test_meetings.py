@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from metalloid.passes import meetings, segments
-from metalloid.passes.canonical import ENTRY, canonical
+from metalloid.transforms.barriers import shared_tails, split
+from metalloid.transforms.canonicalize import ENTRY, canonical
 from tests.engine.both import same, scalar_ir
 from tests.engine.test_fuzz import SETTINGS, cases, check
 
@@ -25,12 +25,12 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     noted: list[str] = []
 
     def watched(*arguments: object) -> list[str]:
-        noted.extend(made := meetings.meetings(*arguments))  # type: ignore[arg-type]
+        noted.extend(made := shared_tails.meetings(*arguments))  # type: ignore[arg-type]
         return made
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(meetings, "MUCH", 1)
-        patch.setattr(segments, "meetings", watched)
+        patch.setattr(shared_tails, "MUCH", 1)
+        patch.setattr(split, "meetings", watched)
         patch.setenv("METALLOID_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield noted
 
@@ -105,8 +105,8 @@ def test_lanes_that_part_do_not_meet() -> None:
     """Where a branch leads some lanes past a place, it is no place to stop at for all."""
     ir, _ = scalar_ir(f"kernel void k({ARGUMENTS}) {{ {BODIES['the head of a loop']} }}", "k")
     function = canonical(ir).function[ENTRY]
-    together = segments.split(function, varies=lambda value: False)
-    apart = segments.split(function, varies=lambda value: True)
+    together = split.split(function, varies=lambda value: False)
+    apart = split.split(function, varies=lambda value: True)
     assert len(apart.functions) == 1 + len(apart.barriers) < len(together.functions)
 
 

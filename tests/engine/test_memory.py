@@ -9,9 +9,9 @@ import re
 import numpy as np
 import pytest
 
-from metalloid.backends.cpu import machine
+from metalloid.backends.cpu import codegen
 from metalloid.compile import vector_code, vector_stage
-from metalloid.passes.canonical import canonical
+from metalloid.transforms.canonicalize import canonical
 from tests.engine.both import same, scalar_ir
 
 WIDTHS = (1, 8, 32, 64)
@@ -58,10 +58,10 @@ def test_a_tree_of_a_whole_threadgroup(kind, dtype):
 
 
 def test_a_tree_stays_in_registers():
-    target = machine.host()
+    target = codegen.host()
     module = canonical(scalar_ir(TREE.replace("T", "float"), "k")[0])
     text = vector_code(module, ((256, 1, 1), False, False, False, False, None), 256, target).text
-    optimised = str(machine.optimise(text, target, 1)[0])
+    optimised = str(codegen.optimise(text, target, 1)[0])
     loads = re.findall(rf"load <{target.vector_bits // 32} x float>", optimised)
     assert len(loads) == 1  # the last register's worth is halved in memory, and read back at the end
 

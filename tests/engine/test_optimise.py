@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metalloid.backends.cpu import machine
+from metalloid.backends.cpu import codegen
 from metalloid.compile import cpu_program, scalar
 from metalloid.source import Source
 from tests.engine.both import launch
@@ -34,8 +34,8 @@ def test_few_passes_give_the_same_numbers(
     a, where = rng.standard_normal(96).astype(np.float32), rng.integers(0, 96, 96).astype(np.uint32)
     ir, signature = scalar(Source(SOURCE, math="safe"), "k")
     found = []
-    for large in (machine.LARGE, -1):
-        monkeypatch.setattr(machine, "LARGE", large)
+    for large in (codegen.LARGE, -1):
+        monkeypatch.setattr(codegen, "LARGE", large)
         monkeypatch.setenv("METALLOID_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         b = np.full(96, np.nan, np.float32)
         cpu_program(ir, signature, width).run(launch([a, where, b], 96, 32, {0: 128}))
@@ -46,6 +46,6 @@ def test_few_passes_give_the_same_numbers(
 
 def test_what_takes_long() -> None:
     straight = "define void @f() {\n" + "  %x = add i32 1, 2\n" * 5000 + "}\n"
-    assert not machine.takes_long(straight)
-    assert machine.takes_long(straight * 5)
-    assert machine.takes_long("define void @f() {\n" + "b:\n  %x = freeze i32 %y\n" * 300 + "}\n")
+    assert not codegen.takes_long(straight)
+    assert codegen.takes_long(straight * 5)
+    assert codegen.takes_long("define void @f() {\n" + "b:\n  %x = freeze i32 %y\n" * 300 + "}\n")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from metalloid.backends import interpret
+from metalloid.backends.cpu.lower.access import load_groups
 from metalloid.ir.intrinsics import CHANGES, TABLE, Effect, effect, intrinsic
 from metalloid.ir.layout import data_layout
 from metalloid.ir.read import read
-from metalloid.passes.canonical import ENTRY, canonical
-from metalloid.passes.emit import groups
+from metalloid.transforms.canonicalize import ENTRY, canonical
 from tests.engine.both import launch, program, same, scalar_ir
 
 FENCE = "atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);"
@@ -36,7 +36,7 @@ def groups_of(text: str) -> list[list[int]]:
     """The distances of elements that are loaded together."""
     module = canonical(scalar_ir(text, "k")[0])
     function, layout = module.function[ENTRY], data_layout(module.datalayout)
-    found = [g for block in function.blocks for g in groups.find(function, block, layout).values()]
+    found = [g for block in function.blocks for g in load_groups.find(function, block, layout).values()]
     return [[offset for offset, _ in group.loads] for group in found]
 
 

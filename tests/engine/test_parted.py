@@ -7,10 +7,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from metalloid.backends.cpu.lower.gang_width import choose
 from metalloid.compile import vector_stage
 from metalloid.errors import KernelFault
-from metalloid.passes.canonical import canonical
-from metalloid.passes.width import choose
+from metalloid.transforms.canonicalize import canonical
 from tests.engine.both import WIDE, launch, program, same, scalar_ir
 
 RNG = np.random.default_rng(29)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from metalloid.backends import interpret
-from metalloid.backends.cpu import machine
+from metalloid.backends.cpu import codegen
 from metalloid.compile import cpu_program
 from metalloid.errors import KernelFault
 from tests.engine import matrix_programs
@@ -230,7 +230,7 @@ def test_on_lesser_processors(level):
     ]
     expected, got = [a.copy() for a in arrays], [a.copy() for a in arrays]
     interpret.run(ir, launch(expected, 64, 64))
-    cpu_program(ir, signature, target=machine.limited(level)).run(launch(got, 64, 64))
+    cpu_program(ir, signature, target=codegen.limited(level)).run(launch(got, 64, 64))
     for a, b in zip(expected, got, strict=True):
         np.testing.assert_array_equal(b, a)
 

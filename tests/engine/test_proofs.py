@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 import metalloid as mt
-from metalloid.backends.cpu import machine
+from metalloid.analysis.intervals.evaluate import Facts
+from metalloid.analysis.intervals.prove import Proof, Prover, access
+from metalloid.backends.cpu import codegen
 from metalloid.compile import cpu_program, vector_code, vector_stage
 from metalloid.errors import KernelFault
 from metalloid.ir.debug import location
-from metalloid.passes.bounds.evaluate import Facts
-from metalloid.passes.bounds.prove import Proof, Prover, access
-from metalloid.passes.canonical import canonical
 from metalloid.runtime.buffer import aligned
+from metalloid.transforms.canonicalize import canonical
 from tests.engine.both import HEADER, launch, program, same, scalar_ir, triple
 
 F = np.float32
@@ -420,7 +420,7 @@ def test_stores_past_the_caches_are_written_as_such():
     p = prover(text)
     proof = Proof(streams=p.streams([(0, 64)]))
     variant = ((256, 1, 1), False, False, True, False, proof)
-    assert "!nontemporal" in vector_code(canonical(scalar_ir(text, "k")[0]), variant, 0, machine.host()).text
+    assert "!nontemporal" in vector_code(canonical(scalar_ir(text, "k")[0]), variant, 0, codegen.host()).text
 
 
 def test_outputs_that_are_read_or_shared_with_atomics_stay_in_the_caches():

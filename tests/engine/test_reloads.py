@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from metalloid.backends.cpu import abi
 from metalloid.compile import vector_stage
 from metalloid.errors import KernelFault
-from metalloid.passes import abi
 from tests.engine.both import launch, program, same, scalar_ir
 
 RNG = np.random.default_rng(23)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metalloid.backends.cpu import machine
+from metalloid.backends.cpu import codegen
 from metalloid.compile import cpu_program, vector_stage
 from metalloid.errors import KernelFault
 from tests.engine.both import LESSER, launch, program, same, scalar_ir
@@ -66,7 +66,7 @@ def test_on_lesser_processors(name, level):
     expected = same(text, arrays, 64, 32)
     ir, signature = scalar_ir(text, "k")
     got = [a.copy() for a in arrays]
-    cpu_program(ir, signature, target=machine.limited(level)).run(launch(got, 64, 32))
+    cpu_program(ir, signature, target=codegen.limited(level)).run(launch(got, 64, 32))
     for a, b in zip(expected, got, strict=True):
         np.testing.assert_array_equal(a, b)
 

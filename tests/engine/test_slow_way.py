@@ -11,13 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 import metalloid as mt
-from metalloid.backends.cpu import machine
+from metalloid.backends.cpu import codegen
+from metalloid.backends.cpu.lower import control_flow
+from metalloid.backends.cpu.lower import vectorize as kernel_passes
 from metalloid.cli import group
 from metalloid.errors import KernelFault
-from metalloid.passes import canonical
-from metalloid.passes import kernel as kernel_passes
-from metalloid.passes.emit import control
 from metalloid.runtime.places import SlowKernelWarning
+from metalloid.transforms import canonicalize
 from tests.engine.both import HEADER
 
 # An operation of clang's own that Metal does not have; the engine knows nothing of it.
@@ -77,9 +77,9 @@ BREAKS = {
 }
 
 STAGES = {
-    "kernel": (canonical, "tidy"),
+    "kernel": (canonicalize, "tidy"),
     "segments": (kernel_passes, "tidy"),
-    "vector code": (machine, "optimise"),
+    "vector code": (codegen, "optimise"),
 }
 
 
@@ -104,7 +104,7 @@ def test_a_mistake_in_a_pass_sends_the_kernel_the_slow_way_and_leaves_a_report(m
         raise KeyError("insertvalue")
 
     monkeypatch.setenv("METALLOID_CACHE_DIR", str(tmp_path))
-    monkeypatch.setitem(control.OPCODES, "fmul", broken)
+    monkeypatch.setitem(control_flow.OPCODES, "fmul", broken)
     text = f"{HEADER}kernel void k(device float* y, uint i [[thread_position_in_grid]]) {{ y[i] = y[i] * y[i + 1]; }}"
     y = np.arange(41, dtype=np.float32)
     with pytest.warns(

@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from metalloid.passes.bounds import span as S
-from metalloid.passes.bounds.conditions import refine
-from metalloid.passes.bounds.evaluate import OPERATIONS
-from metalloid.passes.bounds.loops import Stepper, count
-from metalloid.passes.bounds.span import Span
+from metalloid.analysis.intervals import strided as S
+from metalloid.analysis.intervals.branch_facts import refine
+from metalloid.analysis.intervals.evaluate import OPERATIONS
+from metalloid.analysis.intervals.strided import Span
+from metalloid.analysis.intervals.trip_counts import Stepper, count
 
 BITS = 5
 SIZE = 1 << BITS

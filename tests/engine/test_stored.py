@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import metalloid as mt
-from metalloid.backends.cpu import machine
+from metalloid.backends.cpu import codegen
+from metalloid.backends.cpu import pipeline as vector_module
 from metalloid.compile import cpu_program, scalar
-from metalloid.compile import vector as vector_module
 from metalloid.source import Source
 from tests.engine.both import LESSER, launch
 
@@ -141,7 +141,7 @@ def test_processors_widths_and_levels_do_not_share_code(folder: Path, made: list
     ways: list[dict[str, object]] = [
         {},
         {"width": 32},
-        *({"target": machine.limited(level)} for level in LESSER),
+        *({"target": codegen.limited(level)} for level in LESSER),
         {"level": 0},
     ]
     for count, way in enumerate(ways, 1):
@@ -154,7 +154,7 @@ def test_processors_widths_and_levels_do_not_share_code(folder: Path, made: list
 
 
 def test_a_changing_number_does_not_fill_the_disk(folder: Path) -> None:
-    from metalloid.compile.proofs import MOST_KEPT
+    from metalloid.backends.cpu.proofs import MOST_KEPT
 
     kernel = fresh()
     for n in range(1, MOST_KEPT + 8):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from metalloid.backends import interpret
-from metalloid.backends.cpu import machine
+from metalloid.backends.cpu import codegen
 from metalloid.compile import cpu_program
 from tests.engine.both import LESSER, compare, launch, scalar_ir
 
@@ -73,6 +73,6 @@ def test_a_lesser_processor(name, level):
     ir, signature = scalar_ir(text, "k")
     expected, got = ([a.copy() for a in arrays] for _ in range(2))
     interpret.run(ir, launch(expected, grid, group))
-    cpu_program(ir, signature, target=machine.limited(level)).run(launch(got, grid, group))
+    cpu_program(ir, signature, target=codegen.limited(level)).run(launch(got, grid, group))
     for a, b in zip(expected, got, strict=True):
         compare(a, b, 0.0, f"{name} on {level}")

@@ -15,6 +15,8 @@ from typing import get_args
 import pytest
 
 import metalloid
+from metalloid.analysis.intervals.call_results import POSITIONS as BOUNDS_OF_POSITIONS
+from metalloid.backends.cpu.lower.control_flow import FAMILIES
 from metalloid.backends.interpret import intrinsics as oracle
 from metalloid.backends.interpret import matrix, simd
 from metalloid.backends.interpret.positions import POSITIONS as ORACLE_POSITIONS
@@ -31,8 +33,6 @@ from metalloid.ir.intrinsics import (
     matrix_access,
 )
 from metalloid.ir.types import FLOAT, I32, PointerType
-from metalloid.passes.bounds.calls import POSITIONS as BOUNDS_OF_POSITIONS
-from metalloid.passes.emit.control import FAMILIES
 
 SOURCES = Path(metalloid.__file__).parent
 SPELLED = {"ir/intrinsics/names.py", "frontend/names.py"}

@@ -14,7 +14,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from numpy.typing import NDArray
 
-from metalloid.backends.cpu.machine import as_meant, host
+from metalloid.backends.cpu.codegen import as_meant, host
 from metalloid.frontend import clang
 from metalloid.source import MathMode
 

@@ -39,7 +39,7 @@ def test_only_intrinsics_that_are_instructions_remain(mode: MathMode) -> None:
     allowed = {"sqrt", "fma", "fabs", "floor", "ceil", "trunc", "rint", "copysign", "minnum", "maxnum"}
     allowed |= {
         "ctlz",
-        "ldexp",  # one, or two products: see passes/emit/ldexp.py
+        "ldexp",  # one, or two products: see backends/cpu/lower/ops/ldexp.py
         "smin",
         "smax",
         "umin",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from metalloid import ahead
+from metalloid import background
 
 KERNEL = """
 import metalloid as mt, numpy as np
@@ -41,18 +41,18 @@ def test_it_is_done_once_and_can_be_waited_for() -> None:
         go.wait(10)
         done.append(1)
 
-    ahead.begin("test once", work)
-    ahead.begin("test once", work)
+    background.begin("test once", work)
+    background.begin("test once", work)
     assert not done
     go.set()
-    ahead.wait("test once")
+    background.wait("test once")
     assert done == [1]
-    ahead.wait("never begun")
+    background.wait("never begun")
 
 
 def test_errors_are_left_to_whoever_needs_the_result(capfd: pytest.CaptureFixture[str]) -> None:
-    ahead.begin("test error", lambda: 1 / 0)
-    ahead.wait("test error")
+    background.begin("test error", lambda: 1 / 0)
+    background.wait("test error")
     assert capfd.readouterr() == ("", "")
 
 

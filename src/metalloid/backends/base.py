@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from metalloid.backends.words import formatted
+from metalloid.backends.printf import formatted
 from metalloid.errors import LaunchError
 from metalloid.location import Location
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from metalloid import config
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch
-from metalloid.backends.cpu.checked import NotWatched
+from metalloid.backends.cpu.checked.program import NotWatched
 from metalloid.backends.observe import Observation
 from metalloid.errors import NotVectorised
 

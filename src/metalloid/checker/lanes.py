@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from metalloid.analysis.underlying_objects import Root, Roots
 from metalloid.backends.base import QUAD_WIDTH, SIMD_WIDTH, Launch
 from metalloid.checker.numbers import ARITHMETIC, Known, Numbers, compared, unsigned, wrapped
 from metalloid.ir.cfg import graph
@@ -23,7 +24,6 @@ from metalloid.ir.loops import Loop, loops
 from metalloid.ir.module import Instruction, Module
 from metalloid.ir.types import ArrayType, IntType, PointerType, StructType
 from metalloid.ir.values import Expression, Global, Int, Local, Named, Value
-from metalloid.passes.roots import Root, Roots
 
 
 @dataclass(frozen=True)

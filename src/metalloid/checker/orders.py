@@ -21,7 +21,7 @@ import numpy as np
 
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch
-from metalloid.backends.cpu.checked import NotWatched
+from metalloid.backends.cpu.checked.program import NotWatched
 from metalloid.backends.interpret import Schedule
 from metalloid.backends.observe import Access, Memory, Record
 from metalloid.errors import KernelFault, NotVectorised

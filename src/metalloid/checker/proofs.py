@@ -1,6 +1,6 @@
 """Can the index arithmetic of a launch wrap around? With its sizes and numbers known, mostly not.
 
-The spans of values that launch-time proofs reckon with (passes/bounds) say how large each sum and product on
+The spans of values that launch-time proofs reckon with (analysis/intervals) say how large each sum and product on
 the way to an address can get. Where all of them fit their width, no address is other than exact arithmetic
 would make it.
 """
@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from metalloid.analysis.intervals import strided as S
+from metalloid.analysis.intervals.evaluate import Evaluator, Facts, TooLong
+from metalloid.analysis.intervals.prove import Prover
 from metalloid.backends.base import Launch
 from metalloid.errors import MetalloidError
 from metalloid.ir.module import Instruction
 from metalloid.ir.types import IntType
 from metalloid.ir.values import Local
-from metalloid.passes.bounds import span as S
-from metalloid.passes.bounds.evaluate import Evaluator, Facts, TooLong
-from metalloid.passes.bounds.prove import Prover
-from metalloid.passes.canonical import canonical
+from metalloid.transforms.canonicalize import canonical
 
 if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel

@@ -10,7 +10,7 @@ import click
 import metalloid as mt
 from metalloid import config
 from metalloid.backends.base import SIMD_WIDTH
-from metalloid.backends.cpu.machine import host
+from metalloid.backends.cpu.codegen import host
 
 
 @click.command("devices")

@@ -39,12 +39,12 @@ def _vector(source: Source, kernel: str, constants: Constants, size: Triple) -> 
 
 
 def _assembly(source: Source, kernel: str, constants: Constants, size: Triple) -> str:
-    from metalloid.backends.cpu import machine
+    from metalloid.backends.cpu import codegen
 
     text = _vector(source, kernel, constants, size)
     if text.startswith(NO_VECTOR_CODE):
         return text
-    return machine.to_assembly(text, machine.host())
+    return codegen.to_assembly(text, codegen.host())
 
 
 def _signature(source: Source, kernel: str, constants: Constants, size: Triple) -> str:

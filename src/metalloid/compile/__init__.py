@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from metalloid import lazy
 
 if TYPE_CHECKING:
-    from metalloid.compile.interpreted import run_interpreted
-    from metalloid.compile.programs import checked_program, cpu_program
+    from metalloid.backends.cpu.build import checked_program, cpu_program
+    from metalloid.backends.cpu.pipeline import vector_code, vector_stage
+    from metalloid.backends.slow_way import run_interpreted
     from metalloid.compile.sources import examined, scalar
-    from metalloid.compile.vector import vector_code, vector_stage
 
 __all__ = [
     "checked_program",
@@ -29,12 +29,12 @@ __all__ = [
 __getattr__ = lazy.names(
     __name__,
     {
-        "checked_program": "metalloid.compile.programs",
-        "cpu_program": "metalloid.compile.programs",
+        "checked_program": "metalloid.backends.cpu.build",
+        "cpu_program": "metalloid.backends.cpu.build",
         "examined": "metalloid.compile.sources",
-        "run_interpreted": "metalloid.compile.interpreted",
+        "run_interpreted": "metalloid.backends.slow_way",
         "scalar": "metalloid.compile.sources",
-        "vector_code": "metalloid.compile.vector",
-        "vector_stage": "metalloid.compile.vector",
+        "vector_code": "metalloid.backends.cpu.pipeline",
+        "vector_stage": "metalloid.backends.cpu.pipeline",
     },
 )

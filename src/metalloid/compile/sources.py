@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from metalloid import ahead
+from metalloid import background
 from metalloid.frontend import Examined, compile_kernel, examine_source
 from metalloid.source import Constant, Source
 from metalloid.types import Signature
@@ -47,9 +47,9 @@ def _get_ready() -> None:
     """
     from metalloid.backends.cpu import native
 
-    ahead.begin("runtime", native.runtime)
-    ahead.begin("passes", _load_passes)
+    background.begin("runtime", native.runtime)
+    background.begin("passes", _load_passes)
 
 
 def _load_passes() -> None:
-    import metalloid.compile.vector  # noqa: F401
+    import metalloid.backends.cpu.pipeline  # noqa: F401

@@ -9,7 +9,7 @@ import hashlib
 from functools import cache as memoise
 from pathlib import Path
 
-from metalloid import ahead, cache
+from metalloid import background, cache
 from metalloid.errors import DeviceError
 from metalloid.frontend import clang
 from metalloid.source import MathMode
@@ -19,14 +19,14 @@ HEADER = clang.INCLUDE / "metalloid" / "metalloid.h"
 
 def header_arguments(math: MathMode, all_swizzles: bool) -> tuple[str, ...]:
     """Flags that put the header in front of a source."""
-    ahead.wait(("header", math, all_swizzles))
+    background.wait(("header", math, all_swizzles))
     # The files are in the key; clang need not compare them again.
     return ("-fno-validate-pch", "-include-pch", str(_precompiled(math, all_swizzles)))
 
 
 def begin(math: MathMode) -> None:
     """Build the header that most sources of a math mode need, unless it is there."""
-    ahead.begin(("header", math, False), lambda: _precompiled(math, False))
+    background.begin(("header", math, False), lambda: _precompiled(math, False))
 
 
 def _precompiled(math: MathMode, all_swizzles: bool) -> Path:

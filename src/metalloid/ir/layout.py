@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from metalloid.errors import NotVectorised
 from metalloid.ir.types import (
     ArrayType,
     FloatType,
@@ -117,3 +118,13 @@ def data_layout(text: str) -> DataLayout:
         elif kind == "p" and len(fields) > 2:
             pointers[int(fields[0] or 0)] = (int(fields[1]), int(fields[2]))
     return DataLayout(ints, floats, vectors, pointers)
+
+
+def scalar_bytes(type: Type) -> int:
+    """The bytes that a load or store of a scalar moves. Pointers of threadgroup and private memory are offsets."""
+    match type:
+        case PointerType():
+            return 4 if type.space in (3, 5) else 8
+        case IntType(bits) | FloatType(_, bits):
+            return -(-bits // 8)
+    raise NotVectorised(f"[engine] values of type {type} are not supported")

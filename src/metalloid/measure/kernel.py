@@ -13,8 +13,8 @@ from metalloid.compile import cpu_program
 from metalloid.errors import LaunchError
 from metalloid.measure.machine import Machine
 from metalloid.measure.timing import Timing, timed
-from metalloid.passes.count import COUNTERS, counted
 from metalloid.runtime.kernel import Kernel
+from metalloid.transforms.count_work import COUNTERS, counted
 
 _BUFFERS = 31
 

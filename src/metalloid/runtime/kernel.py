@@ -20,7 +20,7 @@ from metalloid.source import Constant
 from metalloid.types import Parameter, Signature
 
 if TYPE_CHECKING:
-    from metalloid.backends.cpu.checked import CheckedProgram
+    from metalloid.backends.cpu.checked.program import CheckedProgram
     from metalloid.backends.cpu.program import Program
     from metalloid.runtime.library import Library
     from metalloid.runtime.plan import Plan

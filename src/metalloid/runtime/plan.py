@@ -17,8 +17,8 @@ import numpy as np
 
 from metalloid.backends.base import Launch
 from metalloid.backends.cpu import native
-from metalloid.backends.cpu.choice import Area, Choice
 from metalloid.backends.cpu.code import Prepared
+from metalloid.backends.cpu.specialize import Area, Choice
 from metalloid.runtime.arguments import WRITES, argument, element
 from metalloid.runtime.buffer import Buffer
 from metalloid.types import Parameter, Scalar, Struct, Vector

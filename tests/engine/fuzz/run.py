@@ -11,7 +11,7 @@ import numpy as np
 
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch
-from metalloid.backends.cpu import machine
+from metalloid.backends.cpu import codegen
 from metalloid.compile import cpu_program, scalar
 from metalloid.errors import KernelFault, MetalloidError
 from metalloid.source import Source
@@ -150,7 +150,7 @@ def _one(case: Case, ir: str, signature: Signature, right: Bound, setting: Setti
     got = copied(arrays(case))
     if case.threads > 1:
         got["args"][ROUNDS] = MESSAGES
-    target = machine.limited(setting.target) if setting.target != "host" else None
+    target = codegen.limited(setting.target) if setting.target != "host" else None
     program = cpu_program(ir, signature, setting.width, target, setting.level)
     program.run(bind(case, got), setting.guard, SECONDS, case.threads, setting.backwards)
     for name in right:

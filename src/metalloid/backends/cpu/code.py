@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from metalloid.backends.base import Triple
-from metalloid.backends.cpu import machine, native
+from metalloid.backends.cpu import codegen, native
 from metalloid.location import Location
 
 
@@ -47,7 +47,7 @@ class Details:
 
     sites: Sequence[SiteLike]
     barriers: Sequence[SiteLike]
-    checks: Any = None  # of a checked run: see cpu/checked.py
+    checks: Any = None  # of a checked run: see cpu/checked/program.py
     check_lengths: Mapping[int, int] = field(default_factory=dict)
     local_places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -81,7 +81,7 @@ Compile = Callable[[Variant], Compiled]
 @dataclass(frozen=True)
 class Loaded:
     compiled: Compiled
-    code: machine.Code
+    code: codegen.Code
     address: int
 
 

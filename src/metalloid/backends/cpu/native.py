@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from metalloid import cache as disk
-from metalloid.backends.cpu import machine
+from metalloid.backends.cpu import codegen
 from metalloid.errors import DeviceError
 
-_SOURCE = Path(__file__).parents[1] / "runtime"
+_SOURCE = Path(__file__).parent / "runtime"
 _FLAGS = ("-x", "c++", "-std=c++17", "-emit-llvm", "-fno-rtti", "-nostdsysteminc", "-nobuiltininc")
 _LOCK = threading.RLock()
 _CALLED = ("mt_fault", "mt_outside", "mt_log", "mt_frame", "mt_release")  # by kernels
@@ -114,14 +114,14 @@ def source_ir(name: str, level: str, triple: str) -> str:
     return found.decode()
 
 
-def _loaded(name: str, level: str, exported: tuple[str, ...]) -> machine.Code:
+def _loaded(name: str, level: str, exported: tuple[str, ...]) -> codegen.Code:
     """A part of the runtime in this process; kernels can call what it exports."""
-    target = machine.host()
-    lines = source_ir(name, level, machine.triple(target)).splitlines()
+    target = codegen.host()
+    lines = source_ir(name, level, codegen.triple(target)).splitlines()
     text = "\n".join(line for line in lines if not line.startswith(("target datalayout", "target triple")))
-    code = machine.Code(machine.to_object(text, target, 0, ready=True)[1], target)
+    code = codegen.Code(codegen.to_object(text, target, 0, ready=True)[1], target)
     for function in exported:
-        machine.add_symbol(function, code.address(function))
+        codegen.add_symbol(function, code.address(function))
     return code
 
 

@@ -7,16 +7,16 @@ import threading
 from collections.abc import Callable, Collection, Hashable, Mapping
 
 from metalloid.backends.base import MOST_PRIVATE, Fault, Launch, LogMessage
-from metalloid.backends.cpu import machine, native
+from metalloid.backends.cpu import codegen, native
 from metalloid.backends.cpu.binding import bind, bind_local, memory_of, overlap
-from metalloid.backends.cpu.choice import Area, Choice, Prover
 from metalloid.backends.cpu.code import Compile, Loaded, Prepared, Variant
 from metalloid.backends.cpu.outcome import fault_of, report_logs
+from metalloid.backends.cpu.specialize import Area, Choice, Prover
 from metalloid.errors import DeviceError, KernelFault, LaunchError
 
 MAX_THREADS = 1024
 MOST_SCRATCH = 64 * MOST_PRIVATE  # of one threadgroup
-CONSTANTS = "mt_constants"  # see passes/abi.py
+CONSTANTS = "mt_constants"  # see backends/cpu/abi.py
 _MAIN = threading.main_thread()
 
 
@@ -28,11 +28,11 @@ class Program:
         name: str,
         compile: Compile,
         names: Mapping[int, str],
-        target: machine.Target | None = None,
+        target: codegen.Target | None = None,
         prover: Callable[[], Prover | None] = lambda: None,
     ) -> None:
         self.name, self._compile, self.names, self._prover = name, compile, names, prover
-        self.target = target or machine.host()
+        self.target = target or codegen.host()
         self._variants: dict[Variant, Loaded] = {}
         self._choices: dict[object, Choice[Prepared]] = {}
         self._lock = threading.RLock()
@@ -44,7 +44,7 @@ class Program:
             with self._lock:
                 native.runtime()  # kernels refer to its functions
                 compiled = self._compile(key)
-                code = machine.Code(compiled.code, self.target)
+                code = codegen.Code(compiled.code, self.target)
                 found = Loaded(compiled, code, code.address(compiled.entry))
                 self._variants[key] = found
         return found

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metalloid.analysis.underlying_objects import Root
 from metalloid.backends.base import SIMD_WIDTH
 from metalloid.checker.case import Case, nbytes
 from metalloid.checker.lanes import Touch, touches
 from metalloid.findings import Finding
 from metalloid.ir.debug import Location, variable_name
 from metalloid.ir.types import ArrayType
-from metalloid.passes.roots import Root
 
 if TYPE_CHECKING:
     Groups = dict[tuple[Root, Location], list[Touch]]

@@ -1,0 +1,316 @@
+"""What a number of a kernel can be, in one launch.
+
+Asked for a value at a place, so that whatever branches have said on the way there counts: `i*4+1` is computed
+again from what `i` is *there*. That is sound because in SSA the latest `i` at a place is the one that the latest
+`i*4+1` was made from. Pointers are offsets from their root. A number that is still being asked for can be anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from metalloid.analysis.divergence import Flow
+from metalloid.analysis.intervals import strided as S
+from metalloid.analysis.intervals.branch_facts import Context, Contexts, refine
+from metalloid.analysis.intervals.strided import Span
+from metalloid.analysis.underlying_objects import Root, Roots
+from metalloid.ir import Instruction
+from metalloid.ir.layout import DataLayout
+from metalloid.ir.types import ArrayType, IntType, PointerType, StructType, Type
+from metalloid.ir.values import Expression, Global, Int, Local, Named, Value
+
+Triple = tuple[int, int, int]
+Answer = TypeVar("Answer")
+BUDGET = 60_000  # steps; a kernel that needs more is guarded
+
+
+class TooLong(Exception):
+    """The kernel is too large to be looked at before each launch."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a launch before it runs."""
+
+    grid: Triple
+    threadgroup: Triple
+    groups: Triple
+    lengths: Mapping[int, int]  # of buffers, in bytes
+    local_lengths: Mapping[int, int] = field(default_factory=dict)
+    parameters: Mapping[int, bytes] = field(default_factory=dict)  # contents of buffers nobody writes
+
+
+def bits_of(type: Type) -> int:
+    return type.bits if isinstance(type, IntType) else 64
+
+
+class Evaluator:
+    def __init__(self, flow: Flow, roots: Roots, layout: DataLayout, launch: Facts) -> None:
+        from metalloid.analysis.intervals.trip_counts import Loops
+
+        self.flow, self.roots, self.layout, self.launch = flow, roots, layout, launch
+        self.function = flow.function
+        self.contexts = Contexts(flow)
+        self.loops = Loops(self)
+        self.steps = 0
+        self._known: dict[tuple[str, str], Span | None] = {}
+        self._asked: dict[str, Span] = {}  # phis that are being asked for, and what is known of them so far
+        self._guessed = False  # whether an answer relied on one of them
+        self._slices: dict[str, frozenset[str]] = {}
+
+    def at(self, value: Value, block: str) -> Span | None:
+        return self.value(value, self.contexts.block(block))
+
+    def value(self, value: Value, context: Context) -> Span | None:
+        match value:
+            case Local(name):
+                return self._local(name, context)
+            case Int():
+                return S.number(value.value)
+            case Named(IntType() | PointerType(), word):
+                return S.number(1 if word == "true" else 0)
+            case Global():
+                return S.number(0)
+            case Expression("getelementptr", _, (base, *indices)) if value.element is not None:
+                return self.offset(value.element, base, tuple(indices), context)
+        return S.top(bits_of(value.type))
+
+    # ---- names ------------------------------------------------------------------------------------------------
+
+    def _local(self, name: str, context: Context) -> Span | None:
+        slice = self.slice(name)
+        while context.parent is not None and slice.isdisjoint(context.facts):
+            context = context.parent
+        key = (name, context.key)
+        if key in self._known:
+            return self._known[key]
+        self.steps += 1
+        if self.steps > BUDGET:
+            raise TooLong
+        found, certain = self.certainly(lambda: self._found(name, context))
+        if certain:
+            self._known[key] = found
+        return found
+
+    def certainly(self, ask: Callable[[], Answer]) -> tuple[Answer, bool]:
+        """An answer, and whether it holds whatever is being supposed at the moment."""
+        before, self._guessed = self._guessed, False
+        found = ask()
+        certain = not self._guessed
+        self._guessed = self._guessed or before
+        return found, certain
+
+    def _found(self, name: str, context: Context) -> Span | None:
+        i = self.function.definitions[name]
+        bits = bits_of(i.type)
+        found: Span | None
+        if i.opcode == "phi":
+            found = self._phi(i) if context.parent is None else self._local(name, context.parent)
+        else:
+            found = self._made(i, context)
+        for predicate, other in context.facts.get(name, ()):
+            if found is None:
+                return None
+            if other == i.value:
+                continue
+            limit = self.value(other, context.parent or context)
+            if limit is None:
+                return None
+            found = refine(found, predicate, limit, bits, bits_of(other.type))
+        if found is not None and context.parent is not None and i.opcode != "phi":
+            above = self._local(name, context.parent)
+            found = S.meet(found, above, bits) if above is not None else None
+        return found
+
+    def slice(self, name: str) -> frozenset[str]:
+        """The names that facts about would change what is known of this one; phis are not looked through."""
+        found = self._slices.get(name)
+        if found is None:
+            i = self.function.definitions[name]
+            parts = {name}
+            if i.opcode in OPERATIONS or i.opcode in LOOKED_THROUGH or i.called.startswith("llvm."):
+                for use in i.uses:
+                    parts |= self.slice(use)
+            found = self._slices[name] = frozenset(parts)
+        return found
+
+    def _made(self, i: Instruction, context: Context) -> Span | None:
+        bits = bits_of(i.type)
+        if i.opcode == "getelementptr":
+            assert i.element is not None
+            return self.offset(i.element, i.operands[0], i.operands[1:], context)
+        if i.opcode == "select":
+            return self._select(i, context, bits)
+        if i.opcode == "call":
+            from metalloid.analysis.intervals.call_results import call
+
+            return call(self, i, context)
+        if i.opcode == "load":
+            return self._load(i, context)
+        operation = OPERATIONS.get(i.opcode)
+        if operation is None or not isinstance(i.type, IntType | PointerType):
+            return S.top(bits)
+        operands: list[Span] = []
+        for operand in i.operands:
+            found = self.value(operand, context)
+            if found is None:
+                return None
+            operands.append(found)
+        found = operation(operands, bits, bits_of(i.operands[0].type))
+        if i.opcode == "sub":
+            rest = self._remainder(i, operands[0], context)
+            return S.meet(found, rest, bits) if rest is not None else found
+        return found
+
+    def _remainder(self, i: Instruction, whole: Span, context: Context) -> Span | None:
+        """x - x / n * n, as the optimiser writes x % n where x / n is needed as well."""
+        product = i.operands[1]
+        if not isinstance(product, Local) or self.function.definitions[product.name].opcode != "mul":
+            return None
+        a, b = self.function.definitions[product.name].operands
+        for quotient, divisor in ((a, b), (b, a)):
+            if isinstance(quotient, Local):
+                made = self.function.definitions[quotient.name]
+                if made.opcode == "udiv" and made.operands == (i.operands[0], divisor):
+                    by = self.value(divisor, context)
+                    bits = bits_of(i.type)
+                    if by is not None and S.unsigned(by, bits).lo > 0:
+                        return S.remainder(S.unsigned(whole, bits), S.unsigned(by, bits))
+        return None
+
+    def _select(self, i: Instruction, context: Context, bits: int) -> Span | None:
+        """Each side is evaluated where the condition is what chooses it."""
+        from metalloid.analysis.intervals.branch_facts import facts
+
+        sides: list[Span | None] = []
+        for holds, side in ((True, i.operands[1]), (False, i.operands[2])):
+            said = facts(self.function, i.operands[0], holds)
+            there = context
+            if said:
+                there = self.contexts.within(context, f"{context.key}|{i.name}:{holds}", said)
+            sides.append(self.value(side, there))
+        return S.join(sides[0], sides[1], bits)
+
+    def _load(self, i: Instruction, context: Context) -> Span | None:
+        """Whole numbers of a parameter are known; all of them together where the index is not."""
+        bits = bits_of(i.type)
+        root = self.roots.root(i.operands[0])
+        if not isinstance(i.type, IntType) or i.ordering or bits % 8 or root is None:
+            return S.top(bits)
+        data = self.launch.parameters.get(root.index) if root.kind == "buffer" else None
+        if data is None:
+            return S.top(bits)
+        at = self.value(i.operands[0], context)
+        if at is None:
+            return None
+        at, size = S.signed(at, 64), bits // 8
+        if at.lo < 0 or at.hi + size > len(data):
+            return S.top(bits)
+        found: Span | None = None
+        for offset in range(at.lo, at.hi + 1, at.step or 1):
+            one = S.number(int.from_bytes(data[offset : offset + size], "little"))
+            found = S.join(found, one, bits)
+        return found
+
+    # ---- phis ---------------------------------------------------------------------------------------------------
+
+    def _phi(self, i: Instruction) -> Span | None:
+        bits = bits_of(i.type)
+        if i.name in self._asked:
+            self._guessed = True
+            return self._asked[i.name]
+        if not isinstance(i.type, IntType | PointerType):
+            return S.top(bits)
+        self._asked[i.name] = S.top(bits)
+        try:
+            steady = self.loops.progression(i) or self._shrinking(i, bits)
+            if steady is not None:
+                self._asked[i.name] = steady
+            found = self._joined(i, i.cases, bits)
+            if steady is not None and found is not None:
+                found = S.meet(steady, found, bits)
+        finally:
+            del self._asked[i.name]
+        return found
+
+    def _joined(self, i: Instruction, cases: Iterable[tuple[Value, str]], bits: int) -> Span | None:
+        home = self.function.home[i.name]
+        found: Span | None = None
+        for value, source in cases:
+            found = S.join(found, self.value(value, self.contexts.edge(source, home)), bits)
+        return found
+
+    def _shrinking(self, i: Instruction, bits: int) -> Span | None:
+        """A phi that never exceeds what it starts from, like the `k` of `k >>= 1`: suppose so, and see whether one
+        more round keeps it so."""
+        loop = self.flow.forest.loops.get(self.function.home[i.name])
+        if loop is None:
+            return None
+        first = self._joined(i, [c for c in i.cases if c[1] not in loop.blocks], bits)
+        if first is None or S.unsigned(first, bits).hi == S.top(bits).hi:
+            return None
+        supposed = self._asked[i.name] = S.make(0, S.unsigned(first, bits).hi)
+        after = self._joined(i, [c for c in i.cases if c[1] in loop.blocks], bits)
+        self._asked[i.name] = S.top(bits)
+        return supposed if after is None or S.unsigned(after, bits).hi <= supposed.hi else None
+
+    # ---- addresses ----------------------------------------------------------------------------------------------
+
+    def offset(self, element: Type, base: Value, indices: tuple[Value, ...], context: Context) -> Span | None:
+        """Of a pointer, from its root, in bytes."""
+        total = self.value(base, context)
+        type = element
+        for n, index in enumerate(indices):
+            if total is None:
+                return None
+            if n and isinstance(type, StructType):
+                assert isinstance(index, Int)
+                total = S.add(total, S.number(self.layout.struct(type)[0][index.value]), 64)
+                type = type.elements[index.value]
+                continue
+            if n:
+                assert isinstance(type, ArrayType)
+                type = type.element
+            found = self.value(index, context)
+            if found is None:
+                return None
+            wide = S.signed(found, bits_of(index.type))
+            total = S.add(total, S.scaled(wide, self.layout.size(type), 64), 64)
+        return total
+
+    def room(self, root: Root, privates: Mapping[int, int]) -> int:
+        """How many bytes a root has; none where that is not known."""
+        match root.kind:
+            case "buffer":
+                return self.launch.lengths.get(root.index, 0)
+            case "threadgroup":
+                return self.launch.local_lengths.get(root.index, 0)
+            case "private":
+                return privates.get(root.index, 0)
+        return 0
+
+
+LOOKED_THROUGH = ("getelementptr", "select")
+Operation = Callable[[list[Span], int, int], Span]
+
+OPERATIONS: dict[str, Operation] = {
+    "add": lambda o, n, m: S.add(o[0], o[1], n),
+    "sub": lambda o, n, m: S.sub(o[0], o[1], n),
+    "mul": lambda o, n, m: S.mul(o[0], o[1], n),
+    "shl": lambda o, n, m: S.shift_left(o[0], o[1], n),
+    "lshr": lambda o, n, m: S.shift_right(o[0], o[1], n, False),
+    "ashr": lambda o, n, m: S.shift_right(o[0], o[1], n, True),
+    "udiv": lambda o, n, m: S.divide(S.unsigned(o[0], n), S.unsigned(o[1], n)),
+    "urem": lambda o, n, m: S.remainder(S.unsigned(o[0], n), S.unsigned(o[1], n)),
+    "sdiv": lambda o, n, m: S.divide_signed(o[0], o[1], n),
+    "srem": lambda o, n, m: S.remainder_signed(o[0], o[1], n),
+    "and": lambda o, n, m: S.both_bits(o[0], o[1], n),
+    "or": lambda o, n, m: S.either_bits(o[0], o[1], n),
+    "xor": lambda o, n, m: S.differing_bits(o[0], o[1], n),
+    "zext": lambda o, n, m: S.unsigned(o[0], m),
+    "sext": lambda o, n, m: S.signed(o[0], m),
+    "trunc": lambda o, n, m: S.fit(o[0], n),
+    "freeze": lambda o, n, m: o[0],
+}

@@ -1,0 +1,70 @@
+"""Indices whose computation never goes round 2^32: sums and products of numbers that are not negative and stay small.
+
+Lanes of `row * n + column` are a base and multiples of n. Where the index of 32 bits cannot wrap in any thread, the
+base cannot either (it is made of the same sums and products of smaller numbers), and address and index are the same
+for all lanes. Nothing has to be watched for wrapping then, and what is proved of the index is proved of the address.
+"""
+
+from __future__ import annotations
+
+from metalloid.analysis.intervals import strided as S
+from metalloid.analysis.intervals.branch_facts import Context
+from metalloid.analysis.intervals.evaluate import Evaluator, bits_of
+from metalloid.analysis.intervals.strided import Span
+from metalloid.ir import Function, Instruction
+from metalloid.ir.intrinsics import is_ours
+from metalloid.ir.types import IntType
+from metalloid.ir.values import Int, Local, Value
+
+LIMIT = 1 << 31
+
+
+def is_whole(e: Evaluator, i: Instruction, block: str) -> bool:
+    """Whether a widened index is what its sums and products are without any wrapping."""
+    if i.opcode not in ("zext", "sext") or i.operands[0].type != IntType(32):
+        return False
+    if not _grows(e.function, i.operands[0], {}):
+        return False
+    found = _true(e, i.operands[0], e.contexts.block(block), 16)
+    return found is not None and found.hi < LIMIT
+
+
+# Operations that make no less of a lane's value than of the base's, and of no base a negative number.
+GROWING = frozenset({"add", "mul", "shl", "lshr", "udiv", "urem", "and", "or", "zext", "phi", "freeze"})
+
+
+def _grows(function: Function, value: Value, seen: dict[str, bool]) -> bool:
+    """Whether a number is made without taking anything away: in `lane - 5` the base is negative, though no thread
+    that gets there has a negative number."""
+    if isinstance(value, Int):
+        return value.value < LIMIT
+    if not isinstance(value, Local):
+        return False
+    if value.name not in seen:
+        seen[value.name] = True  # a loop's phi, as long as nothing else speaks against it
+        i = function.definitions[value.name]
+        fine = i.opcode == "load" or is_ours(i.called)
+        if i.opcode in GROWING:
+            fine = all(_grows(function, o, seen) for o in i.operands)
+        seen[value.name] = fine
+    return seen[value.name]
+
+
+def _true(e: Evaluator, value: Value, context: Context, depth: int) -> Span | None:
+    """What a number is, computed without wrapping; None where that cannot be told."""
+    i = e.function.definitions[value.name] if isinstance(value, Local) else None
+    if i is not None and i.opcode in ("add", "mul", "shl") and depth:
+        a, b = (_true(e, o, context, depth - 1) for o in i.operands)
+        if a is None or b is None:
+            return None
+        if i.opcode == "shl":
+            if b.hi >= 31:
+                return None
+            a, b = a, Span(1 << b.lo, 1 << b.hi)
+        low, high = (a.lo + b.lo, a.hi + b.hi) if i.opcode == "add" else (a.lo * b.lo, a.hi * b.hi)
+        return S.make(low, high) if high < LIMIT else None
+    found = e.value(value, context)
+    if found is None:
+        return S.number(0)  # nobody gets here
+    found = S.unsigned(found, bits_of(value.type))
+    return found if found.hi < LIMIT else None

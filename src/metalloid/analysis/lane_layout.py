@@ -1,0 +1,176 @@
+"""Which threads the lanes of an instance are.
+
+An instance runs `width` threads of a threadgroup side by side; lane l of instance j is thread j*width+l,
+counted with x fastest. For most threadgroup sizes a position is then a base per instance and a constant pattern.
+For the others it is read from a table.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from metalloid.analysis import lane_shape as S
+from metalloid.analysis.lane_shape import UNIFORM, Shape
+from metalloid.ir import Instruction
+from metalloid.ir.intrinsics import FIXED_POSITIONS, VARYING_POSITIONS, short
+from metalloid.ir.values import Int
+
+Triple = tuple[int, int, int]
+SIMD, QUAD = 32, 4
+TOP = (1 << 32) - 1
+MAX_THREADS = 1024
+
+
+@dataclass(frozen=True)
+class Place:
+    """A position: the base is `(j * step // divide) % modulo` (no modulo where 0), plus the pattern.
+    `table` says that it has to be looked up."""
+
+    pattern: tuple[int, ...] = ()
+    step: int = 0
+    divide: int = 1
+    modulo: int = 0
+    table: bool = False
+    limit: int = MAX_THREADS  # values are below it
+    row: str = ""  # instead, where instances are rows: "y", "z" or "index" of row j
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """How threads become lanes, for one size of threadgroup."""
+
+    width: int
+    size: Triple  # of a whole threadgroup
+    ragged: bool = False  # fewer threads than that, in the outermost axis
+    tables: bool = False  # positions come from a table whatever the size: any threadgroup
+    far: bool = False  # there are buffers in which an index of 32 bits that has wrapped is inside
+    rows: bool = False  # an instance is a row of the threadgroup; lanes beyond the row's end are idle
+
+    @property
+    def count(self) -> int:
+        x, y, z = self.size
+        return x * y * z
+
+    @property
+    def full(self) -> bool:
+        """Whether no lane is ever idle from the start."""
+        if self.width == 1:
+            return True
+        return not (self.rows or self.ragged or self.tables) and self.count % self.width == 0
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the threadgroup is known to have all its threads."""
+        return not (self.ragged or self.tables)
+
+    @property
+    def row(self) -> str:
+        """The threads of a row, in vector code."""
+        return str(self.size[0]) if self.fixed else "%sx"
+
+    @property
+    def step(self) -> str:
+        """How many threads further the next instance starts, in vector code."""
+        return self.row if self.rows else str(self.width)
+
+    @property
+    def instances(self) -> int:
+        """How many there are at most."""
+        if self.rows:
+            return self.size[1] * self.size[2]
+        return -(-(MAX_THREADS if self.tables else self.count) // self.width)
+
+    @property
+    def one(self) -> bool:
+        """Whether a single instance is the whole threadgroup."""
+        return self.instances == 1
+
+    @cached_property
+    def places(self) -> tuple[Place, Place, Place]:
+        """The position in the threadgroup along each axis."""
+        w, (x, y, z) = self.width, self.size
+        iota = tuple(range(w))
+        if self.rows:
+            return Place(iota, limit=w), Place(step=1, limit=y, row="y"), Place(step=1, limit=z, row="z")
+        if self.tables:
+            return (Place(table=True), Place(table=True), Place(table=True))
+        rounded = self.instances * w
+        if y == z == 1:
+            return Place(iota, w, limit=rounded), Place(limit=1), Place(limit=1)
+        if x % w == 0:
+            return (
+                Place(iota, w, 1, x, limit=x),
+                Place((), w, x, 0 if z == 1 else y, limit=y),
+                Place((), w, x * y, limit=z),
+            )
+        if w % x == 0:
+            rows = w // x
+            across = Place(tuple(n % x for n in iota), limit=x)
+            if z == 1 or y % rows == 0:
+                down = Place(
+                    tuple(n // x for n in iota), rows, 1, 0 if z == 1 else y, limit=-(-y // rows) * rows
+                )
+                return across, down, Place((), w, x * y, limit=z)
+            if w % (x * y) == 0:
+                down = Place(tuple(n // x % y for n in iota), limit=y)
+                deep = Place(
+                    tuple(n // (x * y) for n in iota), w // (x * y), limit=self.instances * (w // (x * y))
+                )
+                return across, down, deep
+        return Place(table=True), Place(table=True), Place(table=True)
+
+    def place(self, builtin: str, axis: int) -> Place | None:
+        """The lanes of a position builtin; None where it is uniform."""
+        w, iota, all = self.width, tuple(range(self.width)), self.instances * self.width
+        match builtin:
+            case "thread_position_in_threadgroup" | "thread_position_in_grid":
+                return self.places[axis]
+            case "thread_index_in_threadgroup" if self.rows:
+                return Place(iota, 1, limit=all, row="index")
+            case _ if self.rows and builtin in VARYING_POSITIONS:
+                return Place(table=True)
+            case "thread_index_in_threadgroup":
+                return Place(iota, w, limit=all)
+            case "thread_index_in_simdgroup":
+                return Place(tuple(n % SIMD for n in iota), w, 1, SIMD, limit=SIMD)
+            case "simdgroup_index_in_threadgroup":
+                return Place(tuple(n // SIMD for n in iota), w, SIMD, limit=-(-all // SIMD))
+            case "thread_index_in_quadgroup":
+                return Place(tuple(n % QUAD for n in iota), w, 1, QUAD, limit=QUAD)
+            case "quadgroup_index_in_threadgroup":
+                return Place(tuple(n // QUAD for n in iota), w, QUAD, limit=-(-all // QUAD))
+        return None
+
+    def call(self, i: Instruction) -> object:
+        """The shape of a position builtin; NotImplemented for another call."""
+        name = short(i.called)
+        axis = i.operands[0].value if i.operands and isinstance(i.operands[0], Int) else 0
+        place = self.place(name, axis)
+        if place is None:
+            return self._fixed(name, axis) if name in FIXED_POSITIONS else NotImplemented
+        if place.table:
+            return None
+        align = S.MAX_ALIGN
+        if place.step:
+            align = max(1, place.step // place.divide)
+            if place.modulo:
+                align = math.gcd(align, place.modulo)
+        whole = place.divide == 1 and place.modulo and place.step % place.modulo == 0
+        base = 0 if align == S.MAX_ALIGN or whole else None
+        if base == 0 or self.one:  # the only instance is number 0
+            base, align = 0, S.MAX_ALIGN
+        if not any(place.pattern):
+            shape = Shape((), align, place.limit - 1, True, base)
+        else:
+            shape = S.lanes(place.pattern, align, place.limit - 1, base)
+        if name == "thread_position_in_grid":
+            shape = S.clamp(S.add(shape, Shape((), self.size[axis], TOP)), 32)  # type: ignore[assignment]
+        return shape
+
+    def _fixed(self, name: str, axis: int) -> Shape:
+        return Shape((), 1, MAX_THREADS) if name in SMALL else UNIFORM
+
+
+SMALL = frozenset(n for n in FIXED_POSITIONS if "per_threadgroup" in n or "simdgroup" in n)

@@ -1,0 +1,439 @@
+"""Find the shape of every value, and with it which branches lanes take differently.
+
+Optimistic: everything is taken to be as uniform as its operands so far, until nothing changes. A phi
+where lanes meet that had parted varies; so does one behind a loop that lanes leave at different times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from metalloid.analysis import lane_shape as S
+from metalloid.analysis.divergence import Divergence, Flow
+from metalloid.analysis.intervals import is_whole
+from metalloid.analysis.lane_layout import Lanes
+from metalloid.analysis.lane_shape import UNIFORM, Shape
+from metalloid.analysis.underlying_objects import Roots
+from metalloid.ir import Instruction
+from metalloid.ir.intrinsics import BUFFER, among_lanes, intrinsic, is_reload
+from metalloid.ir.layout import DataLayout
+from metalloid.ir.types import ArrayType, FloatType, IntType, PointerType, StructType, Type
+from metalloid.ir.values import Expression, Int, Local, Named, Value
+
+_BOTTOM = object()
+
+
+class Uniformity:
+    """Shapes of all values of a function, for instances of `lanes.width` lanes."""
+
+    def __init__(
+        self,
+        flow: Flow,
+        roots: Roots,
+        lanes: Lanes,
+        layout: DataLayout,
+        known: Mapping[int, Shape | None] | None = None,
+    ) -> None:
+        self.flow, self.roots, self.lanes, self.layout = flow, roots, lanes, layout
+        self.known = known or {}  # of values that were kept across a barrier, by slot
+        self.shapes: dict[str, Shape | None] = {}
+        self.divergence = Divergence(flow, frozenset())
+        if lanes.width > 1:
+            self._solve()
+
+    def shape(self, value: Value) -> Shape | None:
+        """None where it varies."""
+        if self.lanes.width == 1:
+            return UNIFORM
+        found = self._look(value)
+        return UNIFORM if found is _BOTTOM else found  # type: ignore[return-value]
+
+    def varies(self, value: Value) -> bool:
+        found = self.shape(value)
+        return found is None or bool(found.terms)
+
+    def _look(self, value: Value) -> object:
+        match value:
+            case Local(name):
+                return self.shapes.get(name, _BOTTOM)
+            case Int(type, number):
+                return S.constant(number, type.bits)
+            case Named(IntType(), _):
+                return S.constant(0, 64)
+            case Named(PointerType(), _):
+                return S.constant(0, 64)
+            case Expression("getelementptr"):
+                return UNIFORM
+            case _:
+                return UNIFORM
+
+    def _solve(self) -> None:
+        blocks = [self.flow.function.block[name] for name in self.flow.order]
+        rounds = 0
+        while True:
+            changed = False
+            rounds += 1
+            for block in blocks:
+                for i in block.instructions:
+                    if i.name:
+                        changed |= self._update(i, block.name, rounds)
+            branches = frozenset(
+                b.name
+                for b in blocks
+                if b.terminator.opcode == "br"
+                and b.terminator.operands
+                and self.varies(b.terminator.operands[0])
+                and len(set(b.terminator.labels)) > 1
+            )
+            if branches != self.divergence.branches:
+                self.divergence = Divergence(self.flow, branches)
+                changed = True
+            if not changed:
+                return
+
+    def _update(self, i: Instruction, block: str, rounds: int) -> bool:
+        old = self.shapes.get(i.name, _BOTTOM)
+        if old is None:
+            return False
+        new = self._phi(i, block, rounds) if i.opcode == "phi" else self._transfer(i)
+        if new is _BOTTOM or new == old:
+            return False
+        if old is not _BOTTOM and rounds > 12:
+            new = None  # does not settle: give up on it
+        assert new is None or isinstance(new, Shape)
+        self.shapes[i.name] = new
+        return True
+
+    def _phi(self, i: Instruction, block: str, rounds: int) -> object:
+        values = [v for v, _ in i.cases]
+        if block in self.divergence.joins:
+            # Lanes that come here on different ways bring different values, unless it is one and the same.
+            outer = set(self._outside(values, block))
+            if len(set(values)) > 1 or not outer:
+                return None
+        result: object = _BOTTOM
+        for value in values:
+            found = self._look(value)
+            if found is _BOTTOM:
+                continue
+            result = found if result is _BOTTOM else S.join(result, found)  # type: ignore[arg-type]
+            if result is None:
+                return None
+        if isinstance(result, Shape):
+            bits = i.type.bits if isinstance(i.type, IntType) else 64
+            if len(values) > 1 and any(isinstance(v, Local) for v in values):
+                result = replace(
+                    result, umax=(1 << bits) - 1, constant=None, align=result.align & -result.align
+                )
+        return result
+
+    def _outside(self, values: list[Value], block: str) -> list[Value]:
+        """Values that no divergent loop which ends here has made."""
+        home = self.flow.function.home
+        found = []
+        for value in values:
+            if isinstance(value, Local):
+                headers = self.flow.forest.nest(home[value.name])
+                if any(
+                    h in self.divergence.loops and block not in self.flow.forest.loops[h].blocks
+                    for h in headers
+                ):
+                    continue
+            found.append(value)
+        return found
+
+    def _transfer(self, i: Instruction) -> object:
+        special = TRANSFER.get(i.opcode)
+        if special:
+            operands = [self._look(o) for o in i.operands]
+            if any(o is _BOTTOM for o in operands):
+                return _BOTTOM
+            return special(self, i, operands)  # type: ignore[arg-type]
+        if i.opcode == "call":
+            return self._call(i)
+        return self._plain(i)
+
+    def _plain(self, i: Instruction) -> object:
+        operands = [self._look(o) for o in i.operands]
+        if any(o is _BOTTOM for o in operands):
+            return _BOTTOM
+        if all(isinstance(o, Shape) and o.uniform for o in operands):
+            return UNIFORM
+        return None
+
+    def _call(self, i: Instruction) -> object:
+        if is_reload(i.called) and isinstance(i.operands[0], Int):
+            return self.known[i.operands[0].value]
+        found = self.lanes.call(i)
+        if found is not NotImplemented:
+            return found
+        if i.called == BUFFER:
+            return Shape((), S.MAX_ALIGN)  # the offset 0 from its root
+        if among_lanes(i):
+            return self._together(i)
+        return self._plain(i)
+
+    def _together(self, i: Instruction) -> object:
+        """Of 32 lanes together, a reduction or a vote is uniform."""
+        row = intrinsic(i.called)
+        same = row is not None and row.same == "simdgroup"
+        return UNIFORM if same and self.lanes.width == 32 else None
+
+
+Operands = list[Shape | None]
+
+
+def _bits(type: Type) -> int:
+    return type.bits if isinstance(type, IntType) else 64
+
+
+def _add(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+    if not isinstance(i.type, IntType) or o[0] is None or o[1] is None:
+        return None
+    return S.clamp(S.add(o[0], o[1], -1 if i.opcode == "sub" else 1), i.type.bits)
+
+
+def _mul(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+    a, b = o
+    if a is None or b is None:
+        return None
+    left, right = i.operands
+    if not b.uniform:
+        a, b, left, right = b, a, right, left
+    if not b.uniform:
+        return None
+    bits = _bits(i.type)
+    if isinstance(right, Int):
+        if not a.uniform or right.signed >= 0:
+            return S.clamp(S.scale(a, right.signed), bits)
+        return S.clamp(replace(S.scale(a, right.value), constant=None), bits)
+    if a.uniform:
+        return S.clamp(S.times(a, "", b), bits)
+    return S.clamp(S.times(a, right.name, b), bits) if isinstance(right, Local) else None
+
+
+def _shl(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+    if o[0] is None or not isinstance(i.operands[1], Int) or not isinstance(i.type, IntType):
+        return _uniform(o)
+    return S.clamp(S.scale(o[0], 1 << i.operands[1].value % i.type.bits), i.type.bits)
+
+
+def _uniform(o: Operands) -> Shape | None:
+    return UNIFORM if all(s is not None and s.uniform for s in o) else None
+
+
+def _or(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+    if "disjoint" in i.flags and o[0] is not None and o[1] is not None:
+        return S.clamp(S.add(o[0], o[1]), _bits(i.type))
+    return _bitwise(u, i, o)
+
+
+def _bitwise(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+    """and, or, xor with a known number, where the base has zeros wherever the pattern has ones."""
+    a, mask = o[0], i.operands[1]
+    if a is None or not isinstance(mask, Int):
+        return _uniform(o)
+    if a.uniform:
+        if i.opcode == "and":
+            low = mask.value & -mask.value or S.MAX_ALIGN
+            return Shape((), max(low, a.align & -a.align), min(a.umax, mask.value))
+        return UNIFORM
+    whole = (1 << a.umax.bit_length()) - 1
+    if i.opcode == "and" and whole & mask.value == whole and a.exact and a.pattern and min(a.pattern) >= 0:
+        return a  # nothing is masked away
+    at = S.seam(a)
+    pattern = S.splits(a, at) if a.exact else None
+    if pattern is None:
+        return None
+    low = mask.value & (at - 1)
+    change: Callable[[int], int] = {
+        "and": lambda x: x & low,
+        "or": lambda x: x | low,
+        "xor": lambda x: x ^ low,
+    }[i.opcode]
+    umax = min(a.umax, mask.value) if i.opcode == "and" else S.UNKNOWN
+    base = None if a.constant is None else _fold_base(i.opcode, a.constant, mask.value & ~(at - 1))
+    return S.clamp(S.lanes(tuple(change(x) for x in pattern), at, umax, base), _bits(i.type))
+
+
+def _fold_base(opcode: str, base: int, mask: int) -> int:
+    return {"and": base & mask, "or": base | mask, "xor": base ^ mask}[opcode]
+
+
+def _divide(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+    """lshr, udiv and urem by a known number that divides the base and the pattern alike."""
+    a, by = o[0], i.operands[1]
+    if a is None or not isinstance(by, Int) or not isinstance(i.type, IntType):
+        return _uniform(o)
+    divisor = 1 << by.value % i.type.bits if i.opcode == "lshr" else by.value
+    if divisor == 0:
+        return _uniform(o)
+    if a.uniform:
+        if i.opcode == "urem":
+            return Shape((), 1, min(a.umax, divisor - 1))
+        align = a.align // divisor if a.align % divisor == 0 else 1
+        return Shape(
+            (), align, a.umax // divisor, True, a.constant // divisor if a.constant is not None else None
+        )
+    pattern = a.pattern
+    if pattern is None or not a.exact or min(pattern) < 0 or not _no_wrap(a, i.type.bits):
+        return None
+    if a.align % divisor == 0:
+        if i.opcode == "urem":
+            return S.lanes(tuple(x % divisor for x in pattern), S.MAX_ALIGN, divisor - 1, 0)
+        base = a.constant // divisor if a.constant is not None else None
+        return S.lanes(tuple(x // divisor for x in pattern), a.align // divisor, a.umax // divisor, base)
+    if divisor % a.align == 0 and max(pattern) < a.align:  # lanes stay within one multiple of the divisor
+        if i.opcode == "urem":
+            return S.lanes(pattern, a.align, min(a.umax, divisor - 1))
+        return Shape((), 1, a.umax // divisor)
+    return None
+
+
+_UNSIGNED = {"sdiv": "udiv", "srem": "urem", "ashr": "lshr"}
+
+
+def _divide_signed(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+    """The same, where no lane's value is negative and so the sign does not matter."""
+    a, by = o[0], i.operands[1]
+    if a is not None and isinstance(i.type, IntType) and isinstance(by, Int):
+        half = 1 << i.type.bits - 1
+        if a.umax < half and by.value < half:
+            return _divide(u, replace(i, opcode=_UNSIGNED[i.opcode]), o)
+    return _uniform(o)
+
+
+def _no_wrap(a: Shape, bits: int) -> bool:
+    """Whether base + pattern stays inside the type for every lane."""
+    pattern = a.pattern or (0,)
+    return a.umax < (1 << bits) - 1 or max(pattern) < (a.align & -a.align)
+
+
+def _widen(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+    a = o[0]
+    if a is None or not isinstance(i.operands[0].type, IntType):
+        return None
+    bits = i.operands[0].type.bits
+    if bits == 1:
+        return _uniform(o)
+    if a.uniform:
+        fits = i.opcode == "zext" or a.umax < 1 << bits - 1
+        return a if fits else Shape((), a.align & -a.align)
+    top = (1 << bits - 1) - 1 if i.opcode == "sext" else (1 << bits) - 1
+    if a.exact and a.umax < top:
+        return a
+    if a.exact and a.pattern and min(a.pattern) >= 0 and max(a.pattern) < (a.align & -a.align):
+        return a if i.opcode == "zext" else replace(a, umax=S.UNKNOWN, constant=None)
+    if is_whole(i) and a.exact and all(min(p) >= 0 for _, p in a.terms):
+        return replace(a, umax=min(a.umax, (1 << 31) - 1))
+    if bits < 32 or u.lanes.far or any(max(p) - min(p) >= 1 << bits - 1 for c, p in a.terms if not c):
+        return None  # a lane that wraps round may still be inside its buffer
+    return replace(a, exact=False, umax=S.UNKNOWN, constant=None, align=a.align & -a.align)
+
+
+def _trunc(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+    if o[0] is None or not isinstance(i.type, IntType) or (i.type.bits < 16 and not o[0].uniform):
+        return _uniform(o)
+    a = o[0] if o[0].umax < 1 << i.type.bits else replace(o[0], align=o[0].align & -o[0].align)
+    return S.clamp(replace(a, exact=a.exact or i.type.bits <= 32), i.type.bits)
+
+
+def _select(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+    if o[0] is None or not o[0].uniform:
+        return None
+    return S.join(o[1], o[2])
+
+
+def _signed_terms(found: Shape, bits: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Patterns of an index as getelementptr reads it: in `~lane` lane 0 has 2^32-1, which is -1."""
+
+    def signed(value: int) -> int:
+        value &= (1 << bits) - 1
+        return value - (1 << bits) if value >> (bits - 1) else value
+
+    base = found.constant or 0
+    return tuple(
+        (name, pattern if name else tuple(signed(base + x) - signed(base) for x in pattern))
+        for name, pattern in found.terms
+    )
+
+
+def address_shape(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+    total = o[0]
+    assert i.element is not None
+    type: Type = i.element
+    for n, (index, found) in enumerate(zip(i.operands[1:], o[1:], strict=True)):
+        if total is None or found is None:
+            return None
+        if n == 0:
+            stride = u.layout.size(type)
+        elif isinstance(type, StructType):
+            assert isinstance(index, Int)
+            total = S.add(total, S.constant(u.layout.struct(type)[0][index.value], 64))
+            type = type.elements[index.value]
+            continue
+        else:
+            assert isinstance(type, ArrayType)
+            type = type.element
+            stride = u.layout.size(type)
+        bits = _bits(index.type)
+        wide = found
+        if isinstance(index, Int):
+            wide = S.Shape((), abs(index.signed) or S.MAX_ALIGN, S.UNKNOWN, True, index.signed)
+        elif bits < 64 and found.umax >= 1 << bits - 1:
+            wide = replace(
+                found,
+                terms=_signed_terms(found, bits),
+                exact=found.exact and found.uniform,
+                constant=None,
+                align=found.align & -found.align,
+            )
+        total = S.add(total, S.scale(wide, stride))
+    return replace(total, umax=S.UNKNOWN) if total is not None else None
+
+
+def _load(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+    space = i.operands[0].type.space if isinstance(i.operands[0].type, PointerType) else 0
+    return _uniform(o) if space != 5 else None
+
+
+def _same(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+    return o[0]
+
+
+def _never(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+    return None
+
+
+def _bitcast(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+    if isinstance(i.type, FloatType) or isinstance(i.operands[0].type, FloatType):
+        return _uniform(o)
+    return o[0]
+
+
+TRANSFER: dict[str, Callable[[Uniformity, Instruction, Operands], Shape | None]] = {
+    "add": _add,
+    "sub": _add,
+    "mul": _mul,
+    "shl": _shl,
+    "or": _or,
+    "and": _bitwise,
+    "xor": _bitwise,
+    "lshr": _divide,
+    "udiv": _divide,
+    "urem": _divide,
+    "ashr": _divide_signed,
+    "sdiv": _divide_signed,
+    "srem": _divide_signed,
+    "zext": _widen,
+    "sext": _widen,
+    "trunc": _trunc,
+    "select": _select,
+    "getelementptr": address_shape,
+    "load": _load,
+    "freeze": _same,
+    "bitcast": _bitcast,
+    "atomicrmw": _never,
+    "cmpxchg": _never,
+}

@@ -1,0 +1,106 @@
+"""Programs for the CPU from scalar IR: code from the disk where it is there, else made and kept."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from metalloid.backends.cpu import codegen, native
+from metalloid.backends.cpu.code import Compiled, Variant
+from metalloid.backends.cpu.kernel_cache import Shelf
+from metalloid.backends.cpu.program import Program
+from metalloid.backends.cpu.proofs import Claim, Proofs, name_of, proofs_of
+from metalloid.backends.fallback import slow_way
+from metalloid.types import Signature
+
+if TYPE_CHECKING:
+    from metalloid.analysis.intervals.prove import Prover
+    from metalloid.backends.cpu.checked.program import CheckedProgram
+    from metalloid.ir import Module
+    from metalloid.transforms.instrument import Options
+
+
+# Characters of code under observation. Longer code (a flash attention has 9 million) would keep LLVM's optimiser busy
+# for longer than a check runs.
+LONG = 4_000_000
+
+
+def cpu_program(
+    ir: str, signature: Signature, width: int = 0, target: codegen.Target | None = None, level: int = 1
+) -> Program:
+    """A program for the CPU. `width` forces a number of lanes; `level` 0 leaves LLVM's optimiser out."""
+    names = {p.index: p.name for p in signature.parameters if p.kind == "buffer"}
+    made = Vectors(ir, width, target or codegen.host(), level)
+    return Program(signature.name, made.compile, names, made.target, lambda: made.proofs)
+
+
+def checked_program(ir: str, signature: Signature, width: int = 0, level: int = 1) -> CheckedProgram:
+    """A kernel under observation, from IR that keeps every access (`scalar(..., checked=True)`)."""
+    from metalloid.backends.cpu.checked.program import CheckedProgram, Mode
+    from metalloid.ir.debug import variable_name
+    from metalloid.transforms.instrument import Options, read_once
+
+    made = Vectors(ir, width, codegen.host(), level)
+    names = {g.name: variable_name(made.module, g) for g in made.module.globals}
+
+    def make(mode: Mode) -> Program:
+        options = Options(**vars(mode))
+
+        def compile(variant: Variant) -> Compiled:
+            native.checks()  # which the code refers to
+            return made.compile(variant, options)
+
+        return Program(signature.name, compile, {}, made.target, lambda: made.proofs)
+
+    return CheckedProgram(ir, make, names, read_once(made.module))
+
+
+class Vectors:
+    """The vector code of one kernel for one processor, and what can be proved of it."""
+
+    def __init__(self, ir: str, width: int, target: codegen.Target, level: int) -> None:
+        self.ir, self.width, self.target, self.level = ir, width, target, level
+        self._shelf = Shelf(ir)
+
+    @cached_property
+    def module(self) -> Module:
+        with slow_way(self.ir, "canonical form"):
+            from metalloid.transforms.canonicalize import canonical
+
+            return canonical(self.ir)
+
+    @cached_property
+    def prover(self) -> Prover:
+        from metalloid.analysis.intervals.prove import Prover
+
+        module = self.module
+        with slow_way(self.ir, "what can be proved"):
+            return Prover(module)
+
+    @cached_property
+    def proofs(self) -> Proofs | None:
+        return proofs_of(self._shelf, lambda: self.prover)
+
+    def compile(self, variant: Variant, check: Options | None = None) -> Compiled:
+        """Machine code of one variant. May raise NotVectorised."""
+        *shape, proof = variant
+        name: object = proof.name if isinstance(proof, Claim) else proof
+        found = self._shelf.code(self._key(*shape, name, check))
+        if found is not None:
+            return found
+        from metalloid.backends.cpu.pipeline import compiled, vector_code
+
+        if isinstance(proof, Claim):
+            proof = proof.proof()
+            name = name_of(proof)  # of this one: made again, it may have found less than was claimed
+        module = self.module
+        with slow_way(self.ir, "vector code", variant[0]):
+            code = vector_code(module, (*variant[:-1], proof), self.width, self.target, check)
+        made = compiled(code, self.target, self.level if check is None or len(code.text) < LONG else 0)
+        self._shelf.keep(self._key(*shape, name, check), made)
+        return made
+
+    def _key(self, *parts: object) -> str:
+        return self._shelf.key(
+            "code", self.width, codegen.triple(self.target), self.target, self.level, *parts
+        )

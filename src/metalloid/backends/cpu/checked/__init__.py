@@ -1,0 +1,1 @@
+"""Checked runs on the vector engine: shadow memory, attempts, what they saw."""

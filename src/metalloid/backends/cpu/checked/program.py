@@ -1,0 +1,241 @@
+"""A checked run on the vector engine: the same launch with shadow memory, and what it saw.
+
+It starts hopeful: vector accesses, narrow words. Where a lane is outside, or the words run out of serials, the
+buffers are put back and the launch runs again, with care or with wide words. Where the words would take more than
+three times the buffers, these are divided into windows, and the launch runs once for each.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from metalloid.backends import interpret
+from metalloid.backends.base import Launch, LogMessage, Triple
+from metalloid.backends.cpu import native
+from metalloid.backends.cpu.checked.arena import ARENA, Piece
+from metalloid.backends.cpu.checked.attempt import CheckedRun
+from metalloid.backends.cpu.checked.findings import Findings
+from metalloid.backends.cpu.checked.joined import Joined
+from metalloid.backends.cpu.checked.mode import ChecksLike, Mode, NotWatched, bytes_of, checks_of, overlapping
+from metalloid.backends.cpu.program import Program
+from metalloid.backends.interpret.scheduler import Schedule
+from metalloid.backends.observe import Observation, start_of
+from metalloid.errors import DeviceError
+
+T = TypeVar("T")
+REDO_CAREFUL, REDO_WIDE = 5, 6
+
+
+class CheckedProgram:
+    """One kernel under observation. `make` gives the program for a mode, `names` what users call variables;
+    `once` are buffers that are read outside loops only, by the bytes of a read."""
+
+    def __init__(
+        self,
+        ir: str,
+        make: Callable[[Mode], Program],
+        names: Mapping[str, str],
+        once: Mapping[int, int],
+    ) -> None:
+        self.ir, self._make, self._names, self._once = ir, make, names, once
+        self._programs: dict[Mode, Program] = {}
+
+    def program(self, mode: Mode) -> Program:
+        if mode not in self._programs:
+            self._programs[mode] = self._make(mode)
+        return self._programs[mode]
+
+    def run(
+        self,
+        launch: Launch,
+        timeout: float | None = None,
+        backwards: bool = False,
+        on_log: Callable[[LogMessage], None] | None = None,
+        seed: int | None = None,
+    ) -> Observation:
+        """Run to the end; the launch's buffers are changed in place, as by any run.
+
+        `backwards` runs threadgroups and SIMD-groups from the last to the first; a `seed` shuffles the
+        threadgroups, and an odd one turns the SIMD-groups round.
+        """
+        if seed is not None:
+            backwards = bool(seed & 1)
+        if 0 in launch.grid:
+            return Observation()
+        mode = Mode(
+            undefined=frozenset(launch.undefined & launch.buffers.keys()),
+            aliased=overlapping(launch),
+            marked=self._marked(launch),
+            starts=tuple((i, far) for i, m in sorted(launch.buffers.items()) if (far := start_of(m) % 16)),
+        )
+        launch = self._writable(launch, mode, backwards)
+        end = time.monotonic() + timeout if timeout else None
+        run = CheckedRun(launch, self.program(mode), backwards, mode, self._names, seed)
+        backup = _Backup(launch, run)
+        try:
+            while True:
+                if run.windows > 1:
+                    run.end()
+                    mode = replace(mode, windowed=True)
+                    backup.keep(launch, run.checks)
+
+                def prepared(window: tuple[int, int], mode: Mode = mode) -> CheckedRun:
+                    return CheckedRun(launch, self.program(mode), backwards, mode, self._names, seed, window)
+
+                seen = self._passes(prepared, run, backup, end, timeout, on_log)
+                if isinstance(seen, Observation):
+                    return seen
+                mode = seen
+                backup.restore()
+                run = CheckedRun(launch, self.program(mode), backwards, mode, self._names, seed)
+        finally:
+            backup.end()
+
+    def _passes(
+        self,
+        prepared: Callable[[tuple[int, int]], CheckedRun],
+        run: CheckedRun,
+        backup: _Backup,
+        end: float | None,
+        timeout: float | None,
+        on_log: Callable[[LogMessage], None] | None,
+    ) -> Observation | Mode:
+        """The launch, once for each window of its buffers; how to run again where it has to."""
+        count = run.windows
+        joined = Joined(run) if count > 1 else None
+        for number in range(count):
+            if number:
+                backup.restore()
+            if count > 1:
+                run = prepared((number, count))
+            status = run.start(max(1e-3, end - time.monotonic()) if end else None)
+            better = self._better(run, status)
+            if better is not None:
+                run.end()
+                return better
+            seen = self._end(run, status, timeout, None if number else on_log)
+            if status == native.FAULT:
+                return _told(seen, run, self.ir)
+            if joined is None or seen.stopped:
+                return seen
+            joined.add(run, seen)
+        assert joined is not None
+        return joined.observation()
+
+    def _marked(self, launch: Launch) -> frozenset[int]:
+        """Inputs that have more elements than there are threads: did these read one each, and leave the rest?"""
+        x, y, z = launch.grid
+        return frozenset(
+            i
+            for i, size in self._once.items()
+            if i in launch.buffers and bytes_of(launch.buffers[i]).nbytes // size > x * y * z
+        )
+
+    def _writable(self, launch: Launch, mode: Mode, backwards: bool) -> Launch:
+        """Kernels that write to arrays which cannot be written get copies of them."""
+        fixed = [i for i, m in launch.buffers.items() if not bytes_of(m).flags.writeable]
+        if not fixed:
+            return launch
+        checks = checks_of(self.program(mode).prepared(launch, True, backwards, 1))
+        copied = [i for i in fixed if i in checks.written or checks.unknown]
+        if not copied:
+            return launch
+        buffers = {**launch.buffers, **{i: bytes_of(launch.buffers[i]).copy() for i in copied}}
+        return replace(launch, buffers=buffers, inputs=launch.inputs | frozenset(copied))
+
+    def _better(self, run: CheckedRun, status: int) -> Mode | None:
+        """How to run again; None where this was the last word."""
+        mode = run.mode
+        if status == REDO_WIDE:
+            if run.began:
+                ARENA.clear()  # new arrays start from the first serial
+                return mode
+            return replace(mode, wide=True)
+        if status == REDO_CAREFUL or (status == native.FAULT and not run.at_barrier()):
+            if mode.careful:
+                raise NotWatched(f"[check {run.launch.kernel}] stopped by an access that is not watched")
+            return replace(mode, careful=True)
+        return None
+
+    def _end(
+        self,
+        run: CheckedRun,
+        status: int,
+        timeout: float | None,
+        on_log: Callable[[LogMessage], None] | None,
+    ) -> Observation:
+        if run.record.log_count:
+            self.program(run.mode).finish(run.prepared, run.record, run.launch, 0, timeout, on_log)
+        if status == native.INTERRUPTED:
+            raise KeyboardInterrupt
+        if status == native.NO_MEMORY:
+            raise DeviceError(f"[launch {run.launch.kernel}] no memory for threadgroup memory and scratch")
+        stopped = ""
+        if status == native.TIMEOUT:
+            stopped = f"still running after {timeout:g} s under the checker"
+        elif status == native.FAULT:
+            stopped = "a barrier was not reached by all threads of a threadgroup"
+        return Findings(run).observation(stopped)
+
+
+class _Backup:
+    """The bytes of buffers that a kernel may change, as they were; none where it will not run again."""
+
+    def __init__(self, launch: Launch, run: CheckedRun) -> None:
+        self._kept: list[tuple[np.ndarray[Any, Any], Piece]] = []
+        if not run.sure:
+            self.keep(launch, run.checks)
+
+    def keep(self, launch: Launch, checks: ChecksLike) -> None:
+        if self._kept:
+            return
+        indices = launch.buffers.keys() if checks.unknown else checks.written & launch.buffers.keys()
+        memories = [launch.buffers[i] for i in indices]
+        if checks.unknown:
+            memories += [m for _, m in launch.resources]
+        self._kept = [(view, _copied(view)) for view in map(bytes_of, memories) if view.flags.writeable]
+
+    def restore(self) -> None:
+        for view, copy in self._kept:
+            view[...] = copy.array[: len(view)]
+
+    def end(self) -> None:
+        ARENA.give([copy for _, copy in self._kept], 0)
+
+
+@dataclass(frozen=True)
+class _First(Schedule):
+    """One threadgroup before all others."""
+
+    group: Triple = (0, 0, 0)
+
+    def arranger(self) -> Callable[[list[T]], list[T]]:
+        return lambda items: sorted(items, key=lambda item: item != self.group)
+
+
+def _told(seen: Observation, run: CheckedRun, ir: str) -> Observation:
+    """With what the oracle says of the threadgroup whose threads are not all at a barrier: it knows where each
+    of them went. It starts with that threadgroup, and that ends it."""
+    launch, fault = run.launch, run.record.fault
+    buffers: dict[int, Any] = {i: bytes_of(m).copy() for i, m in launch.buffers.items()}
+    schedule = _First(group=(fault.x, fault.y, fault.z))
+    one = interpret.observe(ir, replace(launch, buffers=buffers), schedule, seconds=10.0)
+    better = [r for r in one.records if r.rule == "M204"]
+    if not better:
+        return seen
+    kept = [r for r in seen.records if r.rule != "M204"]
+    return replace(seen, records=(*kept, *better), stopped=one.stopped)
+
+
+def _copied(view: np.ndarray[Any, Any]) -> Piece:
+    piece = ARENA.take(len(view), np.uint8)
+    piece.array[: len(view)] = view
+    return piece
+
+
+__all__ = ["CheckedProgram", "CheckedRun", "Mode", "NotWatched"]

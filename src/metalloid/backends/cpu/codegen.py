@@ -1,0 +1,232 @@
+"""LLVM: vector IR to machine code for this processor, and machine code into this process."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import sys
+import threading
+from dataclasses import dataclass
+from functools import cache
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from metalloid import cache as disk
+from metalloid.backends.cpu.parallel_codegen import Elsewhere, Part, answer, halves, joined, parted
+from metalloid.errors import DeviceError, NotVectorised
+
+_FORMAT = 5  # of what is done here to a text; part of every key
+LARGE = 20_000  # lines of a module
+TANGLED = 50_000  # freezes times blocks
+_LOCK = threading.RLock()  # llvmlite is not safe to use from several threads at once
+
+
+@dataclass(frozen=True)
+class Target:
+    """A processor, in LLVM's words."""
+
+    cpu: str
+    features: str
+    triple: str = ""  # of another machine: code to look at, not to run
+
+    @property
+    def vector_bits(self) -> int:
+        flags = self.features.split(",")
+        if "+avx512f" in flags:
+            return 512
+        return 256 if "+avx2" in flags else 128
+
+
+@cache
+def host() -> Target:
+    _start()
+    return Target(llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+
+
+def limited(level: str) -> Target:
+    """A lesser x86 processor, to test what its users get: "sse" or "avx2"."""
+    return {"sse": Target("x86-64-v2", ""), "avx2": Target("x86-64-v3", "+avx2")}[level]
+
+
+def triple(target: Target) -> str:
+    """Processor, system and kind of object files."""
+    return target.triple or str(llvm.get_process_triple())
+
+
+def as_meant(text: str, target: Target) -> str:
+    """IR whose minima and maxima leave out any NaN, on any processor.
+
+    What LLVM calls minnum is one instruction of aarch64, which makes a NaN of a signaling one. minimumnum is what x86
+    makes of minnum, and the oracle: the other number.
+    """
+    if not triple(target).startswith(("aarch64", "arm64")):
+        return text
+    return text.replace("@llvm.minnum.", "@llvm.minimumnum.").replace("@llvm.maxnum.", "@llvm.maximumnum.")
+
+
+@cache
+def _start() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+def machine(target: Target, optimise: int = 2) -> llvm.TargetMachine:
+    _start()
+    if target.triple:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+    chosen = llvm.Target.from_triple(triple(target))
+    return chosen.create_target_machine(
+        cpu=target.cpu, features=target.features, opt=optimise, reloc="pic", codemodel="jitdefault", jit=True
+    )
+
+
+def optimise(
+    text: str, target: Target, level: int, ready: bool = False, few: bool | None = None
+) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+    """A verified, optimised module; one that is `ready` was optimised before, and only becomes good machine code.
+
+    `few` says whether a few passes are enough, where that is known.
+    """
+    if "presplitcoroutine" in text:  # at level 0 LLVM 22 makes code of a coroutine that crashes (aarch64)
+        level = max(level, 1)
+    made = machine(target, 2 if level or ready else 0)
+    head = f'target triple = "{triple(target)}"\ntarget datalayout = "{made.target_data}"\n'
+    width = f'"prefer-vector-width"="{target.vector_bits}" "min-legal-vector-width"="0"'
+    text = (
+        as_meant(text, target)
+        .replace(" nounwind {", f" nounwind {width} {{")
+        .replace("noinline cold {", f"noinline cold {width} {{")
+    )
+    try:
+        module = llvm.parse_assembly(head + text, context=llvm.create_context())
+        module.verify()  # parsing lets code through that makes the optimiser hang
+    except RuntimeError as error:
+        raise NotVectorised(
+            f"[engine] LLVM finds the vector code broken: {str(error).strip()[:2000]}"
+        ) from None
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = False
+    options.slp_vectorization = False
+    options.loop_interleaving = False
+    builder = llvm.create_pass_builder(made, options)
+    if few is None:
+        few = level > 0 and takes_long(text)
+    passes = _few_passes() if few else builder.getModulePassManager()
+    passes.run(module, builder)
+    return module, made
+
+
+def takes_long(text: str) -> bool:
+    """Whether LLVM's own pipeline would take seconds, nearly all of them for eight runs of InstCombine.
+
+    It climbs through the blocks above a freeze whenever it asks what is known of one.
+    """
+    if "presplitcoroutine" in text:  # which only the whole pipeline takes apart
+        return False
+    blocks = text.count(":\n")
+    return text.count("\n") > LARGE or text.count("= freeze ") * blocks > TANGLED
+
+
+def _few_passes() -> llvm.ModulePassManager:
+    """InstCombine once: flash attention runs as fast, and its passes take 0.4 s instead of 1.5 to 2.8.
+
+    Not for all code: ggml's mul_mm, which is a third as long, is 9% slower with it.
+    """
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_sroa_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_dead_code_elimination_pass()
+    return passes
+
+
+def to_object(text: str, target: Target, level: int = 1, ready: bool = False) -> tuple[str, bytes]:
+    """Machine code, from the cache where it is there, and its key."""
+    versions = llvmlite.__version__, llvm.llvm_version_info, triple(target), target.cpu, target.features
+    key = hashlib.sha256(repr((versions, level, ready, _FORMAT)).encode() + text.encode()).hexdigest()
+    found = kept_object(key)
+    if found is None:
+        found = _made(text, target, level, ready)
+        disk.default().put(key, "o", found)
+    return key, found
+
+
+def _made(text: str, target: Target, level: int, ready: bool) -> bytes:
+    few = level > 0 and takes_long(text)
+    parts = halves(text) if few else None
+    if parts is None:
+        return _emitted(text, target, level, ready, few)
+    other = Elsewhere(parts.second, target.cpu, target.features, target.triple, level)
+    try:
+        first = _emitted(parts.first, target, level, ready, few)
+    finally:
+        second = other.result()
+    second = second or _emitted(parts.second, target, level, ready, few)
+    return joined([Part(second, parts.exported), Part(first)])
+
+
+def _emitted(text: str, target: Target, level: int, ready: bool, few: bool) -> bytes:
+    with _LOCK:
+        module, made = optimise(text, target, level, ready, few)
+        return bytes(made.emit_object(module))
+
+
+def serve() -> None:
+    """What `Elsewhere` starts: a half of long code from standard input, its object to standard output."""
+    text, cpu, features, triple, level = json.load(sys.stdin)
+    answer(_emitted(text, Target(cpu, features, triple), level, False, True))
+
+
+def kept_object(key: str) -> bytes | None:
+    return disk.default().get(key, "o")
+
+
+def to_assembly(text: str, target: Target, level: int = 1) -> str:
+    with _LOCK:
+        module, made = optimise(text, target, level)
+        return str(made.emit_assembly(module))
+
+
+class Code:
+    """Machine code in this process, for as long as this object lives."""
+
+    def __init__(self, object_code: bytes, target: Target) -> None:
+        self._parts = parted(object_code)  # LLVM reads them where they are
+        self._engines: list[llvm.ExecutionEngine] = []
+        with _LOCK:
+            for part in self._parts:
+                # In the global context: llvmlite lets go of a module's own context before the engine that holds it.
+                self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine(target))
+                self._engines.append(self._engine)
+                self._engine.add_object_file(llvm.ObjectFileRef.from_data(part.code))
+                self._engine.finalize_object()
+                for name in part.exported:
+                    add_symbol(name, self.address(name))
+
+    def address(self, name: str) -> int:
+        found = self._engine.get_function_address(name)
+        if not found:
+            raise DeviceError(f"[engine] the machine code has no function '{name}'")
+        return int(found)
+
+    def table(self, name: str) -> list[tuple[int, int]]:
+        """Pairs of numbers that the code holds under this name, up to an empty one."""
+        at = int(self._engine.get_global_value_address(name))
+        found: list[tuple[int, int]] = []
+        while at:
+            start, length = (ctypes.c_uint64 * 2).from_address(at)
+            if not start:
+                break
+            found.append((start, length))
+            at += 16
+        return found
+
+
+def add_symbol(name: str, address: int) -> None:
+    """Make a native function known to code that is loaded later."""
+    llvm.add_symbol(name, address)

@@ -1,0 +1,93 @@
+"""What was found out about a kernel, kept on disk: proofs, and the machine code of its variants.
+
+Keys are made of everything the result depends on: the scalar IR, the passes themselves, LLVM, the processor and the
+variant. An entry of code names its object, which is kept under the hash of the vector IR, and holds what a launch has
+to know; places and rules, which only messages need, are a part of their own that is unpacked when it is asked for.
+Entries are pickles: whoever can write to the cache can put machine code there in any case.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from pathlib import Path
+
+import llvmlite
+
+from metalloid import cache as disk
+from metalloid.backends.cpu import codegen
+from metalloid.backends.cpu.code import Compiled, Details
+
+_FORMAT = 1
+_PARTS = ("ir", "analysis", "transforms", "backends/cpu")  # of metalloid, that make the code
+
+
+@cache
+def _code_key() -> str:
+    """What identifies the passes: code of an earlier version must not be found."""
+    package = Path(__file__).parents[2]
+    paths = [path for part in _PARTS for path in sorted((package / part).rglob("*.py"))]
+    found = [(str(p.relative_to(package)), (status := p.stat()).st_size, status.st_mtime_ns) for p in paths]
+    return repr((_FORMAT, llvmlite.__version__, found))
+
+
+def said(value: object) -> str:
+    """A value in words that are the same in every process: sets and mappings are in order."""
+    if is_dataclass(value):
+        return f"{type(value).__name__}({','.join(said(getattr(value, f.name)) for f in fields(value))})"
+    if isinstance(value, frozenset | set):
+        return f"{{{','.join(sorted(map(said, value)))}}}"
+    if isinstance(value, Mapping):
+        return f"{{{','.join(sorted(f'{said(k)}:{said(v)}' for k, v in value.items()))}}}"
+    if isinstance(value, tuple | list):
+        return f"({','.join(map(said, value))})"
+    return repr(value)
+
+
+class Shelf:
+    """The entries of one kernel."""
+
+    def __init__(self, ir: str) -> None:
+        self.ir = ir
+        self._start = hashlib.sha256(_code_key().encode() + b"\0" + ir.encode())
+
+    def key(self, *parts: object) -> str:
+        state = self._start.copy()
+        state.update(said(parts).encode())
+        return state.hexdigest()
+
+    def get(self, key: str, kind: str) -> bytes | None:
+        return disk.default().get(key, kind)
+
+    def put(self, key: str, kind: str, data: bytes) -> None:
+        disk.default().put(key, kind, data)
+
+    def code(self, key: str) -> Compiled | None:
+        """The code under a key, unless a part of it is gone."""
+        entry = self.get(key, "vec")
+        if entry is None:
+            return None
+        object_key, details, (entry_name, formats, local, scratch, tables, searches) = pickle.loads(entry)
+        found = codegen.kept_object(object_key)
+        if found is None:
+            return None
+        look_up = _unpacked(details)
+        return Compiled(
+            object_key, found, entry_name, formats, local, scratch, tables, searches, look_up=look_up
+        )
+
+    def keep(self, key: str, made: Compiled) -> None:
+        facts = (made.entry, made.formats, made.local, made.scratch, made.tables, made.searches)
+        self.put(key, "vec", pickle.dumps((made.object_key, pickle.dumps(made.details), facts)))
+
+
+def _unpacked(data: bytes) -> Callable[[], Details]:
+    def look_up() -> Details:
+        found = pickle.loads(data)
+        assert isinstance(found, Details)
+        return found
+
+    return look_up

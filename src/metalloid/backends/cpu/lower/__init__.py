@@ -1,0 +1,1 @@
+"""Scalar IR to vector code: `vectorize` runs the steps, `control_flow` and `emitter` write a function."""

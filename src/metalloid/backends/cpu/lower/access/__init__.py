@@ -1,0 +1,1 @@
+"""Loads and stores: where they go, how the lanes lie, guards."""

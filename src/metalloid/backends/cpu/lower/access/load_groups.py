@@ -1,0 +1,317 @@
+"""Loads of neighbouring elements by the same lanes: a row of a tile, the parts of a float4.
+
+Each lane's elements lie side by side, so they are read as one short vector per lane and turned round: as many
+vector loads as lanes and a network of interleavings, where element by element would take a gather each.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+from metalloid.analysis.intervals import is_proved
+from metalloid.backends.cpu.lower.access.contiguous import concat
+from metalloid.backends.cpu.lower.access.guard import bounds, inside, stop_unless
+from metalloid.backends.cpu.lower.access.mem_ref import Place, address, alignment, memory_type, shifted, where
+from metalloid.backends.cpu.lower.access.patterns import Part, Run, merge, run_start
+from metalloid.backends.cpu.lower.access.transpose import pick, turned
+from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
+from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.intrinsics import CHANGES, effect
+from metalloid.ir.layout import DataLayout
+from metalloid.ir.types import ArrayType, FloatType, IntType, PointerType, StructType
+from metalloid.ir.values import Int, Local, Value
+
+MAX_FREE = 64  # lanes; each has its own load
+MAX_BYTES = 16  # of a row; longer ones, turned round, do not fit the registers and were slower
+MAX_COPIED = 64  # of one that is only stored again, and not turned round
+
+
+@dataclass(frozen=True)
+class Group:
+    """Loads at `base` + `offset`, the offsets one element apart."""
+
+    base: Value
+    loads: tuple[tuple[int, Instruction], ...]
+
+
+def find(function: Function, block: Block, layout: DataLayout) -> dict[str, Group]:
+    """The groups of a block, by the name of the load that comes first."""
+    opened: dict[tuple[str, str], list[tuple[int, Instruction, Value]]] = {}
+    order: dict[str, int] = {}
+    found: dict[str, Group] = {}
+
+    def close() -> None:
+        for members in opened.values():
+            for group in _sequences(function, members, layout):
+                first = min(group.loads, key=lambda m: order[m[1].name])[1].name
+                found[first] = group
+        opened.clear()
+
+    for n, i in enumerate(block.body):
+        if i.opcode == "load" and not i.ordering and isinstance(i.type, FloatType | IntType):
+            base, offset = resolve(function, i.operands[0], layout)
+            if isinstance(base, Local):
+                order[i.name] = n
+                opened.setdefault((base.name, str(i.type)), []).append((offset, i, base))
+        elif effect(i) & CHANGES:
+            close()
+    close()
+    return found
+
+
+def resolve(function: Function, pointer: Value, layout: DataLayout) -> tuple[Value, int]:
+    """A pointer as another and a constant distance."""
+    total = 0
+    while isinstance(pointer, Local):
+        i = function.definitions[pointer.name]
+        if i.opcode != "getelementptr" or not all(isinstance(x, Int) for x in i.operands[1:]):
+            break
+        type = i.element
+        assert type is not None
+        for n, index in enumerate(i.operands[1:]):
+            assert isinstance(index, Int)
+            if n == 0:
+                total += index.signed * layout.size(type)
+            elif isinstance(type, StructType):
+                total += layout.struct(type)[0][index.value]
+                type = type.elements[index.value]
+            else:
+                assert isinstance(type, ArrayType)
+                type = type.element
+                total += index.signed * layout.size(type)
+        pointer = i.operands[0]
+    return pointer, total
+
+
+_KINDS = ("half", "float")
+
+
+def cast_of(function: Function, value: Value) -> Instruction | None:
+    """The cast between half and float that a value is the result of."""
+    i = function.definitions.get(value.name) if isinstance(value, Local) else None
+    if i is None or i.opcode not in ("fptrunc", "fpext"):
+        return None
+    return i if str(i.type) in _KINDS and str(i.operands[0].type) in _KINDS else None
+
+
+def is_copied(function: Function, i: Instruction) -> bool:
+    """Whether a load's value is stored elsewhere, perhaps as half instead of float, and that is all."""
+    users = function.users.get(i.name, ())
+    if i.opcode != "load" or len(users) != 1:
+        return False
+    if cast_of(function, users[0].value) is not None:
+        i, users = users[0], function.users.get(users[0].name, ())
+    return len(users) == 1 and users[0].opcode == "store" and users[0].operands[0] == i.value
+
+
+def _sequences(
+    function: Function, members: list[tuple[int, Instruction, Value]], layout: DataLayout
+) -> list[Group]:
+    """Runs of at least two loads, one element apart."""
+    size = layout.store_size(members[0][1].type)
+    most = MAX_COPIED if all(is_copied(function, i) for _, i, _ in members) else MAX_BYTES
+    by_offset: dict[int, tuple[int, Instruction, Value]] = {}
+    for member in members:
+        by_offset.setdefault(member[0], member)
+    made: list[Group] = []
+    current: list[tuple[int, Instruction, Value]] = []
+    for offset in [*sorted(by_offset), None]:
+        if current and (offset is None or offset != current[-1][0] + size or len(current) * size == most):
+            if len(current) > 1:
+                made.append(Group(current[0][2], tuple((o, i) for o, i, _ in current)))
+            current = []
+        if offset is not None:
+            current.append(by_offset[offset])
+    return made
+
+
+def load_group(e: Emitter, group: Group) -> bool:
+    """Write all loads of a group at the first of them; False where one by one is better."""
+    first = group.loads[0][1]
+    kind, size = memory_type(first.type)
+    shape = e.shape(group.base)
+    root = e.roots.root(group.base)
+    if e.out.careful:
+        return False
+    if e.mask is not None or e.width == 1 or kind != lowered(first.type):
+        return False
+    if root is None or root.kind in ("private", "unknown") or not isinstance(group.base.type, PointerType):
+        return False
+    if shape is None:
+        return _free_rows(e, group, kind, size)
+    if not shape.terms:
+        return False
+    count = min(e.width, max(1, e.out.vector_bytes // size))
+    n = len(group.loads)
+    keys = chunks(shape.terms, e.width, count)
+    if not all(worth(key, n * size) for key in keys):
+        return False
+    e.proved = all(is_proved(i) for _, i in group.loads)
+    place = where(e, group.base, size)
+    align = min(alignment(i, size) for _, i in group.loads)
+    low = group.loads[0][0]
+    if place.limit is not None:
+        start, span = bounds(e, place.check)
+        begin = e.put(f"add i64 {start}, {low}")
+        reach = e.put(f"add i64 {span}, {group.loads[-1][0] - low}")
+        both = inside(e, begin, reach, place.limit)
+        places = [shifted(e, place.check, offset, (0,) * e.width) for offset, _ in group.loads]
+        stop_unless(e, both, first, place, size, False, places)
+    made: dict[tuple[object, ...], tuple[list[str], list[str]]] = {}
+    columns: list[list[str]] = [[] for _ in range(n)]
+    by_lane: list[list[str]] = []
+    for key in keys:
+        if key not in made:
+            made[key] = _columns(e, place, key, low, n, kind, size, align)
+        rows, found = made[key]
+        by_lane.append(rows)
+        for column, ref in zip(columns, found, strict=True):
+            column.append(ref)
+    if all(by_lane):
+        e.rows[tuple(i.name for _, i in group.loads)] = by_lane
+    _set(e, group, kind, columns, count)
+    return True
+
+
+def _free_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
+    """Lanes anywhere, each with a row of its own: as many loads as lanes, not as many gathers as elements."""
+    n = len(group.loads)
+    if n * size < 16 or e.width > MAX_FREE:
+        return False
+    e.proved = all(is_proved(i) for _, i in group.loads)
+    first, low = group.loads[0][1], group.loads[0][0]
+    place = where(e, group.base, size)
+    free_bounds(e, place, first, [offset for offset, _ in group.loads], size, False)
+    align = min(alignment(i, size) for _, i in group.loads)
+    count = min(e.width, max(1, e.out.vector_bytes // size))
+    offsets = e.expand(place.offset)
+    by_lane: list[list[str]] = []
+    columns: list[list[str]] = [[] for _ in range(n)]
+    for start in range(0, e.width, count):
+        rows = []
+        for lane in range(start, start + count):
+            at = address(e, place.ptr, lane_offset(e, offsets, lane, low))
+            rows.append(e.put(f"load <{n} x {kind}>, ptr {at}, align {align}"))
+        by_lane.append(rows)
+        for column, ref in zip(columns, turned(e, kind, rows, n), strict=True):
+            column.append(ref)
+    e.rows[tuple(i.name for _, i in group.loads)] = by_lane
+    _set(e, group, kind, columns, count)
+    return True
+
+
+def free_bounds(e: Emitter, place: Place, i: Instruction, offsets: list[int], size: int, write: bool) -> None:
+    """Stop unless the rows of all lanes are inside."""
+    if place.limit is None:
+        return
+    checks = e.expand(place.check)
+    begin = e.put(f"add {e.vt('i64')} {checks}, splat (i64 {offsets[0]})") if offsets[0] else checks
+    less = e.put(f"sub i64 {place.limit}, {offsets[-1] - offsets[0]}")
+    none = e.put(f"icmp slt i64 {less}, 0")
+    room = e.put(f"select i1 {none}, i64 0, i64 {less}")
+    outside = e.put(f"icmp uge {e.vt('i64')} {begin}, {e.splat('i64', room)}")
+    fine = e.put(f"xor i1 {e.any(outside)}, true")
+    places = [shifted(e, place.check, offset, (0,) * e.width) for offset in offsets]
+    stop_unless(e, fine, i, place, size, write, places)
+
+
+def lane_offset(e: Emitter, offsets: str, lane: int, low: int) -> str:
+    one = e.put(f"extractelement {e.vt('i64')} {offsets}, i64 {lane}")
+    return e.put(f"add i64 {one}, {low}") if low else one
+
+
+def _set(e: Emitter, group: Group, kind: str, columns: list[list[str]], count: int) -> None:
+    results = [concat(e, kind, column, count) for column in columns]
+    for (_, i), ref in zip(group.loads, results, strict=True):
+        e.set(i.name, Val(kind, vec=ref))
+        e.done.add(i.name)
+
+
+Key = tuple[tuple[tuple[tuple[str, int], ...], int], ...]  # for each lane: symbolic part and constant
+
+
+def chunks(terms: tuple[tuple[str, tuple[int, ...]], ...], width: int, count: int) -> list[Key]:
+    symbolic = [(c, p) for c, p in terms if c]
+    plain = dict(terms).get("", (0,) * width)
+    return [
+        tuple((tuple((c, p[x]) for c, p in symbolic if p[x]), plain[x]) for x in range(start, start + count))
+        for start in range(0, width, count)
+    ]
+
+
+def worth(key: Key, reach: int) -> bool:
+    """Whether the lanes' rows do not overlap, and there are enough of them."""
+    distinct = sorted(set(key))
+    if len(distinct) < 4 or len(distinct) & (len(distinct) - 1):
+        return False
+    return all(a[0] != b[0] or b[1] - a[1] >= reach for a, b in itertools.pairwise(distinct))
+
+
+def _columns(
+    e: Emitter, place: Place, key: Key, low: int, n: int, kind: str, size: int, align: int
+) -> tuple[list[str], list[str]]:
+    """The n elements of each lane: as a short vector per lane, where there are such; as n vectors over the lanes."""
+    distinct = list(dict.fromkeys(key))
+    count = len(distinct)
+    plain = all(k == distinct[0][0] for k, _ in distinct)
+    steps = [b[1] - a[1] for a, b in itertools.pairwise(distinct)]
+    by_lane: list[str] = []
+    if plain and all(s == n * size for s in steps):
+        at = run_start(e, place.offset, Run(distinct[0][0], (), ()), distinct[0][1] + low)
+        whole = e.put(f"load <{count * n} x {kind}>, ptr {address(e, place.ptr, at)}, align {align}")
+        columns = [pick(e, kind, whole, count * n, [x * n + k for x in range(count)]) for k in range(n)]
+    elif len(strips := _strips(distinct, n, size)) * 4 <= count:
+        columns = _from_strips(e, place, strips, distinct, low, n, kind, size, align)
+    else:
+        rows = []
+        for part, offset in distinct:
+            at = run_start(e, place.offset, Run(part, (), ()), offset + low)
+            rows.append(e.put(f"load <{n} x {kind}>, ptr {address(e, place.ptr, at)}, align {align}"))
+        by_lane = [rows[distinct.index(x)] for x in key]
+        columns = turned(e, kind, rows, n)
+    if count < len(key):
+        index = [distinct.index(x) for x in key]
+        columns = [pick(e, kind, column, count, index) for column in columns]
+    return by_lane, columns
+
+
+Strip = tuple[tuple[tuple[str, int], ...], int, int]  # symbolic part, first offset, number of elements
+
+
+def _strips(distinct: list[tuple[tuple[tuple[str, int], ...], int]], n: int, size: int) -> list[Strip]:
+    """Rows of lanes that lie end to end, as one."""
+    found: list[Strip] = []
+    for part, offset in sorted(distinct):
+        if found and found[-1][0] == part and found[-1][1] + found[-1][2] * size == offset:
+            found[-1] = (part, found[-1][1], found[-1][2] + n)
+        else:
+            found.append((part, offset, n))
+    return found
+
+
+def _from_strips(
+    e: Emitter,
+    place: Place,
+    strips: list[Strip],
+    distinct: list[tuple[tuple[tuple[str, int], ...], int]],
+    low: int,
+    n: int,
+    kind: str,
+    size: int,
+    align: int,
+) -> list[str]:
+    """A load for each strip; the columns picked from all of them side by side."""
+    parts: list[Part] = []
+    index: dict[tuple[tuple[tuple[str, int], ...], int], int] = {}
+    for part, offset, length in strips:
+        at = run_start(e, place.offset, Run(part, (), ()), offset + low)
+        ref = e.put(f"load <{length} x {kind}>, ptr {address(e, place.ptr, at)}, align {align}")
+        lanes = tuple(range(len(index), len(index) + length))
+        index |= {(part, offset + k * size): lanes[k] for k in range(length)}
+        parts.append((lanes, (ref, length, list(range(length)))))
+    whole = merge(e, kind, parts, len(index))
+    return [
+        pick(e, kind, whole, len(index), [index[part, offset + k * size] for part, offset in distinct])
+        for k in range(n)
+    ]

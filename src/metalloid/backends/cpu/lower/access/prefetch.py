@@ -1,0 +1,92 @@
+"""Ask for rows of a matrix before they are wanted.
+
+A loop down the rows of a matrix finds each in the second cache at best. Processors fetch neighbouring lines ahead,
+and lines a short stride apart; rows lie farther, and only as many loads wait side by side as the arithmetic behind
+them leaves room for. So a load that moves by a row asks for a later one: as many iterations ahead as it takes to
+come, by the arithmetic of an iteration (two registers in a cycle), and no more, since rows a power of two apart share
+few places of the first cache. Only where there is arithmetic to wait behind: asking takes the turn of a load.
+"""
+
+from __future__ import annotations
+
+from metalloid.analysis.loop_stride import Stride, Strides
+from metalloid.backends.cpu.lower.access.mem_ref import Place, address
+from metalloid.backends.cpu.lower.access.patterns import Run, regular, run_start
+from metalloid.backends.cpu.lower.emitter import Emitter
+from metalloid.ir import Instruction
+from metalloid.ir.loops import Loop
+from metalloid.ir.types import FloatType
+
+LINE = 64
+FAR = 2048  # bytes: what is nearer is fetched unasked
+LATENCY = 48  # cycles: the second cache answers in 15, when nobody else asks, the third in 70 and more
+MOST = 8  # iterations
+WORTH = 4  # registers of arithmetic for each line that is asked for
+OTHERS = ("fadd", "fsub", "fdiv", "call")
+
+
+def ask(e: Emitter, i: Instruction, place: Place, size: int) -> None:
+    """Ask for what the load `i`, which was just written, will load some iterations later."""
+    loop = e.u.flow.forest.innermost.get(e.block)
+    if loop is None or place.root.kind != "buffer" or e.out.check is not None:
+        return
+    if loop.header not in e.loops:
+        e.loops[loop.header] = Strides(e.function, loop, e.out.layout), _work(e, loop)
+    strides, work = e.loops[loop.header]
+    if work < WORTH:
+        return
+    stride = strides.of(i.operands[0])
+    if stride is None or not _far(stride) or not all(_same(e, n) for names in stride for n in names):
+        return
+    lines = _lines(e, place, size)
+    if work < WORTH * len(lines):
+        return
+    rounds = min(MOST, -(-LATENCY * 2 // work))
+    e.out.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+    by = _amount(e, stride, rounds)
+    for run in lines:
+        at = e.put(f"add i64 {run_start(e, place.offset, run, run.offsets[0])}, {by}")
+        e.do(f"call void @llvm.prefetch.p0(ptr {address(e, place.ptr, at)}, i32 0, i32 3, i32 1)")
+
+
+def _lines(e: Emitter, place: Place, size: int) -> list[Run]:
+    """The cache lines that the lanes load from, as far as one can say."""
+    found: dict[object, Run] = {}
+    for run in regular(e, place.offset, size) or ():
+        for offset in run.offsets:
+            found.setdefault((run.key, offset // LINE), Run(run.key, (), (offset // LINE * LINE,)))
+    return list(found.values())
+
+
+def _work(e: Emitter, loop: Loop) -> int:
+    """Registers of arithmetic in an iteration; products and sums are done together."""
+    registers = max(1, 4 * e.width // e.out.vector_bytes)
+    products = others = 0
+    for name in loop.blocks:
+        for i in e.function.block[name].body:
+            if not isinstance(i.type, FloatType) or e.shape(i.value) is not None:
+                continue
+            products += i.opcode == "fmul"
+            others += i.opcode in OTHERS
+    return registers * max(products, others)
+
+
+def _far(stride: Stride) -> bool:
+    """A stride that is a number in the program is as long as it says; one that is told at the launch is a row."""
+    return bool(stride) and (any(stride) or abs(stride[()]) >= FAR)
+
+
+def _same(e: Emitter, name: str) -> bool:
+    shape = e.shape(e.function.definitions[name].value)
+    return shape is not None and not shape.terms
+
+
+def _amount(e: Emitter, stride: Stride, rounds: int) -> str:
+    """Bytes that so many iterations move."""
+    total = "0"
+    for names, number in stride.items():
+        part = str(number * rounds)
+        for name in names:
+            part = e.put(f"mul i64 {e.coefficient(name, 'i64')}, {part}")
+        total = part if total == "0" else e.put(f"add i64 {total}, {part}")
+    return total

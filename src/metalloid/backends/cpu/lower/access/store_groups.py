@@ -1,0 +1,211 @@
+"""Stores of neighbouring elements by the same lanes: the parts of a float4, a thread's row of a tile.
+
+The reverse of `groups`: the vectors are turned round into one short vector per lane and stored lane by lane, where
+element by element would take a scatter each. Elements that were loaded as such rows are passed on as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metalloid.analysis.intervals import is_proved
+from metalloid.backends.cpu.lower.access.guard import bounds, inside, stop_unless
+from metalloid.backends.cpu.lower.access.load_groups import (
+    MAX_BYTES,
+    MAX_COPIED,
+    MAX_FREE,
+    Key,
+    cast_of,
+    chunks,
+    free_bounds,
+    is_copied,
+    lane_offset,
+    resolve,
+    worth,
+)
+from metalloid.backends.cpu.lower.access.mem_ref import address, alignment, memory_type, shifted, where
+from metalloid.backends.cpu.lower.access.patterns import Run, run_start
+from metalloid.backends.cpu.lower.emitter import Emitter, lowered
+from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.intrinsics import effect
+from metalloid.ir.layout import DataLayout
+from metalloid.ir.types import FloatType, IntType, PointerType
+from metalloid.ir.values import Local, Value
+
+
+@dataclass(frozen=True)
+class StoreGroup:
+    """Stores at `base` + `offset`, the offsets one element apart."""
+
+    base: Value
+    stores: tuple[tuple[int, Instruction], ...]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The groups of a block: by the place of the last store of each; and the places of all others."""
+
+    groups: dict[int, StoreGroup]
+    others: frozenset[int]
+
+
+_Member = tuple[int, int, Instruction]  # offset, place in the block, store
+
+
+def find(function: Function, block: Block, layout: DataLayout) -> Found:
+    """Stores that may be written together with the last of them: nothing between them looks at that memory."""
+    opened: dict[tuple[Value, str], list[_Member]] = {}
+    groups: dict[int, StoreGroup] = {}
+    others: set[int] = set()
+
+    def close(space: int | None, but: tuple[Value, str] | None = None) -> None:
+        for key in [k for k in opened if k != but and (space is None or _space(k[0]) == space)]:
+            for members in _sequences(function, opened.pop(key), layout):
+                last = max(place for _, place, _ in members)
+                groups[last] = StoreGroup(key[0], tuple((offset, i) for offset, _, i in members))
+                others.update(place for _, place, _ in members if place != last)
+
+    for n, i in enumerate(block.body):
+        if i.opcode == "store" and not i.ordering:
+            value, pointer = i.operands
+            base, offset = resolve(function, pointer, layout)
+            key = (base, str(value.type))
+            close(_space(base), key)
+            if isinstance(base, Local) and isinstance(value.type, FloatType | IntType):
+                if any(offset == had for had, _, _ in opened.get(key, ())):
+                    close(_space(base))
+                opened.setdefault(key, []).append((offset, n, i))
+        elif i.opcode == "load" and not i.ordering:
+            close(_space(i.operands[0]))
+        elif effect(i):
+            close(None)
+    close(None)
+    return Found(groups, frozenset(others))
+
+
+def _space(pointer: Value) -> int:
+    return pointer.type.space if isinstance(pointer.type, PointerType) else -1
+
+
+def _sequences(function: Function, members: list[_Member], layout: DataLayout) -> list[list[_Member]]:
+    """Runs of two stores and more, one element apart."""
+    size = layout.store_size(members[0][2].operands[0].type)
+    values = [i.operands[0] for _, _, i in members]
+    copied = all(_is_copy(function, v) for v in values)
+    most = MAX_COPIED if copied else MAX_BYTES
+    made: list[list[_Member]] = []
+    for member in sorted(members, key=lambda m: m[0]):
+        last = made[-1] if made else []
+        if last and member[0] == last[-1][0] + size and len(last) * size < most:
+            last.append(member)
+        else:
+            made.append([member])
+    return [m for m in made if len(m) > 1]
+
+
+def store_group(e: Emitter, group: StoreGroup) -> bool:
+    """Write all stores of a group; False where one by one is better."""
+    first = group.stores[0][1]
+    type = first.operands[0].type
+    kind, size = memory_type(type)
+    shape, root = e.shape(group.base), e.roots.root(group.base)
+    if e.out.careful or e.mask is not None or e.width == 1 or kind != lowered(type):
+        return False
+    if root is None or root.kind in ("private", "unknown"):
+        return False
+    count = min(e.width, max(1, e.out.vector_bytes // size))
+    n = len(group.stores)
+    keys: list[Key] = []
+    if shape is not None:
+        keys = chunks(shape.terms, e.width, count)
+        if not all(len(set(key)) == len(key) and worth(key, n * size) for key in keys):
+            return False
+    elif n * size < 8 or e.width > MAX_FREE:
+        return False
+    e.proved = all(is_proved(i) for _, i in group.stores)
+    place = where(e, group.base, size)
+    if place.search:
+        return False
+    align = min(alignment(i, size) for _, i in group.stores)
+    low = group.stores[0][0]
+    values = [i.operands[0] for _, i in group.stores]
+    rows = _loaded(e, values)
+    vectors = [] if rows else [e.vector(v) for v in values]
+    if not keys:
+        free_bounds(e, place, first, [offset for offset, _ in group.stores], size, True)
+    elif place.limit is not None:
+        start, span = bounds(e, place.check)
+        begin = e.put(f"add i64 {start}, {low}")
+        reach = e.put(f"add i64 {span}, {group.stores[-1][0] - low}")
+        places = [shifted(e, place.check, offset, (0,) * e.width) for offset, _ in group.stores]
+        stop_unless(e, inside(e, begin, reach, place.limit), first, place, size, True, places)
+    offsets = "" if keys else e.expand(place.offset)
+    for number in range(e.width // count):
+        lanes = slice(number * count, number * count + count)
+        part = rows[lanes] if rows else _turned(e, kind, vectors, number * count, count)
+        for x, row in enumerate(part):
+            if keys:
+                symbolic, distance = keys[number][x]
+                at = run_start(e, place.offset, Run(symbolic, (), ()), distance + low)
+            else:
+                at = lane_offset(e, offsets, number * count + x, low)
+            e.do(f"store <{n} x {kind}> {row}, ptr {address(e, place.ptr, at)}, align {align}")
+    return True
+
+
+def _is_copy(function: Function, value: Value) -> bool:
+    cast = cast_of(function, value)
+    source = cast.operands[0] if cast is not None else value
+    return isinstance(source, Local) and is_copied(function, function.definitions[source.name])
+
+
+def _loaded(e: Emitter, values: list[Value]) -> list[str]:
+    """The rows of all lanes, where the values are those of one group of loads, or casts of them."""
+    casts = [cast_of(e.function, v) for v in values]
+    inner = [v if c is None else c.operands[0] for v, c in zip(values, casts, strict=True)]
+    parts = e.rows.get(tuple(v.name if isinstance(v, Local) else "" for v in inner), [])
+    rows = [row for part in parts for row in part]
+    if not rows or not any(casts):
+        return rows
+    if not all(casts):
+        return []
+    have, want = (f"<{len(values)} x {v.type}>" for v in (inner[0], values[0]))
+    opcode = "fptrunc" if str(values[0].type) == "half" else "fpext"
+    return [e.put(f"{opcode} {have} {row} to {want}") for row in rows]
+
+
+def _turned(e: Emitter, kind: str, vectors: list[str], start: int, count: int) -> list[str]:
+    """For each lane of a chunk a short vector of its elements: neighbours are interleaved until rows are whole."""
+    n = len(vectors)
+    picks = ", ".join(f"i32 {x}" for x in range(start, start + count))
+    parts = [
+        e.put(f"shufflevector {e.vt(kind)} {v}, {e.vt(kind)} poison, <{count} x i32> <{picks}>")
+        for v in vectors
+    ]
+    whole = 1 << (n - 1).bit_length()
+    parts += ["poison"] * (whole - n)
+    width = 1  # elements of each lane that lie side by side already
+    while len(parts) > 1:
+        length = count * width
+        index = [
+            f"i32 {lane * width + x + side * length}"
+            for lane in range(count)
+            for side in (0, 1)
+            for x in range(width)
+        ]
+        parts = [
+            e.put(
+                f"shufflevector <{length} x {kind}> {a}, <{length} x {kind}> {b},"
+                f" <{2 * length} x i32> <{', '.join(index)}>"
+            )
+            for a, b in zip(parts[::2], parts[1::2], strict=True)
+        ]
+        width *= 2
+    total = count * whole
+    return [
+        e.put(
+            f"shufflevector <{total} x {kind}> {parts[0]}, <{total} x {kind}> poison, <{n} x i32>"
+            f" <{', '.join(f'i32 {lane * whole + x}' for x in range(n))}>"
+        )
+        for lane in range(count)
+    ]

@@ -1,0 +1,426 @@
+"""The flow: blocks one after the other, each under its mask.
+
+Blocks stand in topological order. Those under one mask (see `divergence.leader`) jump to each other directly, as
+the scalar program does. A branch that lanes take differently adds lanes to the masks of its targets and falls
+through; the first block of each mask is skipped while nobody waits for it, and a loop that lanes leave at
+different times goes round while any of them is left. A block where the lanes of an outer mask meet again is
+announced by the block that parted them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from metalloid.analysis.intervals import is_proved, streamed
+from metalloid.backends.cpu import abi
+from metalloid.backends.cpu.lower.access import load_groups, memory, pointers, store_groups
+from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
+from metalloid.backends.cpu.lower.full_mask_clones import Copies, known_range
+from metalloid.backends.cpu.lower.matrix import chains, elements, operands, tiles
+from metalloid.backends.cpu.lower.ops import (
+    arithmetic,
+    atomics,
+    barrier_spills,
+    collective,
+    llvm_calls,
+    logs,
+    positions,
+)
+from metalloid.backends.cpu.lower.shadow import events
+from metalloid.errors import NotVectorised
+from metalloid.ir import Block, Instruction
+from metalloid.ir.cfg import EXIT
+from metalloid.ir.intrinsics import Family, family
+from metalloid.ir.types import PointerType
+from metalloid.ir.values import Value
+
+
+class Control(Copies):
+    """Writes the blocks of a function through an emitter."""
+
+    def __init__(self, e: Emitter) -> None:
+        super().__init__()
+        self.e = e
+        self.flow = e.u.flow
+        self.order = self.flow.order
+        self.place = {name: n for n, name in enumerate(self.order)}
+        self.leader = e.u.divergence.leader
+        self.parts = e.u.divergence.branches
+        self.labels = {name: f"L{n}" for n, name in enumerate(self.order)}
+        self.entry_mask: str | None = None
+        self.next = ""
+        if self.flow.forest.irreducible or len(self.order) != len(self.flow.graph.reverse_postorder):
+            raise NotVectorised("[engine] a loop with two ways in was left by the passes before")
+        ends: dict[str, list[str]] = {}
+        for loop in sorted(self.flow.forest.loops.values(), key=lambda loop: -loop.depth):
+            ends.setdefault(max(loop.blocks, key=lambda b: self.place[b]), []).append(loop.header)
+        self.ends = ends
+
+    # ---- slots ------------------------------------------------------------------------------------------
+
+    def waiting(self, block: str) -> str:
+        """The slot of a leader's mask, or the flag of another block."""
+        leads = self.leads(block)
+        key = f"{'wait' if leads else 'flag'}:{block}"
+        if key not in self.e.launch_values:
+            type = self.e.vt("i1") if leads else "i1"
+            slot = self.e.alloca(type, "wait")
+            self.e.prologue.append(f"  store {type} {'zeroinitializer' if leads else 'false'}, ptr {slot}")
+            self.e.launch_values[key] = slot
+        return self.e.launch_values[key]
+
+    def leads(self, block: str) -> bool:
+        return self.leader[block] == block and block != self.order[0]
+
+    def mask_of(self, block: str) -> str | None:
+        """The mask that a block runs under, as it was when its leader began."""
+        head = self.leader[block]
+        if head == self.order[0]:
+            return self.entry_mask
+        return self.e.put(f"load {self.e.vt('i1')}, ptr {self.current(head)}", "m")
+
+    def current(self, head: str) -> str:
+        key = f"mask:{head}"
+        if key not in self.e.launch_values:
+            self.e.launch_values[key] = self.e.alloca(self.e.vt("i1"), "mask")
+        return self.e.launch_values[key]
+
+    # ---- blocks -------------------------------------------------------------------------------------------
+
+    def write(self) -> None:
+        self.write_range(0, len(self.order), "end", True)
+        self.e.label("end")
+
+    def _write_block(self, n: int, following: str) -> None:
+        name = self.order[n]
+        after = f"{self.labels[name]}.after"
+        self.next = after if name in self.ends else following
+        self._check(name)
+        self._body(self.flow.function.block[name])
+        if name in self.ends:
+            self.e.label(after)
+            self._loop_ends(self.ends[name], following)
+
+    def _loop_ends(self, headers: list[str], following: str) -> None:
+        """Go round where lanes wait at a header; inner loops first."""
+        e = self.e
+        for header in headers:
+            target = f"{self.labels[header]}.check"
+            slot = self.waiting(header)
+            if self.leads(header):
+                some = e.any(e.put(f"load {e.vt('i1')}, ptr {slot}"))
+            else:
+                some = e.put(f"load i1, ptr {slot}")
+            on = e.fresh_label("on")
+            e.do(f"br i1 {some}, label %{target}, label %{on}")
+            e.label(on)
+        e.do(f"br label %{following}")
+
+    def _check(self, name: str) -> None:
+        e = self.e
+        label = self.labels[name]
+        if name == self.copying:
+            e.label(f"{label}.check")  # the test was made before, with the mask
+            e.do(f"br label %{label}")
+            return
+        if name == self.skip_check:
+            e.label(f"{label}.some")
+            some = e.any(e.put(f"load {e.vt('i1')}, ptr {self.waiting(name)}"))
+            e.do(f"br i1 {some}, label %{label}, label %{self.next}")
+            return
+        if name == self.order[0]:
+            e.label(f"{label}.check")
+            e.do(f"br label %{label}")
+            return
+        e.label(f"{label}.check")
+        slot = self.waiting(name)
+        if self.leads(name):
+            mask = e.put(f"load {e.vt('i1')}, ptr {slot}")
+            some = e.any(mask)
+            e.do(f"br i1 {some}, label %{label}, label %{self.next}")
+        else:
+            flag = e.put(f"load i1, ptr {slot}")
+            e.do(f"br i1 {flag}, label %{label}, label %{self.next}")
+
+    def _body(self, block: Block) -> None:
+        e = self.e
+        name = block.name
+        e.values, e.built, e.block = {}, {}, name
+        e.label(self.labels[name])
+        if name == self.copying:
+            e.mask = self.entry_mask
+        elif name != self.order[0]:
+            slot = self.waiting(name)
+            if self.leads(name):
+                mask = e.put(f"load {e.vt('i1')}, ptr {slot}")
+                e.do(f"store {e.vt('i1')} zeroinitializer, ptr {slot}")
+                e.do(f"store {e.vt('i1')} {mask}, ptr {self.current(name)}")
+                e.mask = mask
+            else:
+                e.do(f"store i1 false, ptr {slot}")
+                e.mask = self.mask_of(name)
+        else:
+            e.mask = self.entry_mask
+        e.range = None
+        if self.leads(name) and self.entry_mask is None:
+            sources = self.flow.graph.predecessors[name]
+            if self.leader[sources[0]] == self.order[0]:
+                e.range = known_range(e, block, sources)
+        for phi in block.phis:
+            self._take(phi)
+        if name in self.flow.forest.loops and e.out.guard and name not in e.out.short_loops:
+            self._poll()
+        tiled = e.mask is None and chains.beside(e.out)
+        found = chains.find(self.flow.function, block) if tiled else []
+        block = chains.gathered(block, found)
+        multiplied = {group.chains[0].products[0].name: group for group in found}
+        together = load_groups.find(self.flow.function, block, e.out.layout)
+        stores = store_groups.find(self.flow.function, block, e.out.layout)
+        e.done, e.rows, e.multiplied = set(), {}, operands.only_multiplied(e, found)
+        for n, i in enumerate(block.body[:-1]):
+            if n in stores.others or i.name in e.done:
+                continue
+            if i.name in together and load_groups.load_group(e, together[i.name]):
+                continue
+            if i.name in multiplied:
+                tiles.Tiles(e, multiplied[i.name]).write()
+                continue
+            if n in stores.groups:
+                if not store_groups.store_group(e, stores.groups[n]):
+                    for _, store in sorted(stores.groups[n].stores, key=lambda s: s[0]):
+                        instruction(e, store)
+                continue
+            instruction(e, i)
+        self._leave(block)
+
+    def _poll(self) -> None:
+        """Stop where the launch was cancelled."""
+        e = self.e
+        flag = e.put(
+            f"load volatile i32, ptr {e.at_start('cancel', f'getelementptr i8, ptr %launch, i64 {abi.CANCEL}')}"
+        )
+        stop = e.put(f"icmp ne i32 {flag}, 0")
+        on = e.fresh_label("go")
+        e.do(f"br i1 {stop}, label %stopped, label %{on}, !prof !2")
+        e.label(on)
+
+    # ---- phis ---------------------------------------------------------------------------------------------
+
+    def _take(self, phi: Instruction) -> None:
+        """Read what the edges brought; it is used up then."""
+        e = self.e
+        if phi.name in e.stored:
+            return
+        kind = lowered(phi.type)
+        shape = e.shape(phi.value)
+        base = vec = None
+        if e.width == 1 or shape is not None:
+            base = e.put(f"load {kind}, ptr {e.slot('in:' + phi.name, kind, False)}", "b")
+        if e.width > 1 and (shape is None or phi.name in e.needs):
+            slot = e.slot("in:" + phi.name, kind, True)
+            vec = e.put(f"load {e.vt(kind)}, ptr {slot}", "v")
+            e.do(f"store {e.vt(kind)} poison, ptr {slot}")
+        e.set(phi.name, Val(kind, base, shape.terms if shape and e.width > 1 else (), vec))
+
+    # ---- edges ---------------------------------------------------------------------------------------------
+
+    def _leave(self, block: Block) -> None:
+        e, end = self.e, block.terminator
+        if end.opcode == "ret":
+            e.do(f"br label %{self.next if block.name != self.order[-1] else 'end'}")
+            return
+        if end.opcode != "br":
+            raise NotVectorised(f"[engine] {end.opcode} is not supported")
+        targets = end.labels
+        if not end.operands or len(set(targets)) == 1:
+            self._edge(block, targets[0], None)
+            self._go(block, targets[0])
+            return
+        condition = end.operands[0]
+        if block.name not in self.parts:
+            yes, no = e.fresh_label("yes"), e.fresh_label("no")
+            e.do(f"br i1 {e.scalar(condition)}, label %{yes}, label %{no}")
+            saved, built = dict(e.values), dict(e.built)
+            for label, target in ((yes, targets[0]), (no, targets[1])):
+                e.label(label)
+                e.values, e.built = dict(saved), dict(built)
+                self._edge(block, target, None)
+                self._go(block, target)
+            return
+        inside = self.stays(block)
+        if inside:
+            stay, part = e.fresh_label("stay"), e.fresh_label("part")
+            e.do(f"br i1 {self.all_stay(condition, inside == targets[0])}, label %{stay}, label %{part}")
+            saved, built = dict(e.values), dict(e.built)
+            e.label(stay)
+            self._edge(block, inside, None)
+            self._go(block, inside)
+            e.label(part)
+            e.values, e.built = saved, built
+            with self.as_masked(block.name):
+                head = self.leader[block.name]
+                if head != self.order[0]:
+                    e.do(f"store {e.vt('i1')} splat (i1 true), ptr {self.current(head)}")
+                self._split(block, condition)
+            return
+        self._split(block, condition)
+
+    def _split(self, block: Block, condition: Value) -> None:
+        """Lanes part: each target's mask gets its own."""
+        e, targets = self.e, block.terminator.labels
+        flags = e.vector(condition)
+        other = e.put(f"xor {e.vt('i1')} {flags}, splat (i1 true)")
+        masks = [e.both(e.mask, flags), e.both(e.mask, other)]
+        if e.mask is None:
+            masks = [e.put(f"freeze {e.vt('i1')} {m}") for m in masks]
+        for target, mask in zip(targets, masks, strict=True):
+            self._edge(block, target, mask)
+        self._announce(block.name, targets)
+        e.do(f"br label %{self.next}")
+
+    def _go(self, block: Block, target: str) -> None:
+        """After an edge that all lanes of the block take."""
+        name = block.name
+        if self.leader[target] == self.leader[name] and self._free(name, target):
+            self.e.do(f"br label %{self.labels[target]}")
+            return
+        if self.leader[target] == self.leader[name]:
+            self.e.do(f"store i1 true, ptr {self.waiting(target)}")
+        else:
+            self._announce(name, (target,))
+        self.e.do(f"br label %{self.next}")
+
+    def _free(self, source: str, target: str) -> bool:
+        """Whether nobody can wait between two blocks: all there belongs to the lanes that jump."""
+        a, b = self.place[source], self.place[target]
+        head = self.leader[source]
+        between = self.order[min(a, b) + 1 : max(a, b)]
+        if b <= a and target not in self.flow.forest.loops:
+            return False
+        return all(self.flow.dominators.dominates(head, x) for x in between)
+
+    def _announce(self, name: str, targets: Sequence[str]) -> None:
+        """The lanes of this mask will all get to the nearest block behind that has the same mask.
+
+        Not where they get there in the next iteration only: then the loop's header sends them.
+        """
+        found = self.flow.post.immediate[name]
+        while found != EXIT and self.leader[found] != self.leader[name]:
+            found = self.flow.post.immediate[found]
+        if found != EXIT and not self.flow.goes_round(name, targets, found):
+            self.e.do(f"store i1 true, ptr {self.waiting(found)}")
+
+    def _edge(self, block: Block, target: str, mask: str | None) -> None:
+        """Bring values to the target's phis, and lanes to its mask. Without a mask all lanes of the block go."""
+        e = self.e
+        values: list[tuple[Instruction, Val]] = []
+        for phi in self.flow.function.block[target].phis:
+            if phi.name in e.stored:
+                continue
+            value = next(v for v, source in phi.cases if source == block.name)
+            values.append((phi, self._incoming(phi, value)))
+        together = mask is None and self.leader[target] == self.leader[block.name]
+        lanes = mask if mask is not None else e.mask
+        for phi, made in values:
+            self._bring(phi, made, lanes, together, mask is not None)
+        if self.leads(target):
+            slot = self.waiting(target)
+            vb = e.vt("i1")
+            old = e.put(f"load {vb}, ptr {slot}")
+            e.do(f"store {vb} {self._or(old, lanes)}, ptr {slot}")
+
+    def _or(self, old: str, lanes: str | None) -> str:
+        if lanes is None:
+            return "splat (i1 true)"
+        return self.e.put(f"or {self.e.vt('i1')} {old}, {lanes}")
+
+    def _incoming(self, phi: Instruction, value: Value) -> Val:
+        if isinstance(phi.type, PointerType):
+            return pointers.pointer_like(self.e, value, phi.value)
+        return self.e.get(value)
+
+    def _bring(self, phi: Instruction, made: Val, lanes: str | None, together: bool, partly: bool) -> None:
+        e = self.e
+        kind = lowered(phi.type)
+        shape = e.shape(phi.value)
+        if e.width == 1 or shape is not None:
+            slot = e.slot("in:" + phi.name, kind, False)
+            base = made.base
+            assert base is not None
+            if partly and lanes is not None:
+                old = e.put(f"load {kind}, ptr {slot}")
+                base = e.put(f"select i1 {e.any(lanes)}, {kind} {base}, {kind} {old}")
+            e.do(f"store {kind} {base}, ptr {slot}")
+        if e.width > 1 and (shape is None or phi.name in e.needs):
+            slot = e.slot("in:" + phi.name, kind, True)
+            vec = e.expand(made)
+            if not together and lanes is not None:
+                old = e.put(f"load {e.vt(kind)}, ptr {slot}")
+                vec = e.put(f"select {e.vt('i1')} {lanes}, {e.vt(kind)} {vec}, {e.vt(kind)} {old}")
+            e.do(f"store {e.vt(kind)} {vec}, ptr {slot}")
+
+
+def instruction(e: Emitter, i: Instruction) -> None:
+    """Write one instruction that is neither phi nor terminator."""
+    e.proved, e.streamed = is_proved(i), streamed(i)
+    if i.opcode == "call":
+        call(e, i)
+        return
+    OPCODES[i.opcode](e, i)
+
+
+def call(e: Emitter, i: Instruction) -> None:
+    if i.called.startswith("llvm."):
+        llvm_calls.llvm_call(e, i)
+        return
+    of = family(i.called)
+    if of is None:
+        raise NotVectorised(f"[engine] the kernel calls '{i.called}', which is no intrinsic")
+    FAMILIES[of](e, i)
+
+
+def _start_of_memory(e: Emitter, i: Instruction) -> None:
+    e.set(i.name, Val("i64", "0"))
+
+
+def _simd_barrier(e: Emitter, i: Instruction) -> None:
+    if e.out.check is not None:  # lanes go side by side
+        events.simd_barrier(e, i)
+
+
+def _fence_call(e: Emitter, i: Instruction) -> None:
+    e.do("fence seq_cst")
+    if e.out.check is not None:
+        events.fence(e, i)
+
+
+def _fence(e: Emitter, i: Instruction) -> None:
+    e.do("fence seq_cst")
+
+
+OPCODES: dict[str, Callable[[Emitter, Instruction], None]] = {
+    **arithmetic.OPCODES,
+    "getelementptr": pointers.gep,
+    "load": memory.load,
+    "store": memory.store,
+    "atomicrmw": atomics.atomic_rmw,
+    "cmpxchg": atomics.cmpxchg,
+    "fence": _fence,
+}
+# Calls of ours, by their family.
+FAMILIES: dict[Family, Callable[[Emitter, Instruction], None]] = {
+    "position": positions.position,
+    "memory": _start_of_memory,
+    "barrier": barrier_spills.barrier,
+    "simd barrier": _simd_barrier,
+    "fence": _fence_call,
+    "collective": collective.collective,
+    "matrix load": elements.matrix,
+    "matrix store": elements.matrix,
+    "matrix product": elements.matrix,
+    "log": logs.log,
+    "spill": barrier_spills.spill,
+    "reload": barrier_spills.reload,
+    "state": barrier_spills.state,
+    "marker": events.event,
+}

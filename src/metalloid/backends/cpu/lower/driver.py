@@ -1,0 +1,266 @@
+"""The function that runs one threadgroup: segment after segment, each a loop over the instances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metalloid.analysis.lane_layout import Lanes
+from metalloid.backends.cpu import abi
+from metalloid.backends.cpu.lower.output import Output
+from metalloid.backends.cpu.lower.private_arrays import Scratch
+from metalloid.backends.cpu.lower.shadow.events import driver_checks
+from metalloid.ir import Instruction
+from metalloid.ir.intrinsics import THREADGROUP
+
+ENTRY_NAME = "mt_threadgroup"
+PLACE = "i32 %gx, i32 %gy, i32 %gz, i32 %sx, i32 %sy, i32 %sz"
+
+
+@dataclass(frozen=True)
+class Driver:
+    """What the function is made of; the names in it end in the number of the segment."""
+
+    out: Output
+    parts: int  # segments that start at the entry or behind a barrier
+    all_parts: int  # and those that start where others meet, which an instance goes on to by itself
+    scratch: Scratch
+    reverse: bool  # instances from the last to the first, to see whether the order matters
+    cleared: frozenset[str]
+    barriers: list[Instruction]
+
+    @property
+    def many(self) -> bool:
+        return self.parts > 1
+
+    @property
+    def told(self) -> str:
+        """The type of what a segment tells: the barrier it stopped at, with the rounds of its loops if any matter."""
+        return "i64" if self.out.rounds else "i32"
+
+    @property
+    def count(self) -> str:
+        return thread_count(self.out.lanes)
+
+    def write(self) -> str:
+        """Threadgroups side by side along x; for each, segment after segment."""
+        out = self.out
+        out.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        # alignstack: registers that are spilled would cross cache lines, wherever the caller's stack happens to
+        # stand (32x32 matmul 95 -> 107 GFLOP/s).
+        lines = [
+            f"define void @{ENTRY_NAME}(ptr %launch, ptr %tables, ptr noalias %tg, ptr noalias %scratch, "
+            f"{PLACE.replace('%gx', '%gx.first')}, i32 %groups) alignstack(64) nounwind {{",
+            "start:",
+            "  %xy = mul i32 %sx, %sy",
+            "  %count.real = mul i32 %xy, %sz",
+            *instance_count(out.lanes),
+            "  %gx.end = add i32 %gx.first, %groups",
+            "  br label %group",
+            "group:",
+            "  %gx = phi i32 [ %gx.first, %start ], [ %gx.next, %done ]",
+            *cleared_memory(out, self.cleared),
+            *driver_checks(out, None),
+            "  br label %s0",
+        ]
+        for n in range(self.parts):
+            lines += self._loop(n)
+        lines += [
+            "done:",
+            "  %gx.next = add i32 %gx, 1",
+            "  %again = icmp ult i32 %gx.next, %gx.end",
+            "  br i1 %again, label %group, label %stopped",
+            "stopped:",
+            "  ret void",
+            "}",
+        ]
+        return "\n".join(lines)
+
+    def _loop(self, n: int) -> list[str]:
+        """One segment: a loop over the instances, then on to the segment that all of them told."""
+        told, returns = self.told, self.returns
+        start, j = self._instance(n)
+        place, own = self._own(n, j)
+        last = f"%last{n}" if returns else f"%got{n}"
+        return [
+            f"s{n}:",
+            *(driver_checks(self.out, self.barriers[n - 1]) if n else []),
+            f"  br label %s{n}.loop",
+            f"s{n}.loop:",
+            f"  %n{n} = phi i32 [ 0, %s{n} ], [ %n{n}.next, %s{n}.next ]",
+            f"  %seen{n} = phi {told} [ 0, %s{n} ], [ {last}, %s{n}.next ]",
+            *start,
+            *place,
+            *(self._remain(n, own) if returns and n else []),
+            *self._fresh(n, own),
+            *self._called(n, j, own),
+            f"  %stop{n} = icmp eq {told} %got{n}, -1",
+            f"  br i1 %stop{n}, label %stopped, label %s{n}.fine, !prof !2",
+            f"s{n}.fine:",
+            *self._agreed(n, j),
+            f"s{n}.next:",
+            *(self._last(n) if returns else []),
+            f"  %n{n}.next = add i32 %n{n}, 1",
+            f"  %more{n} = icmp ult i32 %n{n}.next, %instances",
+            f"  br i1 %more{n}, label %s{n}.loop, label %s{n}.end",
+            f"s{n}.end:",
+            *self._onward(n, last),
+        ]
+
+    @property
+    def returns(self) -> bool:
+        """Whether threads may return before a barrier."""
+        return self.out.remaining is not None
+
+    def _remain(self, n: int, own: str) -> list[str]:
+        """An instance whose threads have all returned is left out."""
+        kind = f"i{max(8, self.out.lanes.width)}"
+        return [
+            f"  %left.at{n} = getelementptr i8, ptr {own}, i64 {self.out.remaining}",
+            f"  %left{n} = load {kind}, ptr %left.at{n}",
+            f"  %gone{n} = icmp eq {kind} %left{n}, 0",
+            f"  br i1 %gone{n}, label %s{n}.next, label %s{n}.run",
+            f"s{n}.run:",
+        ]
+
+    def _last(self, n: int) -> list[str]:
+        """Where those stopped that have not returned."""
+        skipped = f"[ %seen{n}, %s{n}.loop ], " if n else ""
+        return [f"  %last{n} = phi {self.told} {skipped}[ %seen{n}, %s{n}.fine ], [ %got{n}, %s{n}.waits ]"]
+
+    def _called(self, n: int, j: str, own: str) -> list[str]:
+        """The instance runs a segment, and on through meetings, up to a barrier or the end."""
+        passed = (
+            f"(ptr %launch, ptr %tables, ptr %tg, ptr {own}, ptr {own}, i32 {j}, {PLACE}, i32 {self.count})"
+        )
+        met = range(self.parts, self.all_parts)
+        if not met:
+            return [f"  %got{n} = call {self.told} @segment{n}{passed}"]
+        ways = [f"[ %m{n}.{k}, %s{n}.meet{k} ]" for k in met]
+        cases = " ".join(f"i32 {k}, label %s{n}.meet{k}" for k in met)
+        lines = [
+            f"  %first{n} = call {self.told} @segment{n}{passed}",
+            f"  br label %s{n}.on",
+            f"s{n}.on:",
+            f"  %got{n} = phi {self.told} {', '.join([f'[ %first{n}, {self._begun(n)} ]', *ways])}",
+            *_number(self.out, f"%got{n}", f"%to{n}"),
+            f"  switch i32 %to{n}, label %s{n}.told [ {cases} ]",
+        ]
+        for k in met:
+            lines += [
+                f"s{n}.meet{k}:",
+                f"  %m{n}.{k} = call {self.told} @segment{k}{passed}",
+                f"  br label %s{n}.on",
+            ]
+        return [*lines, f"s{n}.told:"]
+
+    def _begun(self, n: int) -> str:
+        """The block in which an instance begins a segment."""
+        return f"%s{n}.run" if self.returns and n else f"%s{n}.loop"
+
+    def _instance(self, n: int) -> tuple[list[str], str]:
+        """The number of the instance in turn."""
+        if not self.reverse:
+            return [], f"%n{n}"
+        return [f"  %back{n} = sub i32 %instances, %n{n}", f"  %j{n} = sub i32 %back{n}, 1"], f"%j{n}"
+
+    def _own(self, n: int, j: str) -> tuple[list[str], str]:
+        """The instance's own scratch; where there is one segment, all instances use the same in turn."""
+        if not self.many:
+            return [], "%scratch"
+        lines = [
+            f"  %wide{n} = zext i32 {j} to i64",
+            f"  %at{n} = mul i64 %wide{n}, {self.scratch.stride}",
+            f"  %own{n} = getelementptr i8, ptr %scratch, i64 %at{n}",
+        ]
+        return lines, f"%own{n}"
+
+    def _fresh(self, n: int, own: str) -> list[str]:
+        """Private arrays start as zeros."""
+        if n or not self.out.private:
+            return []
+        return [
+            f"  call void @llvm.memset.p0.i64(ptr align 16 {own}, i8 0, i64 {self.scratch.size}, i1 false)"
+        ]
+
+    def _agreed(self, n: int, j: str) -> list[str]:
+        """All instances must have stopped at the same barrier."""
+        if not self.many:
+            return [f"  br label %s{n}.next"]
+        returned = [
+            f"  %over{n} = icmp eq {self.told} %got{n}, 0",
+            f"  br i1 %over{n}, label %s{n}.next, label %s{n}.waits",
+            f"s{n}.waits:",
+        ]
+        first = f"{self.told} %seen{n}, 0" if self.returns else f"i32 %n{n}, 0"
+        return [
+            *(returned if self.returns else []),
+            f"  %begin{n} = icmp eq {first}",
+            f"  %same{n} = icmp eq {self.told} %got{n}, %seen{n}",
+            f"  %agree{n} = or i1 %begin{n}, %same{n}",
+            f"  br i1 %agree{n}, label %s{n}.next, label %s{n}.apart, !prof !1",
+            f"s{n}.apart:",
+            *_apart(self.out, n, j),
+        ]
+
+    def _onward(self, n: int, last: str) -> list[str]:
+        if not self.many:
+            return ["  br label %done"]
+        cases = " ".join(f"i32 {k}, label %s{k}" for k in range(1, self.parts))
+        return [
+            *_number(self.out, last, f"%next{n}"),
+            f"  switch i32 %next{n}, label %done [ {cases} ]",
+        ]
+
+
+def thread_count(lanes: Lanes) -> str:
+    """The number of threads, where it is known a number."""
+    return str(lanes.count) if lanes.fixed else "%count.real"
+
+
+def instance_count(lanes: Lanes) -> list[str]:
+    if lanes.rows:
+        return ["  %instances = mul i32 %sy, %sz"]
+    rounded = f"  %rounded = add i32 {thread_count(lanes)}, {lanes.width - 1}"
+    return [rounded, f"  %instances = udiv i32 %rounded, {lanes.width}"]
+
+
+def cleared_memory(out: Output, cleared: frozenset[str]) -> list[str]:
+    """Threadgroup memory starts as zeros; a known size lets LLVM write them in place."""
+    sized = any(i.called == THREADGROUP for f in out.module.functions for i in f.instructions())
+    if not sized:
+        lines = []
+        for n, name in enumerate(sorted(cleared)):
+            lines += [
+                f"  %local{n} = getelementptr i8, ptr %tg, i64 {out.local_offsets[name]}",
+                f"  call void @llvm.memset.p0.i64(ptr align 16 %local{n}, i8 0, i64 {out.local_sizes[name]}, i1 false)",
+            ]
+        return lines
+    return [
+        f"  %locals = getelementptr i8, ptr %tg, i64 {abi.LOCAL_START}",
+        f"  %total.at = getelementptr i8, ptr %launch, i64 {abi.LOCAL_TOTAL}",
+        "  %total = load i64, ptr %total.at",
+        f"  %length = sub i64 %total, {abi.LOCAL_START}",
+        "  call void @llvm.memset.p0.i64(ptr align 64 %locals, i8 0, i64 %length, i1 false)",
+    ]
+
+
+def _apart(out: Output, n: int, j: str) -> list[str]:
+    """Instances stopped at different places: report the barrier that one of them has not reached."""
+    out.declare(abi.FAULT, f"declare void @{abi.FAULT}(ptr, i32, i64, i32, i32, i32, i32) cold")
+    return [
+        *_number(out, f"%got{n}", f"%one{n}"),
+        *_number(out, f"%seen{n}", f"%other{n}"),
+        f"  %ahead{n} = icmp ugt i32 %one{n}, %other{n}",
+        f"  %which{n} = select i1 %ahead{n}, i32 %one{n}, i32 %other{n}",
+        f"  %barrier{n} = zext i32 %which{n} to i64",
+        f"  %thread{n} = mul i32 {j}, {out.lanes.step}",
+        f"  %site{n} = sub i32 %which{n}, 1",
+        f"  call void @{abi.FAULT}(ptr %launch, i32 %site{n}, i64 %barrier{n}, i32 %thread{n}, "
+        f"i32 %gx, i32 %gy, i32 %gz)",
+        "  br label %stopped",
+    ]
+
+
+def _number(out: Output, told: str, name: str) -> list[str]:
+    """The barrier's number out of what a segment told."""
+    return [f"  {name} = trunc i64 {told} to i32" if out.rounds else f"  {name} = add i32 {told}, 0"]

@@ -1,0 +1,264 @@
+"""Copies of code for the case that no lane is idle.
+
+Masks turn pattern loads into gathers and cost a blend per value, yet most instances have idle lanes only at the end
+of the grid or in the last round of a loop. So the branch that an instance takes as a whole, and the rounds of a loop
+that all lanes make, get a copy without masks. When some lane leaves such a loop the others go on in the masked one:
+values and masks are in slots that both share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from metalloid.analysis.divergence import Divergence, Flow
+from metalloid.backends.cpu.lower.emitter import Emitter
+from metalloid.ir import Block
+from metalloid.ir.intrinsics import is_marker
+from metalloid.ir.types import IntType
+from metalloid.ir.values import Local, Value
+
+MAX_COPY = 400  # instructions; code that is written twice is compiled twice
+
+
+class Copies:
+    """The part of `Control` that decides on copies and writes them."""
+
+    e: Emitter
+    flow: Flow
+    order: tuple[str, ...]
+    leader: dict[str, str]
+    labels: dict[str, str]
+    parts: frozenset[str]
+    ends: dict[str, list[str]]
+    entry_mask: str | None
+    next: str
+
+    def __init__(self) -> None:
+        self.copying = ""  # the first block of the copy that is being written
+        self.skip_check = ""  # a block whose check was written with its copy
+        self.masked: _Masked | None = None  # where lanes go on when they part in a loop's copy
+
+    def leads(self, block: str) -> bool:
+        raise NotImplementedError
+
+    def waiting(self, block: str) -> str:
+        raise NotImplementedError
+
+    def current(self, head: str) -> str:
+        raise NotImplementedError
+
+    def _write_block(self, n: int, following: str) -> None:
+        raise NotImplementedError
+
+    def write_range(self, start: int, end: int, last: str, copies: bool) -> None:
+        """Blocks from `start` to before `end`; what follows them is at the label `last`."""
+        n = start
+        while n < end:
+            size = self._copied(n, end) if copies else 0
+            if size:
+                self._write_copy(n, size, self._after(n + size, end, last))
+                for m in range(n, n + size):
+                    self._write_block(m, self._after(m + 1, end, last))
+                n += size
+            else:
+                self._write_block(n, self._after(n + 1, end, last))
+                n += 1
+
+    def _after(self, n: int, end: int, last: str) -> str:
+        return f"{self.labels[self.order[n]]}.check" if n < end else last
+
+    def _copied(self, n: int, end: int) -> int:
+        """How many blocks from here on get a copy; 0 for none."""
+        name = self.order[n]
+        if self.e.width == 1 or self.entry_mask is not None or not self.leads(name):
+            return 0
+        loop = self.flow.forest.loops.get(name)
+        if loop:
+            size = len(loop.blocks)
+            if not self._loop_leaders(name):
+                return 0
+        else:
+            size = 1
+            while n + size < end and self.flow.dominators.dominates(name, self.order[n + size]):
+                size += 1
+        inside = self.order[n : n + size]
+        code = [i for b in inside for i in self.flow.function.block[b].instructions]
+        reads = any(i.opcode in ("load", "store", "call") for i in code)
+        whole = all(
+            self.flow.forest.loops[h].blocks <= set(inside) for b in inside for h in self.ends.get(b, ())
+        )
+        length = sum(not is_marker(i.called) for i in code)
+        return size if reads and whole and length <= MAX_COPY else 0
+
+    def _loop_leaders(self, header: str) -> dict[str, str] | None:
+        """Who leads whom in a loop that all lanes go round together; None where lanes part in other ways as well."""
+        loop = self.flow.forest.loops[header]
+        exits = {b for b, _ in loop.exits}
+        without = Divergence(self.flow, self.e.u.divergence.branches - exits)
+        if header in without.loops:
+            return None
+        head = without.leader[header]
+        first = self.order[0]
+        return {b: first if without.leader[b] == head else without.leader[b] for b in loop.blocks}
+
+    def _write_copy(self, n: int, size: int, following: str) -> None:
+        """The blocks as they run with all lanes: those of the first one's mask belong to everybody's."""
+        e, name = self.e, self.order[n]
+        inside = self.order[n : n + size]
+        loop = name in self.flow.forest.loops
+        leader, labels, masked = self.leader, self.labels, self.masked
+        e.label(f"{labels[name]}.check")
+        slot = self.waiting(name)
+        mask = e.put(f"load {e.vt('i1')}, ptr {slot}")
+        full = e.put(f"icmp eq i{e.width} {self._bits(mask)}, -1")
+        e.do(f"br i1 {full}, label %{labels[name]}.all, label %{labels[name]}.some")
+        e.label(f"{labels[name]}.all")
+        e.do(f"store {e.vt('i1')} zeroinitializer, ptr {slot}")
+        if any(leader[b] == name and b not in inside for b in self.order):
+            # Blocks of this mask that stand behind the copy load it: behind a block that other lanes run too, or
+            # behind a return. Never stored, it was whatever the register held.
+            e.do(f"store {e.vt('i1')} splat (i1 true), ptr {self.current(name)}")
+        e.do(f"br label %{labels[name]}.w")
+        if loop:
+            found = self._loop_leaders(name)
+            assert found is not None
+            nexts = {}
+            for m in range(n, n + size):
+                block = self.order[m]
+                after = f"{labels[self.order[m + 1]]}.check" if m + 1 < n + size else following
+                nexts[block] = f"{labels[block]}.after" if block in self.ends else after
+            self.masked = _Masked(name, leader, labels, nexts)
+            self.leader = {**leader, **found}
+        else:
+            self.leader = {b: self.order[0] if leader[b] == name else leader[b] for b in leader}
+        self.labels = {b: f"{label}.w" if b in inside else label for b, label in labels.items()}
+        before, self.copying = self.copying, name
+        self.write_copied(n, n + size, following, not loop)
+        self.copying = before
+        self.leader, self.labels, self.masked = leader, labels, masked
+        self.skip_check = name
+
+    def write_copied(self, start: int, end: int, last: str, copies: bool) -> None:
+        """The first block without a check, then the others."""
+        self._write_block(start, self._after(start + 1, end, last))
+        self.write_range(start + 1, end, last, copies)
+
+    def _bits(self, mask: str) -> str:
+        return self.e.put(f"bitcast {self.e.vt('i1')} {mask} to i{self.e.width}")
+
+    # ---- leaving a loop's copy -------------------------------------------------------------------------------
+
+    def stays(self, block: Block) -> str:
+        """In the copy of a loop, at a branch out of it: the target inside; "" anywhere else."""
+        if self.masked is None or block.name not in self.parts:
+            return ""
+        loop = self.flow.forest.loops[self.masked.header]
+        if block.name not in loop.blocks or self.leader[block.name] != self.order[0]:
+            return ""
+        inside = [t for t in block.terminator.labels if t in loop.blocks]
+        return inside[0] if len(inside) == 1 and len(set(block.terminator.labels)) == 2 else ""
+
+    def all_stay(self, condition: Value, wanted: bool) -> str:
+        """A flag: every lane has the condition (or, where not wanted, none has)."""
+        e = self.e
+        quick = self._affine_test(condition) if wanted else None
+        if quick:
+            return quick
+        flags = e.put(f"freeze {e.vt('i1')} {e.vector(condition)}")
+        return e.put(f"icmp eq i{e.width} {self._bits(flags)}, {-1 if wanted else 0}")
+
+    def _affine_test(self, condition: Value) -> str | None:
+        """base + highest lane < limit, in 64 bits, where the condition is such a comparison."""
+        e = self.e
+        if not isinstance(condition, Local):
+            return None
+        i = self.flow.function.definitions[condition.name]
+        if i.opcode != "icmp" or i.predicate not in ("ult", "ule", "slt", "sle"):
+            return None
+        left, right = i.operands
+        shape = e.shape(left)
+        if (
+            shape is None
+            or shape.pattern is None
+            or not shape.exact
+            or e.get(right).terms
+            or e.get(right).base is None
+        ):
+            return None
+        if not isinstance(left.type, IntType) or left.type.bits > 32:
+            return None
+        kind, widen = str(left.type), "zext" if i.predicate[0] == "u" else "sext"
+        low = e.put(f"{widen} {kind} {e.get(left).base} to i64")
+        high = e.put(f"add i64 {low}, {max(shape.pattern)}")
+        limit = e.put(f"{widen} {kind} {e.get(right).base} to i64")
+        if min(shape.pattern) < 0:
+            return None
+        return e.put(f"icmp s{i.predicate[1:]} i64 {high}, {limit}")
+
+    @contextmanager
+    def as_masked(self, block: str) -> Iterator[None]:
+        """Write edges as the masked loop has them."""
+        assert self.masked is not None
+        kept = self.leader, self.labels, self.next, self.masked
+        self.leader, self.labels, self.next = self.masked.leader, self.masked.labels, self.masked.nexts[block]
+        self.masked = None
+        yield
+        self.leader, self.labels, self.next, self.masked = kept
+
+
+class _Masked:
+    """The masked loop beside the copy that is being written."""
+
+    def __init__(
+        self, header: str, leader: dict[str, str], labels: dict[str, str], nexts: dict[str, str]
+    ) -> None:
+        self.header, self.leader, self.labels, self.nexts = header, leader, labels, nexts
+
+
+ICMP: dict[str, Callable[[int, int], bool]] = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+}
+
+
+def known_lanes(e: Emitter, condition: Value) -> tuple[bool, ...] | None:
+    """A condition that is known for each lane: a comparison of numbers that are."""
+    if not isinstance(condition, Local):
+        return None
+    i = e.function.definitions[condition.name]
+    if i.opcode != "icmp" or not isinstance(i.operands[0].type, IntType):
+        return None
+    bits = i.operands[0].type.bits
+    sides = []
+    for operand in i.operands:
+        shape = e.shape(operand)
+        if shape is None or shape.constant is None or (shape.terms and shape.pattern is None):
+            return None
+        values = [(shape.constant + x) % (1 << bits) for x in shape.pattern or (0,) * e.width]
+        if i.predicate[0] == "s":
+            values = [v - (1 << bits) if v >> bits - 1 else v for v in values]
+        sides.append(values)
+    compare = ICMP[i.predicate if i.predicate in ICMP else i.predicate[1:]]
+    return tuple(compare(a, b) for a, b in zip(*sides, strict=True))
+
+
+def known_range(e: Emitter, block: Block, sources: tuple[str, ...]) -> tuple[int, int] | None:
+    """The lanes that run a block, where they are known and side by side: the first, and one past the last."""
+    if len(sources) != 1:
+        return None
+    end = e.function.block[sources[0]].terminator
+    if end.opcode != "br" or not end.operands or len(set(end.labels)) != 2:
+        return None
+    lanes = known_lanes(e, end.operands[0])
+    if lanes is None:
+        return None
+    wanted = end.labels[0] == block.name
+    on = [n for n, flag in enumerate(lanes) if flag == wanted]
+    if not on or on[-1] - on[0] + 1 != len(on):
+        return None
+    return on[0], on[-1] + 1

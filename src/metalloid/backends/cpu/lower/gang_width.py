@@ -1,0 +1,140 @@
+"""How many threads an instance runs side by side.
+
+Wide is good: addresses, loop counters and barriers are paid once per instance, and values that all lanes share are
+loaded once. The limit is registers: a loop's own values must stay in them. So: count the values that differ
+from lane to lane and live at the same time, and take as many lanes as fill the registers with them; fewer where lanes
+leave loops at different times (they wait for the slowest), where the code is long (it has to be compiled) and in
+straight code, where nothing is gained. SIMD-group operations need whole SIMD-groups of 32, and are best with one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from metalloid.analysis.divergence import Flow
+from metalloid.analysis.lane_layout import Lanes, Triple
+from metalloid.analysis.underlying_objects import Roots
+from metalloid.analysis.uniformity import Uniformity
+from metalloid.backends.cpu.lower.vectorize import uses_lanes
+from metalloid.ir import Block, Function, Module
+from metalloid.ir.intrinsics import BARRIER, ENTRY
+from metalloid.ir.layout import data_layout
+from metalloid.ir.name_privates import name_privates
+from metalloid.ir.types import FloatType, IntType
+
+WIDEST = 256
+STRAIGHT = 4  # registers per value where there is no loop
+DIVERGENT = 4  # where lanes leave a loop at different times
+CODE = 5000  # vector instructions, counted in registers
+SHORTEST = 4  # threads of a row that gets an instance of its own
+
+
+def choose(module: Module, size: Triple, vector_bits: int) -> int:
+    """Lanes per instance, for a threadgroup of this size."""
+    count = size[0] * size[1] * size[2]
+    if uses_lanes(module):
+        return 32
+    if count == 1:
+        return 1
+    lanes = vector_bits // 32  # of 32 bits in a register
+    registers = 32 if vector_bits == 512 else 16
+    module, privates = name_privates(module)
+    function = module.function[ENTRY]
+    flow = Flow(function)
+    trial = Uniformity(flow, Roots(function), Lanes(32, size), data_layout(module.datalayout))
+    live = max(pressure(flow, trial), 1)
+    most = lanes
+    while most < WIDEST and 2 * most * live <= lanes * registers:
+        most *= 2
+    barriers = any(i.called == BARRIER for i in function.instructions())
+    if trial.divergence.loops:
+        most = min(most, DIVERGENT * lanes)
+    elif not flow.forest.loops and not barriers:
+        most = min(most, STRAIGHT * lanes)
+    work = sum(1 for i in function.instructions() if i.name and trial.varies(i.value))
+    while most > lanes and work * most // lanes > CODE:
+        most //= 2
+    if privates:
+        most = min(most, 2 * lanes)
+    return _fit(max(8, most), size, count, lanes)
+
+
+def by_rows(module: Module, lanes: Lanes) -> Lanes:
+    """A row of the threadgroup per instance, where lanes would lie in no pattern, or those that run would not: at
+    the edge of a grid, and where x is odd. Positions and addresses are as regular as in whole threadgroups then, for
+    some idle lanes. SIMD-groups go by the index in the threadgroup, so a kernel with operations among them cannot."""
+    x, y, z = lanes.size
+    parted = not lanes.fixed and lanes.width > x
+    if (
+        y * z == 1
+        or not SHORTEST <= x <= WIDEST
+        or not (lanes.places[0].table or parted)
+        or uses_lanes(module)
+    ):
+        return lanes
+    return replace(lanes, width=max(8, 1 << (x - 1).bit_length()), rows=True)
+
+
+def _fit(most: int, size: Triple, count: int, lanes: int) -> int:
+    """The widest that leaves no lane idle and keeps positions regular. Else, in one dimension, the widest that needs
+    hardly more registers than any: only the last instance has idle lanes. Else one that wastes little."""
+    exact = [w for w in _widths(most, 8) if count % w == 0 and not Lanes(w, size).places[0].table]
+    if exact and (exact[0] >= lanes or count != size[0]):
+        return exact[0]
+    if count == size[0] and count > lanes:
+        registers = {w: -(-count // w) * w for w in _widths(most, max(8, lanes))}
+        return max(w for w, n in registers.items() if 8 * n <= 9 * min(registers.values()))
+    if exact:
+        return exact[0]
+    width = most
+    while width > 8 and width >= 2 * count:
+        width //= 2
+    return min(width, 32)
+
+
+def _widths(most: int, least: int) -> list[int]:
+    """Powers of two, from the widest."""
+    return [1 << n for n in range(most.bit_length() - 1, -1, -1) if 1 << n >= least]
+
+
+def pressure(flow: Flow, u: Uniformity) -> int:
+    """The most values that differ from lane to lane and live at once, in units of 32 bits per lane, in any loop;
+    without loops, in any block."""
+    function = flow.function
+    worst = 0
+    for block in function.blocks:
+        if flow.forest.loops and flow.forest.depth(block.name) == 0:
+            continue
+        carried = sum(
+            _units(phi.type)
+            for header in flow.forest.nest(block.name)
+            for phi in function.block[header].phis
+            if u.shape(phi.value) is None
+        )
+        worst = max(
+            worst, carried + max(0, _local(function, block, u) - 1)
+        )  # one replaces what it grows from
+    return worst
+
+
+def _local(function: Function, block: Block, u: Uniformity) -> int:
+    """The most values of a block that live at once inside it, less those that are only loaded to be used once."""
+    last: dict[str, int] = {}
+    for n, i in enumerate(block.body):
+        for use in i.uses:
+            last[use] = n
+    now = worst = 0
+    ends: dict[int, int] = {}
+    for n, i in enumerate(block.body):
+        now -= ends.pop(n, 0)
+        if i.name and i.opcode != "load" and u.shape(i.value) is None and last.get(i.name, n) > n:
+            size = _units(i.type)
+            now += size
+            ends[last[i.name]] = ends.get(last[i.name], 0) + size
+        worst = max(worst, now)
+    return worst
+
+
+def _units(type: object) -> int:
+    bits = type.bits if isinstance(type, IntType | FloatType) else 64
+    return max(1, bits // 32)

@@ -1,0 +1,1 @@
+"""simdgroup_matrix: elements in lanes, chains of products, tiles in registers."""

@@ -1,0 +1,242 @@
+"""simdgroup_matrix: 8x8 elements, two neighbours in each of 32 lanes.
+
+With one address for the SIMD-group a matrix is eight row loads and two shuffles; a product is eight steps of
+shuffle and fused multiply-add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from metalloid.backends.cpu.lower.access.guard import checked_mask
+from metalloid.backends.cpu.lower.access.mem_ref import Place, address, where
+from metalloid.backends.cpu.lower.access.patterns import gather, scatter
+from metalloid.backends.cpu.lower.emitter import Emitter, Val
+from metalloid.backends.cpu.lower.matrix.guard import COLUMNS, HOLDER, ROWS, stop_outside
+from metalloid.backends.cpu.lower.output import MatrixPlace
+from metalloid.errors import NotVectorised
+from metalloid.ir import Instruction
+from metalloid.ir.intrinsics import matrix_access
+from metalloid.ir.values import Int
+
+
+def matrix(e: Emitter, i: Instruction) -> None:
+    if e.width % 32:
+        raise NotVectorised("[engine] simdgroup_matrix needs whole SIMD-groups")
+    access = matrix_access(i.called)
+    if access is None:
+        _multiply(e, i)
+    elif access.store:
+        _store(e, i, access.size)
+    else:
+        _load(e, i, access.size)
+
+
+def _multiply(e: Emitter, i: Instruction) -> None:
+    a0, a1, b0, b1, c0, c1 = (e.vector(o) for o in i.operands)
+    vf, w = e.vt("float"), e.width
+    if e.mask is not None:
+        a0, a1, b0, b1 = (
+            e.put(f"select {e.vt('i1')} {e.mask}, {vf} {x}, {vf} zeroinitializer") for x in (a0, a1, b0, b1)
+        )
+        a0, a1, b0, b1 = (e.put(f"freeze {vf} {x}") for x in (a0, a1, b0, b1))
+    name = f"llvm.fma.v{w}f32"
+    e.out.declare(name, f"declare {vf} @{name}({vf}, {vf}, {vf})")
+    for k in range(8):
+        a = picked(e, a0, a1, "row", k, range(w))
+        left, right = (picked(e, b0, b1, side, k, range(w)) for side in ("left", "right"))
+        c0 = e.put(f"call {vf} @{name}({vf} {a}, {vf} {left}, {vf} {c0})")
+        c1 = e.put(f"call {vf} @{name}({vf} {a}, {vf} {right}, {vf} {c1})")
+    for n, ref in enumerate((c0, c1)):
+        e.set(f"{i.name}#{n}", Val("i32", vec=e.put(f"bitcast {vf} {ref} to {e.vt('i32')}")))
+
+
+# What a lane needs in step k: its row of the left matrix; its two columns of the right one.
+_CELLS: dict[str, Callable[[int, int, int], tuple[int, int]]] = {
+    "row": lambda row, column, k: (row, k),
+    "left": lambda row, column, k: (k, column),
+    "right": lambda row, column, k: (k, column + 1),
+}
+
+
+def picked(e: Emitter, x: str, y: str, side: str, k: int, lanes: range) -> str:
+    """What these lanes need of a matrix whose elements are in `x` and `y`."""
+    picks = []
+    for lane in lanes:
+        holder, n = HOLDER[_CELLS[side](ROWS[lane % 32], COLUMNS[lane % 32], k)]
+        picks.append(f"i32 {lane - lane % 32 + holder + n * e.width}")
+    vf = e.vt("float")
+    return e.put(f"shufflevector {vf} {x}, {vf} {y}, <{len(lanes)} x i32> <{', '.join(picks)}>")
+
+
+def _offsets(e: Emitter, i: Instruction, place: Place, size: int, element: int) -> tuple[str, str]:
+    """For each lane: the offset to check, and the offset to go to."""
+    vi = e.vt("i64")
+    stride = e.vector(i.operands[1])
+    rows = [ROWS[lane % 32] for lane in range(e.width)]
+    columns = [COLUMNS[lane % 32] + element for lane in range(e.width)]
+    transpose = i.operands[2]
+    flat, turned = (
+        _plane(e, stride, size, outer, inner) for outer, inner in ((rows, columns), (columns, rows))
+    )
+    if isinstance(transpose, Int):
+        cell = turned if transpose.value else flat
+    else:
+        flag = e.put(f"icmp ne {e.vt('i32')} {e.vector(transpose)}, zeroinitializer")
+        cell = e.put(f"select {e.vt('i1')} {flag}, {vi} {turned}, {vi} {flat}")
+    check = e.put(f"add {vi} {e.expand(place.check)}, {cell}")
+    offset = check if place.check is place.offset else e.put(f"add {vi} {e.expand(place.offset)}, {cell}")
+    return check, offset
+
+
+def element_offsets(e: Emitter, i: Instruction, place: Place, size: int) -> list[tuple[str, str]]:
+    """Where the elements of a marked matrix access are: its operands behind the site's number."""
+    inner = replace(i, operands=i.operands[1:])
+    return [_offsets(e, inner, place, size, element) for element in (0, 1)]
+
+
+def _plane(e: Emitter, stride: str, size: int, outer: list[int], inner: list[int]) -> str:
+    vi = e.vt("i64")
+    far = e.put(f"mul {vi} {stride}, {e.constants('i64', [size * x for x in outer])}")
+    return e.put(f"add {vi} {far}, {e.constants('i64', [size * x for x in inner])}")
+
+
+def _lanewise(e: Emitter, place: Place, check: str, offset: str) -> Place:
+    return Place(
+        place.root, place.ptr, Val("i64", vec=check), place.limit, Val("i64", vec=offset), place.search
+    )
+
+
+def loads_rows(e: Emitter, i: Instruction, place: Place) -> bool:
+    """Whether a matrix is loaded or stored row by row."""
+    return (
+        e.width == 32
+        and not e.out.careful
+        and e.mask is None
+        and place.offset.uniform
+        and e.get(i.operands[1]).uniform
+        and isinstance(i.operands[2], Int)
+    )
+
+
+def _load(e: Emitter, i: Instruction, size: int) -> None:
+    place = where(e, i.operands[0], size)
+    kind = "i32" if size == 4 else "i16"
+    if not loads_rows(e, i, place):
+        _result(e, i, size, _load_lanes(e, i, place, size, kind))
+        return
+    stop_outside(e, i, place, size, False)
+    if i.name in e.multiplied:
+        e.done |= e.multiplied[i.name]
+    else:
+        _result(e, i, size, _load_rows(e, i, place, size, kind))
+
+
+def _result(e: Emitter, i: Instruction, size: int, pair: list[str]) -> None:
+    if size == 4:
+        for n, ref in enumerate(pair):
+            e.set(f"{i.name}#{n}", Val("i32", vec=ref))
+        return
+    low, high = (e.put(f"zext {e.vt('i16')} {x} to {e.vt('i32')}") for x in pair)
+    moved = e.put(f"shl {e.vt('i32')} {high}, splat (i32 16)")
+    e.set(i.name, Val("i32", vec=e.put(f"or {e.vt('i32')} {low}, {moved}")))
+
+
+def _load_lanes(e: Emitter, i: Instruction, place: Place, size: int, kind: str) -> list[str]:
+    pair = []
+    for element in (0, 1):
+        check, offset = _offsets(e, i, place, size, element)
+        here = _lanewise(e, place, check, offset)
+        mask = checked_mask(e, i, here, size, False)
+        pair.append(gather(e, place.ptr, offset, mask, kind, size))
+    return pair
+
+
+def _load_rows(e: Emitter, i: Instruction, place: Place, size: int, kind: str) -> list[str]:
+    stride = e.scalar(i.operands[1])
+    transpose = i.operands[2]
+    assert isinstance(transpose, Int) and place.offset.base is not None
+    rows = []
+    for row in range(8):
+        at = place.offset.base
+        if row:
+            at = e.put(f"add i64 {at}, {e.put(f'mul i64 {stride}, {row * size}')}")
+        rows.append(e.put(f"load <8 x {kind}>, ptr {address(e, place.ptr, at)}, align {size}"))
+    return [assemble(e, kind, rows, element, bool(transpose.value)) for element in (0, 1)]
+
+
+def assemble(e: Emitter, kind: str, rows: list[str], element: int, transpose: bool) -> str:
+    """The elements of all lanes from eight rows: rows are joined pairwise, then picked."""
+    level = [(ref, 8) for ref in rows]
+    while len(level) > 1:
+        joined = []
+        for n in range(0, len(level), 2):
+            (a, count), (b, _) = level[n], level[n + 1]
+            picks = ", ".join(f"i32 {x}" for x in range(2 * count))
+            joined.append(
+                (
+                    e.put(
+                        f"shufflevector <{count} x {kind}> {a}, <{count} x {kind}> {b}, <{2 * count} x i32> <{picks}>"
+                    ),
+                    2 * count,
+                )
+            )
+        level = joined
+    cells = [(ROWS[lane], COLUMNS[lane] + element) for lane in range(32)]
+    index = [c * 8 + r if transpose else r * 8 + c for r, c in cells]
+    text = ", ".join(f"i32 {x}" for x in index)
+    return e.put(f"shufflevector <64 x {kind}> {level[0][0]}, <64 x {kind}> poison, <32 x i32> <{text}>")
+
+
+def _store(e: Emitter, i: Instruction, size: int) -> None:
+    place = where(e, i.operands[0], size)
+    kind = "i32" if size == 4 else "i16"
+    values = [e.vector(o) for o in i.operands[3:5]]
+    if not loads_rows(e, i, place):
+        _store_lanes(e, i, place, size, kind, values)
+        return
+    stride, transpose = e.scalar(i.operands[1]), i.operands[2]
+    assert isinstance(transpose, Int) and place.offset.base is not None
+    stop_outside(e, i, place, size, True)
+    for row in range(8):
+        picks = []
+        for column in range(8):
+            lane, n = HOLDER[(column, row) if transpose.value else (row, column)]
+            picks.append(f"i32 {lane + 32 * n}")
+        part = e.put(
+            f"shufflevector {e.vt(kind)} {values[0]}, {e.vt(kind)} {values[1]}, <8 x i32> <{', '.join(picks)}>"
+        )
+        at = place.offset.base
+        if row:
+            at = e.put(f"add i64 {at}, {e.put(f'mul i64 {stride}, {row * size}')}")
+        e.do(f"store <8 x {kind}> {part}, ptr {address(e, place.ptr, at)}, align {size}")
+
+
+def _store_lanes(e: Emitter, i: Instruction, place: Place, size: int, kind: str, values: list[str]) -> None:
+    for element in (0, 1):
+        check, offset = _offsets(e, i, place, size, element)
+        mask = checked_mask(e, i, _lanewise(e, place, check, offset), size, True)
+        scatter(e, place.ptr, offset, mask, kind, size, values[element])
+
+
+def kept_element(e: Emitter, place: MatrixPlace, kind: str) -> Val:
+    """What lanes hold of a matrix that is kept as such."""
+    lines = []
+    for row in range(8):
+        at = e.put(f"getelementptr i8, ptr %kept, i64 {place.at + row * place.pitch}")
+        lines.append(e.put(f"load <8 x {kind}>, ptr {at}, align 32"))
+    return Val(kind, vec=assemble(e, kind, lines, place.element, False))
+
+
+def keep_element(e: Emitter, place: MatrixPlace, kind: str, value: str) -> None:
+    """Into every other column, leaving the others as they are."""
+    name = f"llvm.masked.store.v8{'f32' if kind == 'float' else kind}.p0"
+    e.out.declare(name, f"declare void @{name}(<8 x {kind}>, ptr, <8 x i1>)")
+    mask = ", ".join(f"i1 {column % 2 == place.element}".lower() for column in range(8))
+    for row in range(8):
+        holders = [HOLDER[row, column] for column in range(8)]
+        picks = ", ".join(f"i32 {lane}" if n == place.element else "i32 poison" for lane, n in holders)
+        part = e.put(f"shufflevector {e.vt(kind)} {value}, {e.vt(kind)} poison, <8 x i32> <{picks}>")
+        at = e.put(f"getelementptr i8, ptr %kept, i64 {place.at + row * place.pitch}")
+        e.do(f"call void @{name}(<8 x {kind}> {part}, ptr align 32 {at}, <8 x i1> <{mask}>)")

@@ -1,0 +1,119 @@
+"""Atomic read-modify-write: one lane after the other, in order.
+
+Where all lanes go to one address and nobody wants the old value, the lanes are folded first.
+"""
+
+from __future__ import annotations
+
+from metalloid.backends.cpu.lower.access.atomic_guard import atomic_lanes, atomic_scalar
+from metalloid.backends.cpu.lower.access.mem_ref import address, memory_type, where
+from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
+from metalloid.backends.cpu.lower.ops.collective import reduce_all
+from metalloid.backends.cpu.lower.ops.memory_orders import order
+from metalloid.ir import Instruction
+from metalloid.ir.types import FloatType, IntType, StructType
+
+FOLDS = {
+    "add": "sum",
+    "and": "and",
+    "or": "or",
+    "xor": "xor",
+    "umin": "min",
+    "umax": "max",
+    "min": "min",
+    "max": "max",
+    "fadd": "sum",
+}
+
+
+def atomic_rmw(e: Emitter, i: Instruction) -> None:
+    pointer, operand = i.operands
+    kind, size = memory_type(operand.type)
+    place = where(e, pointer, size)
+    tail = order("atomicrmw", pointer)
+    used = bool(e.function.users.get(i.name))
+    if e.width == 1 or (
+        place.offset.uniform and not used and i.predicate in FOLDS and lowered(operand.type) == kind
+    ):
+        value = e.scalar(operand) if e.width == 1 else _folded(e, i, kind)
+
+        def act() -> str:
+            at = address(e, place.ptr, place.offset.base or "0")
+            return e.put(f"atomicrmw {i.predicate} ptr {at}, {kind} {value} {tail}, align {size}")
+
+        ref = atomic_scalar(e, i, place, size, True, act, kind)
+        if e.width == 1:
+            e.set(i.name, Val(kind, ref))
+        return
+    values = e.vector(operand)
+    mask = atomic_lanes(e, i, place, size, True)
+    offsets = e.expand(place.offset)
+    total = _results(e, kind) if used else ""
+    for lane in e.lanes_loop(mask):
+        offset = e.put(f"extractelement {e.vt('i64')} {offsets}, i32 {lane}")
+        one = e.put(f"extractelement {e.vt(kind)} {values}, i32 {lane}")
+        old = e.put(
+            f"atomicrmw {i.predicate} ptr {address(e, place.ptr, offset)}, {kind} {one} {tail}, align {size}"
+        )
+        if used:
+            _keep(e, total, kind, lane, old)
+    if used:
+        e.set(i.name, Val(kind, vec=e.put(f"load {e.vt(kind)}, ptr {total}")))
+
+
+def _folded(e: Emitter, i: Instruction, kind: str) -> str:
+    what = FOLDS[i.predicate]
+    sign = "u" if i.predicate.startswith("u") else "i"
+    return reduce_all(
+        e, what, kind, sign if not isinstance(i.type, FloatType) else "f", e.vector(i.operands[1])
+    )
+
+
+def _results(e: Emitter, kind: str) -> str:
+    total = e.alloca(e.vt(kind), "old")
+    e.do(f"store {e.vt(kind)} zeroinitializer, ptr {total}")
+    return total
+
+
+def _keep(e: Emitter, total: str, kind: str, lane: str, value: str) -> None:
+    at = e.put(f"getelementptr {kind}, ptr {total}, i32 {lane}")
+    e.do(f"store {kind} {value}, ptr {at}")
+
+
+def cmpxchg(e: Emitter, i: Instruction) -> None:
+    pointer, expected, new = i.operands
+    assert isinstance(i.type, StructType) and isinstance(new.type, IntType)
+    kind, size = memory_type(new.type)
+    place = where(e, pointer, size)
+    pair, tail = f"{{ {kind}, i1 }}", order("cmpxchg", pointer)
+    if e.width == 1:
+        a, b = e.scalar(expected), e.scalar(new)
+
+        def act() -> str:
+            at = address(e, place.ptr, place.offset.base or "0")
+            both = e.put(f"cmpxchg ptr {at}, {kind} {a}, {kind} {b} {tail}, align {size}")
+            old = e.put(f"extractvalue {pair} {both}, 0")
+            won = e.put(f"zext i1 {e.put(f'extractvalue {pair} {both}, 1')} to i64")
+            wide = e.put(f"zext {kind} {old} to i128")
+            high = e.put(f"shl i128 {e.put(f'zext i64 {won} to i128')}, 64")
+            return e.put(f"or i128 {wide}, {high}")
+
+        both = atomic_scalar(e, i, place, size, True, act, "i128")
+        e.set(f"{i.name}#0", Val(kind, e.put(f"trunc i128 {both} to {kind}")))
+        e.set(f"{i.name}#1", Val("i1", e.put(f"trunc i128 {e.put(f'lshr i128 {both}, 64')} to i1")))
+        return
+    wants, news = e.vector(expected), e.vector(new)
+    mask = atomic_lanes(e, i, place, size, True)
+    offsets = e.expand(place.offset)
+    olds, wins = _results(e, kind), _results(e, "i8")
+    for lane in e.lanes_loop(mask):
+        offset = e.put(f"extractelement {e.vt('i64')} {offsets}, i32 {lane}")
+        a = e.put(f"extractelement {e.vt(kind)} {wants}, i32 {lane}")
+        b = e.put(f"extractelement {e.vt(kind)} {news}, i32 {lane}")
+        at = address(e, place.ptr, offset)
+        both = e.put(f"cmpxchg ptr {at}, {kind} {a}, {kind} {b} {tail}, align {size}")
+        _keep(e, olds, kind, lane, e.put(f"extractvalue {pair} {both}, 0"))
+        _keep(e, wins, "i8", lane, e.put(f"zext i1 {e.put(f'extractvalue {pair} {both}, 1')} to i8"))
+    e.set(f"{i.name}#0", Val(kind, vec=e.put(f"load {e.vt(kind)}, ptr {olds}")))
+    flags = e.put(f"load {e.vt('i8')}, ptr {wins}")
+    e.set(f"{i.name}#1", Val("i1", vec=e.put(f"icmp ne {e.vt('i8')} {flags}, zeroinitializer")))

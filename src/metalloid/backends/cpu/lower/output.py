@@ -1,0 +1,116 @@
+"""What all functions of one kernel share: where its memory lies, what it declares, where it can fault."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from metalloid.analysis.lane_layout import Lanes
+from metalloid.analysis.lane_shape import Shape
+from metalloid.analysis.underlying_objects import Root
+from metalloid.backends.cpu.abi import LOCAL_START
+from metalloid.ir import Instruction, Module
+from metalloid.ir.debug import Location, location
+from metalloid.ir.layout import DataLayout
+
+if TYPE_CHECKING:
+    from metalloid.transforms.instrument import Checks
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place that can fault."""
+
+    location: Location | None
+    root: Root | None
+    size: int
+    write: bool
+    rule: str = ""  # "" for an access out of bounds
+
+
+@dataclass(frozen=True)
+class MatrixPlace:
+    """Where the matrix lies that a kept value is an element of, in each lane; see `accumulators`."""
+
+    at: int
+    pitch: int  # bytes from row to row
+    element: int  # of the lane's two
+
+
+@dataclass(frozen=True)
+class SlotPlace:
+    """Where a value that crosses a barrier is kept in an instance's scratch."""
+
+    at: int
+    shape: Shape | None  # with constant patterns only the base is kept
+    matrix: MatrixPlace | None = None
+
+
+@dataclass(frozen=True)
+class PrivatePlace:
+    """Where the private variables of an alloca lie in an instance's scratch.
+
+    `unit`: elements of that many bytes, lanes side by side; 0: each lane's variable in one piece.
+    """
+
+    at: int
+    size: int
+    unit: int
+
+
+@dataclass
+class Output:
+    """What all functions of one kernel share."""
+
+    module: Module
+    layout: DataLayout
+    lanes: Lanes
+    guard: bool
+    vector_bytes: int = 64
+    short_loops: frozenset[str] = frozenset()  # headers of loops that end soon: nobody has to stop them
+    local_offsets: dict[str, int] = field(default_factory=dict)  # of threadgroup variables
+    local_sizes: dict[str, int] = field(default_factory=dict)
+    private: dict[int, PrivatePlace] = field(default_factory=dict)
+    slots: dict[int, SlotPlace] = field(default_factory=dict)
+    sites: list[Site] = field(default_factory=list)
+    declared: dict[str, str] = field(default_factory=dict)
+    helpers: dict[str, str] = field(default_factory=dict)
+    formats: list[str] = field(default_factory=list)
+    check: Checks | None = None  # of a checked run
+    check_lengths: dict[int, int] = field(default_factory=dict)  # of memory whose size is known, by site
+
+    rounds: bool = False  # a segment tells the iteration it stopped in, above the number of the barrier
+    remaining: int | None = (
+        None  # where threads may return before a barrier: at which byte of an instance's scratch
+    )
+    # the lanes stand that have not
+    barriers: tuple[Instruction, ...] = ()
+    suspends: bool = False  # an instance waits at a barrier inside its function, which is a coroutine
+
+    @property
+    def careful(self) -> bool:
+        """Whether lanes outside are left out, and the others go on."""
+        return self.check is not None and self.check.options.careful
+
+    def declare(self, name: str, text: str) -> str:
+        self.declared.setdefault(name, text)
+        return name
+
+    def site(
+        self, i: Instruction, root: Root | None, size: int = 0, write: bool = False, rule: str = ""
+    ) -> int:
+        """The number of a new place that can fault."""
+        self.sites.append(Site(location(self.module, i), root, size, write, rule))
+        return len(self.sites) - 1
+
+    def layout_locals(self) -> int:
+        """Give threadgroup variables their places; the end of the last."""
+        at = LOCAL_START
+        for g in self.module.globals:
+            if g.space == 3:
+                align = max(g.align, 16)
+                at = -(-at // align) * align
+                self.local_offsets[g.name] = at
+                self.local_sizes[g.name] = self.layout.size(g.type)
+                at += self.local_sizes[g.name]
+        return at

@@ -1,0 +1,1 @@
+"""Events of a checked run, in vector code."""

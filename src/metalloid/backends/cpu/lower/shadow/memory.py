@@ -1,0 +1,187 @@
+"""Words of shadow memory in vector code: where they lie, how they are read, compared and written.
+
+A word is serial | site | thread (runtime/check.cpp). `Lot` is a number of words that one event looks at: neighbours, or
+one per lane at any place; under a mask or not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metalloid.analysis.underlying_objects import Root
+from metalloid.backends.cpu import abi
+from metalloid.backends.cpu.lower.access.pointers import start_of
+from metalloid.backends.cpu.lower.emitter import Emitter
+from metalloid.transforms.instrument import Checks
+
+WRITER, FIRST, OTHER = 0, 8, 16  # fields of a Shadow
+WINDOW, IN_WINDOW = 40, 48
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a word is divided, for one kernel and size of threadgroup."""
+
+    bits: int  # of a word
+    thread_bits: int
+    site_bits: int
+
+    @property
+    def type(self) -> str:
+        return f"i{self.bits}"
+
+    @property
+    def thread_mask(self) -> int:
+        return (1 << self.thread_bits) - 1
+
+
+def layout(checks: Checks, threads: int) -> Layout:
+    return Layout(64 if checks.options.wide else 32, max(1, (threads - 1).bit_length()), checks.site_bits)
+
+
+def check(e: Emitter) -> str:
+    return e.launch_field(abi.CHECK, "ptr")
+
+
+def constant_field(e: Emitter, offset: int, type: str) -> str:
+    """Something of the Check that stays the same for the whole launch; read once, at the start."""
+    key = f"check:{offset}:{type}"
+    if key not in e.launch_values:
+        base = check(e)
+        at, name = e.name("at"), e.name("field")
+        e.prologue.append(f"  {at} = getelementptr i8, ptr {base}, i64 {offset}")
+        e.prologue.append(f"  {name} = load {type}, ptr {at}, !invariant.load !0")
+        e.launch_values[key] = name
+    return e.launch_values[key]
+
+
+def moment(e: Emitter, offset: int, type: str) -> str:
+    """Something of the Check as it is now."""
+    base = check(e)
+    at = e.at_start(f"check.at:{offset}", f"getelementptr i8, ptr {base}, i64 {offset}")
+    return e.put(f"load {type}, ptr {at}")
+
+
+def shadow_number(root: Root) -> int:
+    return root.index if root.kind == "buffer" else abi.LOCAL_SHADOW
+
+
+def words(e: Emitter, root: Root, which: int) -> str:
+    return constant_field(e, abi.SHADOW_PLACES + abi.SHADOW_SIZE * shadow_number(root) + which, "ptr")
+
+
+def window(e: Emitter, root: Root) -> tuple[str, str]:
+    """The first byte of a buffer that has words, and how many bytes have."""
+    at = abi.SHADOW_PLACES + abi.SHADOW_SIZE * shadow_number(root)
+    return constant_field(e, at + WINDOW, "i64"), constant_field(e, at + IN_WINDOW, "i64")
+
+
+def shadow_offset(e: Emitter, root: Root, offset: str) -> str:
+    """An offset from a root as one into what its shadow covers."""
+    if root.kind == "buffer" or root.kind == "unknown":
+        return offset
+    start = start_of(e, root)
+    return offset if start == "0" else e.put(f"add i64 {offset}, {start}")
+
+
+class Lot:
+    """Words of one event: `count` neighbours from `start`, or one for each index of a vector."""
+
+    def __init__(
+        self, e: Emitter, words: Layout, count: int, start: str, indices: str | None, mask: str | None
+    ) -> None:
+        self.e, self.words, self.count, self.start, self.indices, self.mask = (
+            e,
+            words,
+            count,
+            start,
+            indices,
+            mask,
+        )
+
+    @property
+    def vt(self) -> str:
+        return f"<{self.count} x {self.words.type}>"
+
+    @property
+    def vb(self) -> str:
+        return f"<{self.count} x i1>"
+
+    def splat(self, ref: str) -> str:
+        return self.e.splat(self.words.type, ref, self.count)
+
+    def put(self, text: str) -> str:
+        return self.e.put(text)
+
+    def _address(self, array: str) -> str:
+        if self.indices is not None:
+            return self.put(
+                f"getelementptr {self.words.type}, ptr {array}, <{self.count} x i64> {self.indices}"
+            )
+        return self.put(f"getelementptr {self.words.type}, ptr {array}, i64 {self.start}")
+
+    def load(self, array: str) -> str:
+        e, n, t = self.e, self.count, self.words.type
+        align, at = self.words.bits // 8, self._address(array)
+        if self.indices is not None:
+            name = f"llvm.masked.gather.v{n}{t}.v{n}p0"
+            e.out.declare(name, f"declare {self.vt} @{name}(<{n} x ptr>, {self.vb}, {self.vt})")
+            mask = self.mask or "splat (i1 true)"
+            return self.put(
+                f"call {self.vt} @{name}(<{n} x ptr> align {align} {at}, {self.vb} {mask}, {self.vt} zeroinitializer)"
+            )
+        if self.mask is None:
+            return self.put(f"load {self.vt}, ptr {at}, align {align}")
+        name = f"llvm.masked.load.v{n}{t}.p0"
+        e.out.declare(name, f"declare {self.vt} @{name}(ptr, {self.vb}, {self.vt})")
+        return self.put(
+            f"call {self.vt} @{name}(ptr align {align} {at}, {self.vb} {self.mask}, {self.vt} zeroinitializer)"
+        )
+
+    def store(self, array: str, value: str, only: str | None = None) -> None:
+        e, n, t = self.e, self.count, self.words.type
+        align, at = self.words.bits // 8, self._address(array)
+        mask = only if only is not None else self.mask
+        if self.indices is not None:
+            name = f"llvm.masked.scatter.v{n}{t}.v{n}p0"
+            e.out.declare(name, f"declare void @{name}({self.vt}, <{n} x ptr>, {self.vb})")
+            e.do(
+                f"call void @{name}({self.vt} {value}, <{n} x ptr> align {align} {at}, {self.vb} "
+                f"{mask or 'splat (i1 true)'})"
+            )
+        elif mask is None:
+            e.do(f"store {self.vt} {value}, ptr {at}, align {align}")
+        else:
+            name = f"llvm.masked.store.v{n}{t}.p0"
+            e.out.declare(name, f"declare void @{name}({self.vt}, ptr, {self.vb})")
+            e.do(f"call void @{name}({self.vt} {value}, ptr align {align} {at}, {self.vb} {mask})")
+
+    # ---- flags ----------------------------------------------------------------------------------------------
+
+    def compare(self, how: str, a: str, b: str) -> str:
+        return self.put(f"icmp {how} {self.vt} {a}, {b}")
+
+    def both(self, a: str, b: str) -> str:
+        return self.put(f"and {self.vb} {a}, {b}")
+
+    def either(self, a: str, b: str) -> str:
+        return self.put(f"or {self.vb} {a}, {b}")
+
+    def masked(self, flags: str) -> str:
+        return self.both(flags, self.mask) if self.mask is not None else flags
+
+    def any(self, flags: str) -> str:
+        bits = self.put(f"bitcast {self.vb} {flags} to i{self.count}")
+        return self.put(f"icmp ne i{self.count} {bits}, 0")
+
+    def number(self, flags: str) -> str:
+        """How many are set, as an i64."""
+        n = self.count
+        bits = self.put(f"bitcast {self.vb} {flags} to i{n}")
+        if n < 64:
+            wide = self.put(f"zext i{n} {bits} to i64")
+            self.e.out.declare("llvm.ctpop.i64", "declare i64 @llvm.ctpop.i64(i64)")
+            return self.put(f"call i64 @llvm.ctpop.i64(i64 {wide})")
+        self.e.out.declare(f"llvm.ctpop.i{n}", f"declare i{n} @llvm.ctpop.i{n}(i{n})")
+        found = self.put(f"call i{n} @llvm.ctpop.i{n}(i{n} {bits})")
+        return found if n == 64 else self.put(f"trunc i{n} {found} to i64")

@@ -1,0 +1,250 @@
+"""Events of lanes at their own places: vectors of words, one for each granule that is touched.
+
+neighbours   one vector load and store for each array
+pattern      distances are known: each distinct granule once, with the first and the last lane that go there
+free         gathers and scatters; two lanes at one place show when a scattered word is read back
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+from metalloid.backends.cpu import abi
+from metalloid.backends.cpu.lower.access.patterns import contiguous
+from metalloid.backends.cpu.lower.access.pointers import start_of
+from metalloid.backends.cpu.lower.shadow.memory import FIRST, OTHER, WRITER, Lot, check, shadow_offset
+from metalloid.backends.cpu.lower.shadow.shadow_access import Spot
+
+
+@dataclass(frozen=True)
+class Look:
+    """Words to look at: by whom (the first and, where there are more, the last lane), and what they said."""
+
+    lot: Lot
+    first_lane: str  # its word, in each element
+    last_lane: str  # the same where one lane goes to each granule
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the words of an event said."""
+
+    word: str
+    first: str
+    fresh: str  # the first reader is not in order with now
+    bad: str
+
+
+class Words(Spot):
+    """Vector tests."""
+
+    def _vector(self) -> None:
+        """One word per granule."""
+        e, site = self.e, self.site
+        now, group, since = self._moments()
+        looks, distinct = self._looks(self._own(now))
+        found = [self._look(look, group, since) for look in looks]
+        bad = "false"
+        for look, seen in zip(looks, found, strict=True):
+            one = look.lot.any(look.lot.masked(seen.bad)) if seen.bad else "false"
+            bad = one if bad == "false" else e.put(f"or i1 {bad}, {one}")
+        self._doubt(bad)
+        for look, seen in zip(looks, found, strict=True):
+            if site.write:
+                self._write_words(look, seen, group, distinct)
+            elif site.readers:
+                self._read_words(look, seen, group, distinct)
+        if site.write and not distinct:
+            self._twice(looks)
+        else:
+            e.do(f"br label %{self.done}")
+
+    # ---- which words --------------------------------------------------------------------------------------------
+
+    def _looks(self, own: str) -> tuple[list[Look], bool]:
+        """The words, and whether no two lanes write to one."""
+        e, val = self.e, self.place.check
+        if val.base is not None and contiguous(val.terms, self.site.size):
+            return [self._neighbours(own)], True
+        groups = self._pattern()
+        if groups is not None:
+            return self._grouped(own, groups), True
+        offsets, root = e.expand(val), self.place.root
+        start = "0" if root.kind in ("buffer", "unknown") else start_of(e, root)
+        if start != "0":
+            offsets = e.put(f"add {e.vt('i64')} {offsets}, {e.splat('i64', start)}")
+        first = e.put(f"lshr {e.vt('i64')} {offsets}, splat (i64 {self.shift})")
+        looks = []
+        for n in range(self.parts):
+            indices = e.put(f"add {e.vt('i64')} {first}, splat (i64 {n})") if n else first
+            lot = Lot(e, self.words, e.width, "", indices, e.mask)
+            me = self._mine(lot, own, list(range(e.width)))
+            looks.append(Look(lot, me, me))
+        return looks, self._distinct()
+
+    def _neighbours(self, own: str) -> Look:
+        e, val = self.e, self.place.check
+        assert val.base is not None
+        lanes, mask = list(range(e.width)), e.mask
+        if e.range is not None:
+            lanes, mask = list(range(*e.range)), None
+        pattern = dict(val.terms)[""]
+        numbers = [lane for lane in lanes for _ in range(self.parts)]
+        if mask is not None and self.parts > 1:
+            picks = ", ".join(f"i32 {n}" for n in numbers)
+            mask = e.put(
+                f"shufflevector {e.vt('i1')} {mask}, {e.vt('i1')} poison, <{len(numbers)} x i32> <{picks}>"
+            )
+        lot = Lot(e, self.words, len(numbers), self._index(val.base, pattern[lanes[0]]), None, mask)
+        me = self._mine(lot, own, numbers)
+        return Look(lot, me, me)
+
+    def _index(self, base: str, offset: int) -> str:
+        """The number of the granule at a scalar offset."""
+        e = self.e
+        at = e.put(f"add i64 {base}, {offset}") if offset else base
+        return e.put(f"lshr i64 {shadow_offset(e, self.place.root, at)}, {self.shift}")
+
+    def _pattern(self) -> dict[int, list[int]] | None:
+        """Lanes by their distance from the base, where distances are known and tell who meets whom."""
+        e, val, site = self.e, self.place.check, self.site
+        if val.base is None or len(val.terms) != 1 or val.terms[0][0] or e.mask is not None or site.align:
+            return None
+        groups: dict[int, list[int]] = {}
+        for lane, offset in enumerate(val.terms[0][1]):
+            groups.setdefault(offset, []).append(lane)
+        order = sorted(groups)
+        apart = all(b - a >= site.size for a, b in itertools.pairwise(order))
+        if not apart or any(o % (1 << self.shift) for o in order):
+            return None
+        if site.write and len(order) < e.width:
+            return None
+        return {offset: groups[offset] for offset in order}
+
+    def _grouped(self, own: str, groups: dict[int, list[int]]) -> list[Look]:
+        e, val = self.e, self.place.check
+        assert val.base is not None
+        order = list(groups)
+        ends = [[groups[o][n] for o in order] for n in (0, -1)]
+        start = self._index(val.base, order[0])
+        if all(b - a == self.site.size for a, b in itertools.pairwise(order)):
+            lanes = [[lane for lane in end for _ in range(self.parts)] for end in ends]
+            lot = Lot(e, self.words, len(lanes[0]), start, None, None)
+            return [Look(lot, *(self._mine(lot, own, end) for end in lanes))]
+        looks = []
+        for n in range(self.parts):
+            steps = e.constants("i64", [(o - order[0] >> self.shift) + n for o in order])
+            indices = e.put(f"add <{len(order)} x i64> {e.splat('i64', start, len(order))}, {steps}")
+            lot = Lot(e, self.words, len(order), "", indices, None)
+            looks.append(Look(lot, *(self._mine(lot, own, end) for end in ends)))
+        return looks
+
+    def _mine(self, lot: Lot, own: str, numbers: list[int]) -> str:
+        table = self.e.constants(self.words.type, numbers)
+        return self.e.put(f"add {lot.vt} {lot.splat(own)}, {table}")
+
+    def _distinct(self) -> bool:
+        """Whether no two lanes can go to the same granule: known distances."""
+        val = self.place.check
+        if val.base is None or len(val.terms) != 1 or val.terms[0][0]:
+            return False
+        order = sorted(val.terms[0][1])
+        return all(b - a >= self.site.size for a, b in itertools.pairwise(order))
+
+    # ---- tests ----------------------------------------------------------------------------------------------------
+
+    def _look(self, look: Look, group: str, since: str) -> Seen:
+        site, lot = self.site, look.lot
+        word = lot.load(self._array(WRITER)) if site.writer or site.defined or site.write else ""
+        bad: list[str] = []
+        if site.writer:
+            bad.append(self._unordered(look, word, group, since)[1])
+        if site.defined:
+            bad.append(lot.compare("ult", word, lot.splat(group if self.local else self._start())))
+        first = fresh = ""
+        if site.readers:
+            first = lot.load(self._array(FIRST))
+            fresh, clash = self._unordered(look, first, group, since)
+            if site.write:
+                other = lot.load(self._array(OTHER))
+                bad += [clash, self._unordered(look, other, group, since)[1]]
+        result = ""
+        for flags in bad:
+            result = flags if not result else lot.either(result, flags)
+        return Seen(word, first, fresh, result)
+
+    def _differs(self, lot: Lot, word: str, me: str) -> str:
+        """Not zero where a word is another thread's."""
+        bits = self.e.put(f"xor {lot.vt} {word}, {me}")
+        return self.e.put(f"and {lot.vt} {bits}, splat ({self.words.type} {self.words.thread_mask})")
+
+    def _unordered(self, look: Look, word: str, group: str, since: str) -> tuple[str, str]:
+        """Flags: nothing puts this word in order with now; and it is another thread's as well."""
+        lot = look.lot
+        differs = self._differs(lot, word, look.first_lane)
+        other = lot.compare("ne", differs, "zeroinitializer")
+        if look.last_lane != look.first_lane:
+            last = lot.compare("ne", self._differs(lot, word, look.last_lane), "zeroinitializer")
+            other = lot.either(other, last)
+        recent = lot.compare("uge", word, lot.splat(since))
+        if self.checks.simd_barriers:
+            recent = lot.both(recent, self._not_in_order(lot, word, differs))
+        if self.local:
+            return recent, lot.both(recent, other)
+        before = lot.compare("ult", word, lot.splat(group))
+        old = lot.both(before, lot.compare("uge", word, lot.splat(self._start())))
+        return lot.either(recent, old), lot.either(old, lot.both(recent, other))
+
+    def _not_in_order(self, lot: Lot, word: str, differs: str) -> str:
+        """Not of the own SIMD-group before its last barrier. Such kernels run a SIMD-group at a time."""
+        e, t = self.e, self.words.type
+        simd = e.put(f"zext i32 {e.put('lshr i32 %first, 5')} to i64")
+        table = abi.SIMD_FROM + (256 if self.local else 0)
+        at = e.put(f"getelementptr i8, ptr {check(e)}, i64 {table}")
+        at = e.put(f"getelementptr i64, ptr {at}, i64 {simd}")
+        since = e.put(f"load {t}, ptr {at}")
+        foreign = lot.compare("ugt", differs, lot.splat("31"))
+        return lot.either(foreign, lot.compare("uge", word, lot.splat(since)))
+
+    # ---- updates --------------------------------------------------------------------------------------------------
+
+    def _write_words(self, look: Look, seen: Seen, group: str, distinct: bool) -> None:
+        e, lot = self.e, look.lot
+        if self.local and distinct and self._local_number() is not None:
+            left = self._missing()
+            count, after = e.fresh_label("new"), e.fresh_label("old")
+            e.do(f"br i1 {e.put(f'icmp ne i64 {left}, 0')}, label %{count}, label %{after}")
+            e.label(count)
+            stale = lot.masked(lot.compare("ult", seen.word, lot.splat(group)))
+            less = e.put(f"sub i64 {left}, {lot.number(stale)}")
+            e.do(f"store i64 {less}, ptr {self._missing_at()}")
+            e.do(f"br label %{after}")
+            e.label(after)
+        lot.store(self._array(WRITER), look.first_lane)
+        if self.site.readers:
+            lot.store(self._array(FIRST), "zeroinitializer")
+            lot.store(self._array(OTHER), "zeroinitializer")
+
+    def _read_words(self, look: Look, seen: Seen, group: str, distinct: bool) -> None:
+        e, lot = self.e, look.lot
+        first = e.put(f"select {lot.vb} {seen.fresh}, {lot.vt} {seen.first}, {lot.vt} {look.first_lane}")
+        lot.store(self._array(FIRST), first)
+        there = first if distinct else lot.load(self._array(FIRST))
+        other = lot.compare("ne", self._differs(lot, there, look.last_lane), "zeroinitializer")
+        if not self.local:
+            other = lot.either(other, lot.compare("ult", there, lot.splat(group)))
+        lot.store(self._array(OTHER), look.last_lane, lot.masked(other))
+
+    def _twice(self, looks: list[Look]) -> None:
+        """Lanes whose word is not there any more met another lane at the same place."""
+        e = self.e
+        lost = "false"
+        for look in looks:
+            differs = look.lot.compare("ne", look.lot.load(self._array(WRITER)), look.first_lane)
+            one = look.lot.any(look.lot.masked(differs))
+            lost = one if lost == "false" else e.put(f"or i1 {lost}, {one}")
+        again = e.fresh_label("check.twice")
+        e.do(f"br i1 {lost}, label %{again}, label %{self.done}, !prof !2")
+        e.label(again)
+        e.do(f"br i1 {self._muted()}, label %{self.done}, label %{self.slow}")

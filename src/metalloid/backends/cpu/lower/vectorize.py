@@ -1,0 +1,390 @@
+"""From scalar IR to vector IR: the passes of the CPU, in order.
+
+    canonical -> split at barriers -> for each segment: shapes, divergence, masks -> vector code
+
+The result is one function that runs one threadgroup: for each segment, a loop over the instances.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from metalloid.analysis.barrier_arrival import Arrival
+from metalloid.analysis.divergence import Flow
+from metalloid.analysis.lane_layout import Lanes
+from metalloid.analysis.lane_shape import Shape
+from metalloid.analysis.underlying_objects import Root, Roots
+from metalloid.analysis.uniformity import Uniformity
+from metalloid.backends.cpu import abi
+from metalloid.backends.cpu.lower import coroutine
+from metalloid.backends.cpu.lower.access.mem_ref import memory_type
+from metalloid.backends.cpu.lower.access.transpose import SIDE
+from metalloid.backends.cpu.lower.control_flow import Control
+from metalloid.backends.cpu.lower.coroutine_driver import Turns
+from metalloid.backends.cpu.lower.driver import PLACE, Driver
+from metalloid.backends.cpu.lower.elide_zero_init import filled_first
+from metalloid.backends.cpu.lower.emitter import Emitter, lowered
+from metalloid.backends.cpu.lower.matrix import accumulators, chains
+from metalloid.backends.cpu.lower.ops.constants import initial
+from metalloid.backends.cpu.lower.output import MatrixPlace, Output, Site, SlotPlace
+from metalloid.backends.cpu.lower.private_arrays import Scratch, place_privates
+from metalloid.ir import Function, Instruction, Module, write
+from metalloid.ir.intrinsics import ENTRY, among_lanes
+from metalloid.ir.layout import data_layout
+from metalloid.ir.name_privates import name_privates
+from metalloid.ir.tokens import quote
+from metalloid.ir.types import PointerType
+from metalloid.ir.values import Local
+from metalloid.ir.write import write_value
+from metalloid.transforms.barriers import split as segments
+from metalloid.transforms.canonicalize import tidy
+from metalloid.transforms.instrument import Checks, Options, instrument
+
+# Lines of all segments; LLVM takes more than twice as long for a function of twice the size.
+MAX_INLINED = 8000
+MAX_TWICE = 2000  # lines of all segments, to be written a second time for instances without idle lanes
+MAX_TWICE_RETURNED = (
+    8000  # the same where every instance would have a mask, though hardly ever a thread returns
+)
+INLINED = ") alwaysinline nounwind {"
+_ARGUMENTS = (
+    "ptr %launch, ptr %tables, ptr noalias %tg, ptr noalias %kept, ptr noalias %private, i32 %j, "
+    f"{PLACE}, i32 %count"
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A segment, and what is known of its values."""
+
+    module: Module
+    function: Function
+    roots: Roots
+    uniformity: Uniformity
+
+
+@dataclass(frozen=True)
+class VectorCode:
+    """A kernel for the CPU, as LLVM IR."""
+
+    text: str
+    sites: tuple[Site, ...]
+    barriers: tuple[Site, ...]
+    formats: tuple[str, ...]
+    local: int  # bytes of threadgroup memory inside the kernel
+    scratch: int  # bytes of scratch for a threadgroup
+    lanes: Lanes
+    segments: int
+    checks: Checks | None = None
+    check_lengths: Mapping[int, int] = field(default_factory=dict)
+    local_places: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # offset and bytes of variables
+
+
+def uses_lanes(module: Module) -> bool:
+    """Whether the kernel has operations among lanes."""
+    return any(among_lanes(i) for i in module.function[ENTRY].instructions())
+
+
+def vectorise(
+    module: Module,
+    lanes: Lanes,
+    guard: bool,
+    reverse: bool = False,
+    vector_bits: int = 512,
+    short_loops: frozenset[str] = frozenset(),
+    check: Options | None = None,
+    way: Arrival = "together",
+) -> VectorCode:
+    """Vector code for a canonical module; `way`: how its threads come to barriers.
+
+    Loops that end soon need not look whether they should.
+    """
+    module, privates = name_privates(module)
+    checks = None
+    if check is not None:
+        module, checks = instrument(module, check)
+    function = module.function[ENTRY]
+    whole = Roots(function)
+    barriers = [i for i in function.instructions() if i.called == segments.BARRIER]
+    layout = data_layout(module.datalayout)
+    out = Output(
+        module,
+        layout,
+        lanes,
+        guard,
+        vector_bits // 8,
+        short_loops,
+        check=checks,
+        barriers=tuple(barriers),
+        suspends=way == "parted",
+    )
+    local = out.layout_locals()
+    barrier_sites = tuple(Site(s.location, None, 0, False, "M204") for s in _sites_of(out, barriers))
+    scratch = Scratch()
+    place_privates(out, function, whole, privates, scratch)
+    if barriers and not lanes.one and not out.suspends:
+        if way == "returned":
+            out.remaining = scratch.take(max(8, lanes.width) // 8, 64)
+        parts = _split(out, module, whole, scratch)
+    else:
+        parts = [Part(module, function, whole, Uniformity(Flow(function), whole, lanes, layout))]
+    first = parts[0]
+    synchronous = 1 + len(barriers) if len(parts) > 1 else 1
+    filled = filled_first(
+        first.uniformity.flow, first.roots, first.uniformity, lanes, layout, out.local_sizes
+    )
+    texts = _texts(out, parts, synchronous)
+    cleared = frozenset(out.local_sizes) - filled
+    driver = Driver(out, synchronous, len(parts), scratch, reverse, cleared, barriers)
+    turns = Turns(out, function, barriers, scratch, reverse, cleared)
+    main = turns.write() if out.suspends else driver.write()
+    return VectorCode(
+        _module_text(out, texts, main),
+        tuple(out.sites),
+        barrier_sites,
+        tuple(out.formats),
+        local,
+        scratch.stride * lanes.instances if driver.many or out.suspends else scratch.size,
+        lanes,
+        len(parts),
+        checks,
+        out.check_lengths,
+        {name: (at, out.local_sizes[name]) for name, at in out.local_offsets.items()},
+    )
+
+
+def _split(out: Output, module: Module, whole: Roots, scratch: Scratch) -> list[Part]:
+    """Segments between barriers, with a place in the scratch for each value that lives across one."""
+    function, lanes = module.function[ENTRY], out.lanes
+    known = Uniformity(Flow(function), whole, lanes, out.layout)
+    made = segments.split(function, lambda value: _coefficients(known, value), known.varies)
+    out.rounds = made.rounds
+    slot_roots: dict[int, Root] = {}
+    for slot in made.slots:
+        shape = _keepable(known, slot.value)
+        size = memory_type(slot.value.type)[1] if lowered(slot.value.type) != "i64" else 8
+        at = scratch.take(size, 8) if shape is not None else scratch.take(size * lanes.width)
+        out.slots[slot.number] = SlotPlace(at, shape)
+        if isinstance(slot.value.type, PointerType):
+            slot_roots[slot.number] = whole.of[slot.value.name]
+    tidied = tidy(write(segments.as_module(module, made)), first=False)
+    parts = []
+    for n in range(len(made.functions)):
+        part = tidied.function[f"segment{n}"]
+        roots = Roots(part, slot_roots)
+        shapes = {number: _in_segment(place.shape, n) for number, place in out.slots.items()}
+        parts.append(Part(tidied, part, roots, Uniformity(Flow(part), roots, lanes, out.layout, shapes)))
+    if (count := chains.beside(out)) and lanes.full and out.remaining is None:
+        _place_matrices(out, accumulators.strips([part.uniformity for part in parts], count), scratch)
+    return parts
+
+
+def _place_matrices(out: Output, strips: list[list[accumulators.Slots]], scratch: Scratch) -> None:
+    """Sums of products as rows of one matrix, or of two side by side."""
+    for strip in strips:
+        pitch = 4 * SIDE * len(strip)
+        at = scratch.take(SIDE * pitch)
+        for n, slots in enumerate(strip):
+            for element, number in enumerate(slots):
+                place = MatrixPlace(at + 4 * SIDE * n, pitch, element)
+                out.slots[number] = replace(out.slots[number], matrix=place)
+
+
+def _texts(out: Output, parts: list[Part], inlined: int) -> list[str]:
+    """The segments as functions: inlined into the driver, unless LLVM would take too long over the whole.
+
+    Those from `inlined` on are called at more than one place.
+    """
+    texts = []
+    for n, part in enumerate(parts):
+        out.module = part.module
+        texts.append(_segment_text(out, part, n))
+    twice = [n for n in range(len(parts)) if _idle_at_times(out, n)]
+    most = MAX_TWICE if out.remaining is None else MAX_TWICE_RETURNED
+    if twice and out.check is None and sum(texts[n].count("\n") for n in twice) <= most:
+        for n in twice:
+            out.module = parts[n].module
+            texts[n] = _twice(out, texts[n], _segment_text(out, parts[n], n, whole=True), n)
+    if sum(t.count("\n") for t in texts) > MAX_INLINED:
+        inlined = 0
+    # Of a segment that is written twice, the function that calls either: the last.
+    apart = [") noinline alignstack(64) nounwind {".join(t.rsplit(INLINED, 1)) for t in texts[inlined:]]
+    return texts[:inlined] + apart
+
+
+def _keepable(known: Uniformity, value: Local) -> Shape | None:
+    """The shape that a kept value has behind a barrier. One that is good for addresses only will do for pointers."""
+    shape = known.shape(value)
+    if shape is None or shape.exact or not shape.terms or isinstance(value.type, PointerType):
+        return shape
+    return None
+
+
+def _coefficients(known: Uniformity, value: Local) -> frozenset[str]:
+    shape = _keepable(known, value)
+    return frozenset(c for c, _ in shape.terms if c) if shape is not None else frozenset()
+
+
+def _in_segment(shape: Shape | None, number: int) -> Shape | None:
+    """The same shape with the names that coefficients have in a segment."""
+    if shape is None:
+        return None
+    terms = ((segments.kept_name(number, c) if c else c, p) for c, p in shape.terms)
+    return replace(shape, terms=tuple(sorted(terms)))
+
+
+def _sites_of(out: Output, barriers: list[Instruction]) -> list[Site]:
+    return [out.sites[out.site(i, None, rule="M204")] for i in barriers]
+
+
+def _idle_at_times(out: Output, number: int) -> bool:
+    """Whether some instances of a segment have idle lanes, and others have none: the last one, or those of which a
+    thread has returned."""
+    lanes = out.lanes
+    if out.remaining is not None and number and lanes.width > 1:
+        return True
+    return lanes.fixed and not (lanes.full or lanes.rows or lanes.one)
+
+
+def _twice(out: Output, some: str, all_lanes: str, number: int) -> str:
+    """A segment as two functions, with a mask and without, and one that calls either."""
+    name, told = f"@segment{number}(", "i64" if out.rounds else "i32"
+    given = ", ".join(a.replace("noalias ", "") for a in _ARGUMENTS.split(", "))
+    fits = [
+        f"  %next = mul i32 %j, {out.lanes.width}",
+        f"  %end = add i32 %next, {out.lanes.width}",
+        "  %fits = icmp ule i32 %end, %count",
+    ]
+    if out.remaining is not None and number:
+        fits = [*_remaining(out), f"  %fits = icmp eq i{out.lanes.width} %left.bits, -1"]
+    lines = [
+        some.replace(name, f"@segment{number}.some(", 1),
+        all_lanes.replace(name, f"@segment{number}.all(", 1),
+        f"define internal {told} {name}{_ARGUMENTS}{INLINED}",
+        *fits,
+        "  br i1 %fits, label %all, label %some",
+        "all:",
+        f"  %whole = call {told} @segment{number}.all({given})",
+        f"  ret {told} %whole",
+        "some:",
+        f"  %part = call {told} @segment{number}.some({given})",
+        f"  ret {told} %part",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _segment_text(out: Output, part: Part, number: int, whole: bool = False) -> str:
+    """A segment as a function; `whole`: for instances without idle lanes."""
+    e = Emitter(out, part.function, part.roots, part.uniformity)
+    control = Control(e)
+    head: list[str] = []
+    if out.remaining is not None and number and not whole and e.width > 1:
+        width = out.lanes.width
+        head += [*_remaining(out), f"  %present = bitcast i{width} %left.bits to <{width} x i1>"]
+        control.entry_mask = "%present"
+    elif not (out.lanes.full or whole):
+        head += _present(out.lanes)
+        control.entry_mask = "%present"
+    e.entry_mask = control.entry_mask
+    control.write()
+    told = "i64" if out.rounds else "i32"
+    if out.suspends:
+        return _coroutine(out, e, head)
+    lines = [
+        f"define internal {told} @segment{number}({_ARGUMENTS}{INLINED}",
+        "start:",
+        f"  %state = alloca {told}",
+        f"  store {told} 0, ptr %state",
+        f"  %first = mul i32 %j, {out.lanes.step}",
+        *e.allocas,
+        *head,
+        *e.prologue,
+        "  br label %L0.check",
+        *e.lines,
+        f"  %result = load {told}, ptr %state",
+        f"  ret {told} %result",
+        "stopped:",
+        f"  ret {told} -1",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _coroutine(out: Output, e: Emitter, head: list[str]) -> str:
+    """The whole kernel as a function that waits at its barriers. Others write to threadgroup memory meanwhile."""
+    given = _ARGUMENTS.replace("ptr noalias %tg", "ptr %tg")
+    lines = [
+        f"define internal ptr @segment0({given}, ptr %waits) presplitcoroutine noinline nounwind {{",
+        "start:",
+        *coroutine.START,
+        f"  %first = mul i32 %j, {out.lanes.step}",
+        *e.allocas,
+        *head,
+        *e.prologue,
+        "  br label %L0.check",
+        *e.lines,
+        *coroutine.END,
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _remaining(out: Output) -> list[str]:
+    """The lanes whose threads have not returned."""
+    return [
+        f"  %left.at = getelementptr i8, ptr %kept, i64 {out.remaining}",
+        f"  %left.bits = load i{out.lanes.width}, ptr %left.at, align 8",
+    ]
+
+
+def _present(lanes: Lanes) -> list[str]:
+    """The lanes that are threads: those before the end of the row, or of the threadgroup."""
+    w = lanes.width
+    lane = "<" + ", ".join(f"i32 {n}" for n in range(w)) + ">"
+    return [
+        f"  %left = sub i32 {lanes.row}, 0" if lanes.rows else "  %left = sub i32 %count, %first",
+        f"  %left.0 = insertelement <{w} x i32> poison, i32 %left, i64 0",
+        f"  %left.v = shufflevector <{w} x i32> %left.0, <{w} x i32> poison, <{w} x i32> zeroinitializer",
+        f"  %present = icmp ult <{w} x i32> {lane}, %left.v",
+    ]
+
+
+def _module_text(out: Output, texts: list[str], driver: str) -> str:
+    constants = []
+    for g in out.module.globals:
+        if g.space in (1, 4) and g.constant and g.initializer is not None:
+            held = _in_one_space(f"{g.type} {write_value(initial(out, g.initializer))}")
+            constants.append(f'@"{g.name}" = internal constant {held}, align {max(g.align, 16)}')
+    types = [f"{quote('%', t.name)} = type {_in_one_space(str(t.body))}" for t in out.module.types]
+    if abi.OUTSIDE in out.declared:
+        constants.append(_constant_ranges(out))
+    parts = [*types, *constants, *out.declared.values(), *out.helpers.values(), *texts, driver]
+    meta = [
+        "!0 = !{}",
+        '!1 = !{!"branch_weights", i32 100000, i32 1}',
+        '!2 = !{!"branch_weights", i32 1, i32 100000}',
+        "!3 = !{i32 1}",
+    ]
+    return "\n".join([*parts, *meta]) + "\n"
+
+
+def _in_one_space(text: str) -> str:
+    """Types and initial values without address spaces, which vector code does not have; strings stay."""
+    return _SPACE.sub(lambda found: found[0] if found[0].startswith('"') else "", text)
+
+
+def _constant_ranges(out: Output) -> str:
+    """Where the constant tables lie, for pointers that may point into one; the last entry is empty."""
+    found = [
+        f'{{ ptr, i64 }} {{ ptr @"{g.name}", i64 {out.layout.size(g.type)} }}'
+        for g in out.module.globals
+        if g.space in (1, 4) and g.constant and g.initializer is not None
+    ]
+    entries = ", ".join([*found, "{ ptr, i64 } zeroinitializer"])
+    return f"@{abi.CONSTANTS} = constant [{len(found) + 1} x {{ ptr, i64 }}] [{entries}]"
+
+
+_SPACE = re.compile(r'"[^"]*"| addrspace\([14]\)')

@@ -1,0 +1,101 @@
+"""Proofs of one kernel, asked for in the words of a launch, and kept.
+
+A launch whose facts were proved before gets a claim: the name of the proof, which is all that finding its code takes.
+The proof itself is made again only where that code is gone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from metalloid.backends.base import Launch
+from metalloid.backends.cpu.kernel_cache import Shelf, said
+from metalloid.backends.fallback import slow_way
+
+if TYPE_CHECKING:
+    from metalloid.analysis.intervals.prove import Proof, Prover
+
+MOST_KEPT = 64  # of a kernel, by one process: numbers that change with every launch must not fill the disk
+_NOTHING = b"-"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A proof by its name."""
+
+    name: str
+    proof: Callable[[], Proof] = field(compare=False, repr=False)
+
+
+def name_of(proof: Proof) -> str:
+    return hashlib.sha256(said(proof).encode()).hexdigest()
+
+
+class Proofs:
+    def __init__(
+        self, shelf: Shelf, prover: Callable[[], Prover], parameters: Sequence[int], outputs: Sequence[int]
+    ) -> None:
+        self._shelf, self._prover, self._kept = shelf, prover, 0
+        self.parameters, self.outputs = tuple(parameters), tuple(outputs)
+
+    def prove(
+        self,
+        launch: Launch,
+        guard: bool,
+        lengths: Mapping[int, int],
+        contents: Mapping[int, bytes],
+        streams: Sequence[tuple[int, int]],
+    ) -> Claim | None:
+        sizes = launch.grid, launch.threadgroup, launch.threadgroup_memory
+        key = self._shelf.key("proof", sizes, guard, lengths, contents, streams)
+
+        def prove() -> Proof:
+            prover = self._prover()
+            with slow_way(self._shelf.ir, "a proof", launch.threadgroup):
+                return _proof(prover, launch, guard, lengths, contents, streams)
+
+        if (known := self._shelf.get(key, "proof")) is not None:
+            return None if known == _NOTHING else Claim(known.decode(), prove)
+        found = prove()
+        name = name_of(found) if found != type(found)() else ""
+        if self._kept < MOST_KEPT:
+            self._kept += 1
+            self._shelf.put(key, "proof", name.encode() or _NOTHING)
+        return Claim(name, lambda: found) if name else None
+
+
+def _proof(
+    prover: Prover,
+    launch: Launch,
+    guard: bool,
+    lengths: Mapping[int, int],
+    contents: Mapping[int, bytes],
+    streams: Sequence[tuple[int, int]],
+) -> Proof:
+    from dataclasses import replace
+
+    from metalloid.analysis.intervals.evaluate import Facts
+    from metalloid.analysis.intervals.prove import Proof
+
+    found = Proof()
+    if guard:
+        local = launch.threadgroup_memory
+        facts = Facts(launch.grid, launch.threadgroup, launch.threadgroups, lengths, local, contents)
+        found = prover.prove(facts)
+    return replace(found, streams=prover.streams(streams))
+
+
+def proofs_of(shelf: Shelf, prover: Callable[[], Prover]) -> Proofs | None:
+    """None where the kernel is too large to be proved before each launch."""
+    key = shelf.key("what can be proved")
+    known = shelf.get(key, "json")
+    if known is None:
+        made = prover()
+        known = json.dumps([made.worthwhile, made.parameters, sorted(made.outputs)]).encode()
+        shelf.put(key, "json", known)
+    worthwhile, parameters, outputs = json.loads(known)
+    return Proofs(shelf, prover, parameters, outputs) if worthwhile else None

@@ -1,0 +1,382 @@
+// Shadow memory of a checked launch, and what was found in it.
+//
+// A word stands for one access:  serial | site | thread.  The serial grows with every threadgroup and every barrier, so
+// nothing is ever cleared: whatever is older than `group` belongs to another threadgroup, whatever is older than `from` is
+// put in order by a barrier. Vector code tests and writes words itself (backends/cpu/lower/shadow/events.py); what it cannot call fine comes
+// here, lane by lane.
+#include "launch.h"
+
+enum Kind : u32 {  // the order of KINDS in cpu/checked/program.py
+    READ_OUTSIDE, WRITE_OUTSIDE, MISALIGNED, LOCAL_UNDEFINED, DEVICE_UNDEFINED, RACE_LOCAL, RACE_DEVICE, RACE_ACROSS,
+    FLAGS, LOCKSTEP, INACTIVE, NO_KIND
+};
+
+enum RootKind : u32 { BUFFER, LOCAL_ARGUMENT, LOCAL_VARIABLE, CONSTANT, PRIVATE, UNKNOWN_DEVICE, UNKNOWN_LOCAL };
+
+// What to do at a site.
+enum : u32 { WRITE = 1, ATOMIC = 2, WRITER = 4, DEFINED = 8, READERS = 16, READS = 32, RACES = 64 };
+
+struct Shadow {
+    void *writer, *first, *other;  // words; `first` and `other` readers may be missing
+    u64 start, length;             // bytes of the memory itself
+    u64 window, in_window;         // from this offset on so many bytes have words; all, where it is not divided
+    u32 shift, undefined;          // log2 of the granule; whether reading before writing is a mistake
+};
+
+struct CheckSite {
+    u32 what, size, align, root_kind;
+    u32 root, index, local, bias;  // the shadow; of a buffer or argument; the number among threadgroup memories;
+                                   // how far from a multiple of 16 the memory starts
+    u64 start, length;            // of a threadgroup variable; of variables, tables, private arrays
+};
+
+struct CheckRecord {
+    u32 kind, site, other_site, thread, other_thread, x, y, z;
+    u64 other_serial, count;
+    i64 offset;
+};
+
+struct GroupRecord {
+    u64 serial, fenced;  // its first serial; the serial of its last device-wide fence
+    u32 x, y, z, pad;
+};
+
+constexpr u32 MOST_RECORDS = 1024, LOCAL = 32, SHADOWS = 96, LOCALS = 64, AGREED = 256;
+
+struct Agreement {
+    const void *word;
+    u64 value;
+    u32 threads[32];
+};
+
+struct Check {
+    u64 now, group;          // shifted: serial of this moment, first of this threadgroup
+    u64 start;               // shifted: first of this launch; older words count as nothing
+    u64 from[2];             // shifted, for device and threadgroup memory: older words are in order
+    u64 simd_from[2][32];    // the same for words of the own SIMD-group
+    u64 missing[LOCALS];     // granules of a threadgroup variable that nobody has written yet
+    Shadow shadows[SHADOWS];
+    unsigned char *muted;    // by site
+    u64 *counts;             // by site: how often it ran, in lanes
+    unsigned char touched[SHADOWS];  // buffers that were read
+    // From here on only the runtime looks.
+    const CheckSite *sites;
+    u64 exec_from, simd_exec_from[32];  // since the last barrier of any flags
+    u64 serial, last_serial;
+    u32 thread_bits, site_bits, site_count, wide, careful, local_count, shadow_count, fences;
+    u64 local_sizes[LOCALS];  // granules
+    GroupRecord *groups;
+    u64 group_count;
+    CheckRecord records[MOST_RECORDS];
+    u64 record_count, reports;
+    u32 *events;              // by site: slow events since the last time it was heard again
+    Agreement agreed[AGREED];
+};
+
+constexpr i32 REDO_CAREFUL = 5, REDO_WIDE = 6;
+constexpr u32 PATIENCE = 16;  // events of one site that tell nothing new before it is muted
+
+namespace {
+
+u64 shift_of(const Check &c) { return c.thread_bits + c.site_bits; }
+
+u64 word_at(const Check &c, const void *words, u64 n) {
+    return c.wide ? static_cast<const u64 *>(words)[n] : static_cast<const u32 *>(words)[n];
+}
+
+void set_word(const Check &c, void *words, u64 n, u64 value) {
+    if (c.wide) static_cast<u64 *>(words)[n] = value;
+    else static_cast<u32 *>(words)[n] = u32(value);
+}
+
+const void *address_of_word(const Check &c, const void *words, u64 n) {
+    return static_cast<const char *>(words) + n * (c.wide ? 8 : 4);
+}
+
+void record(Check &c, u32 kind, u32 site, u32 thread, const GroupRecord &g, i64 offset, u32 other_site, u32 other_thread,
+            u64 other_serial) {
+    c.reports++;
+    u32 at = (kind * 7919 + site * 104729 + other_site * 1299709) % MOST_RECORDS;
+    for (u32 n = 0; n < MOST_RECORDS; n++, at = (at + 1) % MOST_RECORDS) {
+        CheckRecord &r = c.records[at];
+        if (!r.count) {
+            r = CheckRecord{kind, site, other_site, thread, other_thread, g.x, g.y, g.z, other_serial, 1, offset};
+            c.record_count++;
+            return;
+        }
+        if (r.kind == kind && r.site == site && r.other_site == other_site) {
+            r.count++;
+            return;
+        }
+    }
+}
+
+const GroupRecord &group_of(const Check &c, u64 serial) {
+    u64 low = 0, high = c.group_count;
+    while (low < high) {
+        u64 middle = (low + high) / 2;
+        if (c.groups[middle].serial <= serial) low = middle + 1;
+        else high = middle;
+    }
+    return c.groups[low ? low - 1 : 0];
+}
+
+struct Lane {
+    u32 thread, site;
+    bool atomic;
+    u32 memory;  // 0 device, 1 threadgroup
+};
+
+// What is between an older access and this one; NO_KIND where they are in order.
+u32 relation(const Check &c, u64 word, const Lane &me) {
+    if (word < c.start) return NO_KIND;
+    u32 thread = u32(word & ((1u << c.thread_bits) - 1));
+    u32 site = u32(word >> c.thread_bits & ((1u << c.site_bits) - 1));
+    u64 serial = word >> shift_of(c);
+    bool atomic = c.sites[site].what & ATOMIC;
+    if (atomic && me.atomic) return NO_KIND;
+    if (word < c.group) {
+        if (me.memory) return NO_KIND;
+        bool released = c.fences && c.groups[c.group_count - 1].fenced && group_of(c, serial).fenced > serial;
+        return released ? NO_KIND : RACE_ACROSS;
+    }
+    if (thread == me.thread || word < c.from[me.memory]) return NO_KIND;
+    u32 plain = me.memory ? RACE_LOCAL : RACE_DEVICE;
+    u32 simd = me.thread >> 5;
+    if (thread >> 5 != simd) return word >= c.exec_from ? plain : FLAGS;
+    if (word < c.simd_from[me.memory][simd]) return NO_KIND;
+    if (word < c.exec_from || word < c.simd_exec_from[simd]) return FLAGS;
+    return site == me.site ? plain : LOCKSTEP;
+}
+
+Agreement &agreement(Check &c, const void *word) { return c.agreed[(u64(word) >> 2) * 2654435761u % AGREED]; }
+
+bool agrees(Check &c, const void *at, u64 value, u32 thread) {
+    Agreement &a = agreement(c, at);
+    return a.word == at && a.value == value && (a.threads[thread >> 5] >> (thread & 31) & 1);
+}
+
+void agree(Check &c, const void *at, u64 value, u32 thread) {
+    Agreement &a = agreement(c, at);
+    if (a.word != at || a.value != value) {
+        a.word = at, a.value = value;
+        for (u32 &t : a.threads) t = 0;
+    }
+    a.threads[thread >> 5] |= 1u << (thread & 31);
+}
+
+bool same_bytes(const char *a, const char *b, u32 size) {
+    for (u32 n = 0; n < size; n++)
+        if (a[n] != b[n]) return false;
+    return true;
+}
+
+// One event that vector code could not call fine.
+struct Slow {
+    const Launch &l;
+    Check &c;
+    const CheckSite &s;
+    u32 site, first;
+    const i64 *offsets;
+    const u64 *mask;
+    const char *base, *values;
+    const GroupRecord &g;
+
+    bool active(u32 lane) const { return mask[lane >> 6] >> (lane & 63) & 1; }
+
+    void report(u32 kind, u32 thread, i64 offset, u64 word) const {
+        u32 other = ~0u, other_thread = 0;
+        u64 serial = 0;
+        if (word) {
+            other_thread = u32(word & ((1u << c.thread_bits) - 1));
+            other = u32(word >> c.thread_bits & ((1u << c.site_bits) - 1));
+            serial = word >> shift_of(c);
+        }
+        record(c, kind, site, thread, g, offset, other, other_thread, serial);
+    }
+
+    u64 length() const {
+        switch (s.root_kind) {
+        case BUFFER: return l.lengths[s.index];
+        case LOCAL_ARGUMENT: return l.local_lengths[s.index];
+        case UNKNOWN_LOCAL: return l.local_total;
+        default: return s.length;
+        }
+    }
+
+    // The shadow of an access and the offset in it; `shadow` is null for memory that has none. False: outside.
+    bool locate(i64 &offset, const Shadow *&shadow) const {
+        shadow = nullptr;
+        if (s.root_kind == UNKNOWN_DEVICE) {
+            for (u32 n = 0; n < c.shadow_count; n++) {
+                const Shadow &one = c.shadows[n];
+                u64 at = u64(offset) - one.start;
+                if (n == LOCAL || at >= one.length || s.size > one.length - at) continue;
+                shadow = &one, offset = i64(at);
+                return true;
+            }
+            for (u64 n = 0; n < l.range_count; n++) {  // a constant table
+                u64 at = u64(offset) - l.ranges[n].start;
+                if (at < l.ranges[n].length && s.size <= l.ranges[n].length - at) return true;
+            }
+            return false;
+        }
+        u64 size = length();
+        if (size < s.size || u64(offset) > size - s.size) return false;
+        if (s.root_kind == CONSTANT || s.root_kind == PRIVATE) return true;
+        shadow = &c.shadows[s.root];
+        if (s.root_kind == LOCAL_ARGUMENT) offset += i64(l.local_offsets[s.index]);
+        else if (s.root_kind == LOCAL_VARIABLE) offset += i64(s.start);
+        return true;
+    }
+
+    // Whether a store puts there what the writer of `word` has put there.
+    bool unchanged(u32 lane, u64 word) const {
+        if (!values) return false;
+        const char *own = values + u64(lane) * s.size;
+        u32 thread = u32(word & ((1u << c.thread_bits) - 1));
+        u32 other = u32(word >> c.thread_bits & ((1u << c.site_bits) - 1));
+        u32 there = thread - first;
+        if (other == site && word >= c.now && there != lane && there < 256 && active(there) && offsets[there] == offsets[lane])
+            return same_bytes(own, values + u64(there) * s.size, s.size);
+        return same_bytes(own, base + offsets[lane], s.size);
+    }
+
+    void granule(const Shadow &shadow, u64 n, u32 lane, i64 offset, u32 memory) const {
+        Lane me{first + lane, site, bool(s.what & ATOMIC), memory};
+        u64 entry = c.now | u64(site) << c.thread_bits | me.thread, word = word_at(c, shadow.writer, n);
+        const void *at = address_of_word(c, shadow.writer, n);
+        if (s.what & DEFINED && (memory ? word < c.group : word < c.start && shadow.undefined))
+            report(memory ? LOCAL_UNDEFINED : DEVICE_UNDEFINED, me.thread, offset, 0);
+        u32 kind = s.what & WRITER ? relation(c, word, me) : u32(NO_KIND);
+        if (!(s.what & WRITE)) {
+            if (kind != NO_KIND && !agrees(c, at, word, me.thread)) report(kind, me.thread, offset, word);
+            if (s.what & READERS && shadow.first) read(shadow, n, me, entry);
+            return;
+        }
+        bool plain = !(s.what & ATOMIC) && !(c.sites[word >> c.thread_bits & ((1u << c.site_bits) - 1)].what & ATOMIC);
+        if (kind != NO_KIND && plain && unchanged(lane, word)) {
+            agree(c, at, word, u32(word & ((1u << c.thread_bits) - 1)));
+            agree(c, at, word, me.thread);
+            return;
+        }
+        if (kind != NO_KIND) report(kind, me.thread, offset, word);
+        if (s.what & READERS && shadow.first) {
+            void *readers[2] = {shadow.first, shadow.other};
+            for (void *words : readers) {
+                u64 reader = word_at(c, words, n);
+                u32 other = relation(c, reader, me);
+                if (other != NO_KIND) report(other, me.thread, offset, reader);
+                set_word(c, words, n, 0);
+            }
+        }
+        if (memory && word < c.group && s.local < LOCALS && c.missing[s.local]) c.missing[s.local]--;
+        // An atomic change does not hide a plain one that others have yet to meet.
+        bool fresh = word >= c.group && word >= c.from[memory];
+        if (s.what & ATOMIC && fresh && !(c.sites[word >> c.thread_bits & ((1u << c.site_bits) - 1)].what & ATOMIC)) return;
+        set_word(c, shadow.writer, n, entry);
+    }
+
+    void read(const Shadow &shadow, u64 n, const Lane &me, u64 entry) const {
+        u64 reader = word_at(c, shadow.first, n);
+        u32 thread = u32(reader & ((1u << c.thread_bits) - 1));
+        bool own = reader >= c.group, fresh = own ? reader >= c.from[me.memory] : reader >= c.start && !me.memory;
+        if (!fresh) set_word(c, shadow.first, n, entry);
+        else if (!own || thread != me.thread) set_word(c, shadow.other, n, entry);
+    }
+
+    // Returns whether a lane was outside.
+    bool run(u32 lanes) const {
+        bool outside = false;
+        for (u32 lane = 0; lane < lanes; lane++) {
+            if (!active(lane)) continue;
+            i64 offset = offsets[lane];
+            const Shadow *shadow;
+            if (!locate(offset, shadow)) {
+                outside = true;
+                if (c.careful) report(s.what & WRITE ? WRITE_OUTSIDE : READ_OUTSIDE, first + lane, offsets[lane], 0);
+                continue;
+            }
+            if (s.what & READS && shadow) c.touched[shadow - c.shadows] = 1;
+            if (s.align && (offsets[lane] + s.bias) & (s.align - 1)) report(MISALIGNED, first + lane, offsets[lane], 0);
+            if (!shadow || !shadow->writer || !(s.what & RACES)) continue;
+            u32 memory = shadow == &c.shadows[LOCAL];
+            u64 last = u64(offset + s.size - 1) >> shadow->shift;
+            for (u64 n = u64(offset) >> shadow->shift; n <= last; n++)
+                if ((n << shadow->shift) - shadow->window < shadow->in_window) granule(*shadow, n, lane, offsets[lane], memory);
+        }
+        return outside;
+    }
+};
+
+void step(Launch *l, Check &c) {
+    if (++c.serial >= c.last_serial && !l->cancel) l->cancel = REDO_WIDE;
+    c.now = c.serial << shift_of(c);
+}
+
+}  // namespace
+
+extern "C" {
+
+// At the start of a threadgroup.
+void mt_check_group(Launch *l, u32 x, u32 y, u32 z) {
+    Check &c = *static_cast<Check *>(l->check);
+    step(l, c);
+    c.group = c.from[0] = c.from[1] = c.exec_from = c.now;
+    c.groups[c.group_count++] = GroupRecord{c.serial, 0, x, y, z, 0};
+    for (u32 n = 0; n < c.local_count; n++) c.missing[n] = c.local_sizes[n];
+    u64 n = c.group_count;
+    if ((n & (n - 1)) == 0 || n == l->total) {  // sites that were muted are heard again, ever more rarely
+        for (u32 s = 0; s < c.site_count; s++) c.muted[s] = 0, c.events[s] = 0;
+    }
+}
+
+void mt_check_barrier(Launch *l, u32 flags) {
+    Check &c = *static_cast<Check *>(l->check);
+    step(l, c);
+    c.exec_from = c.now;
+    for (u32 m = 0; m < 2; m++)
+        if (flags >> m & 1) c.from[m] = c.now;
+}
+
+void mt_check_simd_barrier(Launch *l, u32 flags, u32 thread) {
+    Check &c = *static_cast<Check *>(l->check);
+    step(l, c);
+    u32 simd = thread >> 5 & 31;
+    c.simd_exec_from[simd] = c.now;
+    for (u32 m = 0; m < 2; m++)
+        if (flags >> m & 1) c.simd_from[m][simd] = c.now;
+}
+
+// A fence of the whole device: what came before it may be seen by threadgroups that make one as well.
+void mt_check_fence(Launch *l) {
+    Check &c = *static_cast<Check *>(l->check);
+    step(l, c);
+    c.fences = 1;
+    c.groups[c.group_count - 1].fenced = c.serial;
+}
+
+// An event that is not plainly fine. Returns 1 where the launch has to be run again, with care.
+i32 mt_check_lanes(Launch *l, u32 site, u32 first, u32 lanes, const i64 *offsets, const u64 *mask, const char *base,
+                   const char *values) {
+    Check &c = *static_cast<Check *>(l->check);
+    Slow slow{*l, c, c.sites[site], site, first, offsets, mask, base, values, c.groups[c.group_count - 1]};
+    u64 known = c.record_count, before = c.reports;
+    bool outside = slow.run(lanes);
+    if (outside && !c.careful) {
+        if (!l->cancel) l->cancel = REDO_CAREFUL;
+        return 1;
+    }
+    if (c.record_count != known) c.events[site] = 0;
+    else if (c.reports != before && ++c.events[site] >= PATIENCE) c.muted[site] = 1;
+    return 0;
+}
+
+// SIMD-group operations whose lanes read lanes that do not take part.
+void mt_check_inactive(Launch *l, u32 site, u32 thread, u32 read) {
+    Check &c = *static_cast<Check *>(l->check);
+    record(c, INACTIVE, site, thread, c.groups[c.group_count - 1], read, ~0u, 0, 0);
+}
+
+u64 mt_sizeof_check() { return sizeof(Check); }
+}

@@ -1,1 +1,0 @@
-"""Passes over a kernel's IR; `kernel.vectorise` runs those of the CPU in order."""

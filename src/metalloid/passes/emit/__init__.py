@@ -1,1 +1,0 @@
-"""Write vector code: one file per kind of instruction, `core` for what they share, `control` for the flow."""

@@ -1,0 +1,103 @@
+"""Split a kernel at its barriers.
+
+A segment is the code from the start, or from a barrier, to the next barriers or the end. All instances of a
+threadgroup run one segment before any runs the next; each says where it stopped, and they must agree. That holds
+for barriers in loops and branches of any shape, and finds out where not all threads get to the same one.
+
+Values that live across a barrier are kept in slots; addresses and the like are computed again instead. Where lanes
+differ by multiples of a uniform value (a row's length, say), that value is kept as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from metalloid.ir import Block, Function, Instruction, Module
+from metalloid.ir.intrinsics import BARRIER, STATE, reload_name, spill_name
+from metalloid.ir.reducible import reducible
+from metalloid.ir.types import I32, VOID, Type
+from metalloid.transforms.barriers.iteration_counters import count_rounds
+from metalloid.transforms.barriers.live_in import Regions
+from metalloid.transforms.barriers.outline import Coefficients, Plan, Slot, Writer, kept_name
+from metalloid.transforms.barriers.shared_tails import Varies, before, meetings, with_meetings
+
+
+@dataclass(frozen=True)
+class Split:
+    """The segments, the first from the entry; segment n+1 starts behind barrier n, the last ones at meetings."""
+
+    functions: tuple[Function, ...]
+    barriers: tuple[Instruction, ...]
+    slots: tuple[Slot, ...]
+    rounds: bool = False  # whether barriers tell the iteration too
+
+
+def split(
+    function: Function,
+    coefficients: Coefficients = lambda value: frozenset(),
+    varies: Varies = lambda value: True,
+) -> Split:
+    """All segments of a function. State 0 is the end; state n, the start of segment n.
+
+    `coefficients` names the uniform values that a value's differences between lanes are multiples of.
+    """
+    cut, barriers = _cut_blocks(function)
+    starts = [cut.entry.name, *(after for after, _ in barriers)]
+    stops = {before: n + 1 for n, (after, _) in enumerate(barriers) for before in [_before(cut, after)]}
+    cut, rounds = count_rounds(cut, stops)
+    met = meetings(cut, starts, stops, varies)
+    cut = with_meetings(cut, met)
+    for name in met:
+        stops[before(name)] = len(starts)
+        starts.append(name)
+    plan = Plan(Regions(cut, starts, stops), rounds, coefficients)
+    functions = tuple(Writer(plan, n).write() for n in range(len(starts)))
+    return Split(functions, tuple(i for _, i in barriers), tuple(plan.slots.values()), bool(rounds))
+
+
+def _cut_blocks(function: Function) -> tuple[Function, list[tuple[str, Instruction]]]:
+    """Blocks end at barriers. Returns (name of the block behind, barrier) for each."""
+    blocks: list[Block] = []
+    last: dict[str, str] = {}
+    barriers: list[tuple[str, Instruction]] = []
+    for block in function.blocks:
+        name, code = block.name, []
+        for i in block.instructions:
+            code.append(i)
+            if i.called == BARRIER:
+                after = f"{block.name}.after{len(barriers)}"
+                blocks.append(Block(name, (*code[:-1], Instruction("br", VOID, labels=(after,)))))
+                barriers.append((after, i))
+                name, code = after, []
+        blocks.append(Block(name, tuple(code)))
+        last[block.name] = name
+    moved = {old: new for old, new in last.items() if old != new}
+
+    def repair(i: Instruction) -> Instruction:
+        return i.relabel(moved) if i.opcode == "phi" else i
+
+    return function.with_blocks(tuple(blocks)).map_instructions(repair), barriers
+
+
+def _before(function: Function, after: str) -> str:
+    return next(b.name for b in function.blocks if b.terminator.labels == (after,))
+
+
+def as_module(module: Module, made: Split) -> Module:
+    """A module of the segments, ready to be brought into canonical form."""
+    functions: list[Function] = [f for f in module.functions if not f.blocks]
+    functions += (reducible(f) for f in made.functions)  # a loop may have been entered at a barrier
+    whole = replace(module, functions=tuple(functions))
+    whole = whole.declare(STATE, VOID, (I32, I32) if made.rounds else (I32,))
+    for type in _types(made.slots):
+        whole = whole.declare(reload_name(type), type, (I32,))
+        whole = whole.declare(spill_name(type), VOID, (I32, type))
+    return whole
+
+
+def _types(slots: Iterable[Slot]) -> set[Type]:
+    return {s.value.type for s in slots}
+
+
+__all__ = ["BARRIER", "STATE", "Slot", "Split", "as_module", "kept_name", "split"]

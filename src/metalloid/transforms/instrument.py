@@ -1,0 +1,412 @@
+"""Mark every access that a checked run has to look at, and say what is to be looked at.
+
+A marker is a call before the access: `check(site, pointer[, value])`; `lower/shadow/events` writes the test. Most
+accesses need little. From the start and from each barrier, collect the accesses that can be reached without another
+barrier for that memory: only two that occur together in one such set can collide. A threadgroup read that meets no
+write there is only asked whether somebody wrote the place before. Threadgroups are never in order with each other, so
+device memory goes by buffer: one that is only read needs its bounds, one that is only written no readers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import gcd
+
+from metalloid.analysis.intervals import PROVED, is_proved
+from metalloid.analysis.underlying_objects import Root, Roots
+from metalloid.ir import Block, Function, Instruction, Module
+from metalloid.ir.debug import Location, location
+from metalloid.ir.intrinsics import (
+    BARRIER,
+    ENTRY,
+    FENCE,
+    MEMORIES,
+    PRIVATE,
+    SIMD_BARRIER,
+    lanes_marker_name,
+    marker_name,
+    matrix_access,
+    moves,
+)
+from metalloid.ir.layout import DataLayout, data_layout, scalar_bytes
+from metalloid.ir.loops import loops
+from metalloid.ir.types import I32, VOID, ArrayType, PointerType, StructType, Type
+from metalloid.ir.values import Expression, Global, Int, Local, Value
+
+DEVICE, LOCAL = 1, 3  # address spaces
+_FLAG = {DEVICE: 1, LOCAL: 2}  # of a barrier
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a launch asks of the code: a run that goes on behind accesses outside; buffers nobody has set;
+    buffers that share memory; words of 64 bits; buffers of which every read is to be remembered; how far from
+    a multiple of 16 bytes buffers start."""
+
+    careful: bool = False
+    undefined: frozenset[int] = frozenset()
+    aliased: bool = False
+    wide: bool = False
+    marked: frozenset[int] = frozenset()
+    starts: tuple[tuple[int, int], ...] = ()
+    windowed: bool = False  # only a window of each buffer has words
+
+
+@dataclass(frozen=True)
+class CheckSite:
+    """An access, and what to look at."""
+
+    location: Location | None
+    root: Root
+    size: int
+    align: int  # to be tested; 0 where it is known to hold
+    write: bool
+    atomic: bool
+    reads: bool
+    writer: bool = False  # compare with the last writer
+    defined: bool = False  # ask whether anybody wrote it
+    readers: bool = False  # a read: remember it; a write: compare with the readers
+    operation: str = ""  # of a SIMD-group operation
+    bias: int = 0  # what to add to an offset before its alignment is tested
+
+    @property
+    def races(self) -> bool:
+        return self.writer or self.defined or self.readers or self.write
+
+    @property
+    def tested(self) -> bool:
+        return self.races or bool(self.align)
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What the code and the launch must agree on."""
+
+    sites: tuple[CheckSite, ...]
+    options: Options
+    granules: Mapping[int, int]  # bytes, by buffer
+    local_granule: int
+    written: frozenset[int]  # buffers
+    followed: frozenset[int]  # buffers whose readers are remembered
+    unknown: bool  # some device pointer may lead to any buffer
+    locals: tuple[Root, ...]  # threadgroup variables and arguments
+    simd_barriers: bool
+    privates: tuple[str, ...]  # names of private arrays
+    proved: bool  # no access can be outside
+    steps: int  # serials that a threadgroup needs at most; 0 where nobody knows
+
+    @property
+    def site_bits(self) -> int:
+        return max(1, (len(self.sites) - 1).bit_length())
+
+
+@dataclass(frozen=True)
+class _Access:
+    instruction: Instruction
+    block: str
+    at: int
+    root: Root
+    pointer: Value
+    size: int
+    write: bool
+    atomic: bool
+    reads: bool
+
+    @property
+    def space(self) -> int:
+        return self.root.space
+
+
+def instrument(module: Module, options: Options) -> tuple[Module, Checks]:
+    """The module with its markers. Private arrays must have their names already."""
+    function = module.function[ENTRY]
+    layout = data_layout(module.datalayout)
+    roots = Roots(function)
+    found = list(_accesses(function, roots))
+    device = [a for a in found if a.space == DEVICE and a.root.kind != "constant"]
+    unknown = any(a.root.kind == "unknown" for a in device)
+    usage = _Usage(device, unknown or options.aliased)
+    together = _together(function, [a for a in found if a.space == LOCAL])
+    sites: list[CheckSite] = []
+    marks: dict[tuple[str, int], Instruction] = {}
+    for n, access in enumerate(found):
+        site = _site(module, function, layout, access, n, usage, together, options)
+        if site.tested or (site.reads and access.root.kind == "buffer") or options.careful:
+            marks[access.block, access.at] = _marker(access, len(sites))
+            sites.append(site)
+    for block in function.blocks:
+        for at, i in enumerate(block.instructions):
+            if moves(i.called):
+                marks[block.name, at] = _lanes_marker(i, len(sites))
+                sites.append(_operation(module, i))
+    marked = function.with_blocks(tuple(_marked(b, marks) for b in function.blocks))
+    local_sizes = [a.size for a in found if a.space == LOCAL]
+    checks = Checks(
+        tuple(sites),
+        options,
+        usage.granules(),
+        min(local_sizes, default=4),
+        usage.written,
+        usage.followed | options.marked,
+        unknown,
+        tuple(dict.fromkeys(a.root for a in found if a.space == LOCAL and a.root.kind != "unknown")),
+        any(i.called == SIMD_BARRIER for i in function.instructions()),
+        tuple(i.name for i in function.instructions() if i.called == PRIVATE),
+        all(is_proved(a.instruction) for a in found),
+        _steps_of(function),
+    )
+    whole = module.with_function(marked)
+    for mark in marks.values():
+        whole = whole.declare(mark.called, VOID, tuple(o.type for o in mark.operands))
+    return whole, checks
+
+
+def _steps_of(function: Function) -> int:
+    """How often a threadgroup's serial grows."""
+    forest = loops(function)
+    total = 1
+    for block in function.blocks:
+        for i in block.instructions:
+            if i.called in (BARRIER, SIMD_BARRIER, FENCE):
+                if forest.nest(block.name):
+                    return 0
+                total += 1 if i.called == BARRIER else 32
+    return total
+
+
+def _marked(block: Block, marks: Mapping[tuple[str, int], Instruction]) -> Block:
+    code: list[Instruction] = []
+    for n, i in enumerate(block.instructions):
+        if (block.name, n) in marks:
+            code.append(marks[block.name, n])
+        code.append(i)
+    return Block(block.name, tuple(code))
+
+
+# ---- accesses -----------------------------------------------------------------------------------------------------
+
+
+def _accesses(function: Function, roots: Roots) -> Iterator[_Access]:
+    for block in function.blocks:
+        for n, i in enumerate(block.instructions):
+            made = _access(i)
+            if made is not None:
+                pointer, size, write, atomic, reads = made
+                root = roots.root(pointer)
+                assert root is not None
+                yield _Access(i, block.name, n, root, pointer, size, write, atomic, reads)
+
+
+def _access(i: Instruction) -> tuple[Value, int, bool, bool, bool] | None:
+    """Pointer, bytes; whether it writes, is atomic, reads."""
+    match i.opcode:
+        case "load":
+            return i.operands[0], scalar_bytes(i.type), False, bool(i.ordering), True
+        case "store":
+            return i.operands[1], scalar_bytes(i.operands[0].type), True, bool(i.ordering), False
+        case "atomicrmw" | "cmpxchg":
+            return i.operands[0], scalar_bytes(i.operands[-1].type), True, True, True
+    matrix = matrix_access(i.called)
+    return (i.operands[0], matrix.size, matrix.store, False, not matrix.store) if matrix else None
+
+
+def _lanes_marker(i: Instruction, number: int) -> Instruction:
+    operands = (Int(I32, number), i.operands[1])
+    name = lanes_marker_name(operands[1].type)
+    return Instruction("call", VOID, operands, callee=Global(name, PointerType()), metadata=i.debug_only)
+
+
+def _operation(module: Module, i: Instruction) -> CheckSite:
+    return CheckSite(location(module, i), Root("unknown"), 0, 0, False, False, False, operation=i.called)
+
+
+def read_once(module: Module) -> dict[int, int]:
+    """Buffers that are only read, and not in loops, by the bytes of a read: each thread reads an element or a few."""
+    function = module.function[ENTRY]
+    roots, forest = Roots(function), loops(function)
+    once: dict[int, int] = {}
+    more: set[int] = set()
+    for access in _accesses(function, roots):
+        if access.space == DEVICE and access.root.kind == "unknown":
+            return {}
+        index = access.root.index
+        if access.root.kind == "buffer" and (access.write or forest.nest(access.block)):
+            more.add(index)
+        elif access.root.kind == "buffer":
+            once[index] = min(once.get(index, access.size), access.size)
+    return {index: size for index, size in once.items() if index not in more}
+
+
+def _marker(access: _Access, number: int) -> Instruction:
+    i, pointer = access.instruction, access.pointer
+    operands: tuple[Value, ...] = (Int(I32, number), pointer)
+    if i.opcode == "call":
+        operands = (*operands, *i.operands[1:3])
+    elif i.opcode == "store" and not i.ordering and not isinstance(i.operands[0].type, PointerType):
+        operands = (*operands, i.operands[0])
+    name = marker_name(*(o.type for o in operands[1:]), matrix=i.opcode == "call")
+    said = i.debug_only
+    if is_proved(i):
+        said = (*said, (PROVED, "!{}"))
+    return Instruction("call", VOID, operands, callee=Global(name, PointerType()), metadata=said)
+
+
+# ---- what to look at ------------------------------------------------------------------------------------------------
+
+
+class _Usage:
+    """What a kernel does with each buffer."""
+
+    def __init__(self, device: list[_Access], together: bool) -> None:
+        buffers = {a.root.index for a in device if a.root.kind == "buffer"}
+        self.sizes: dict[int, int] = {}
+        read: set[int] = set()
+        written: set[int] = set()
+        for a in device:
+            for index in buffers if together or a.root.kind != "buffer" else {a.root.index}:
+                self.sizes[index] = min(self.sizes.get(index, 16), a.size)
+                if a.write:
+                    written.add(index)
+                if a.reads and not (a.write and a.atomic):
+                    read.add(index)
+        self.written = frozenset(written)
+        self.followed = frozenset(read & written)
+
+    def granules(self) -> dict[int, int]:
+        return dict(self.sizes)
+
+
+def _site(
+    module: Module,
+    function: Function,
+    layout: DataLayout,
+    access: _Access,
+    number: int,
+    usage: _Usage,
+    together: dict[int, tuple[bool, bool]],
+    options: Options,
+) -> CheckSite:
+    i, root = access.instruction, access.root
+    bias = dict(options.starts).get(root.index, 0) if root.kind == "buffer" else 0
+    align = i.align
+    if align <= 1 or gcd(_multiple(function, layout, access.pointer), bias or 16) % align == 0:
+        align = 0
+    place = location(module, i)
+    site = CheckSite(place, root, access.size, align, access.write, access.atomic, access.reads, bias=bias)
+    if access.space == LOCAL:
+        meets_read, meets_write = together[number]
+        if access.write:
+            return replace(site, writer=True, readers=meets_read, defined=access.reads)
+        return replace(site, writer=meets_write, readers=meets_write, defined=True)
+    if access.space != DEVICE or root.kind == "constant":
+        return replace(site, write=False) if root.kind == "constant" else site
+    anywhere = root.kind == "unknown"
+    written = anywhere or root.index in usage.written
+    followed = anywhere or root.index in usage.followed
+    undefined = bool(options.undefined) if anywhere else root.index in options.undefined
+    if access.write:
+        return replace(site, writer=True, readers=followed, defined=undefined and access.reads)
+    return replace(site, writer=written, readers=written or root.index in options.marked, defined=undefined)
+
+
+def _together(function: Function, local: list[_Access]) -> dict[int, tuple[bool, bool]]:
+    """For each access to threadgroup memory: whether it meets a plain read, and whether it meets a write."""
+    numbers: dict[tuple[str, int], int] = {}
+    count = 0
+    order = {(a.block, a.at): a for a in local}
+    for block in function.blocks:
+        for n, i in enumerate(block.instructions):
+            if _access(i) is not None:
+                numbers[block.name, n] = count
+                count += 1
+    found = {numbers[place]: (False, False) for place in order}
+    for start in _starts(function):
+        reached = [(numbers[p], order[p]) for p in _reached(function, start) if p in order]
+        for number, access in reached:
+            reads, writes = found[number]
+            for _, other in reached:
+                if _apart(access.root, other.root):
+                    continue
+                reads = reads or (other.reads and not (other.write and other.atomic))
+                writes = writes or other.write
+            found[number] = reads, writes
+    return found
+
+
+def _apart(a: Root, b: Root) -> bool:
+    return a != b and a.kind != "unknown" and b.kind != "unknown"
+
+
+def _covers(i: Instruction) -> bool:
+    """Whether a barrier puts threadgroup memory in order."""
+    flags = i.operands[0] if i.called == BARRIER else None
+    return isinstance(flags, Int) and bool(flags.value & _FLAG[LOCAL])
+
+
+def _starts(function: Function) -> Iterator[tuple[str, int]]:
+    yield function.entry.name, 0
+    for block in function.blocks:
+        for n, i in enumerate(block.instructions):
+            if _covers(i):
+                yield block.name, n + 1
+
+
+def _reached(function: Function, start: tuple[str, int]) -> Iterator[tuple[str, int]]:
+    """Places that can be reached without passing a barrier."""
+    work, seen = [start], {start}
+    while work:
+        name, first = work.pop()
+        block = function.block[name]
+        for n in range(first, len(block.instructions)):
+            if _covers(block.instructions[n]):
+                break
+            yield name, n
+        else:
+            for target in block.successors:
+                if (target, 0) not in seen:
+                    seen.add((target, 0))
+                    work.append((target, 0))
+
+
+# ---- alignment ----------------------------------------------------------------------------------------------
+
+
+def _multiple(function: Function, layout: DataLayout, pointer: Value, depth: int = 0) -> int:
+    """A number that divides a pointer's distance from its root, by the sizes it was stepped over with."""
+    if depth > 16:
+        return 1
+    if isinstance(pointer, Expression) and pointer.opcode == "getelementptr" and pointer.element is not None:
+        steps = _steps(layout, pointer.element, pointer.operands[1:])
+        return min([*steps, _multiple(function, layout, pointer.operands[0], depth + 1)])
+    if not isinstance(pointer, Local):
+        return 16
+    i = function.definitions[pointer.name]
+    if i.opcode == "getelementptr" and i.element is not None:
+        steps = _steps(layout, i.element, i.operands[1:])
+        return min([*steps, _multiple(function, layout, i.operands[0], depth + 1)])
+    if i.opcode in ("phi", "select"):
+        values = i.operands[1:] if i.opcode == "select" else i.operands
+        return min(_multiple(function, layout, v, depth + 4) for v in values)
+    return 16 if i.called in MEMORIES else 1
+
+
+def _steps(layout: DataLayout, element: Type, indices: tuple[Value, ...]) -> list[int]:
+    """Powers of two that divide each step of an address."""
+    found: list[int] = []
+    type = element
+    for n, index in enumerate(indices):
+        if n and isinstance(type, StructType):
+            assert isinstance(index, Int)
+            found.append(layout.struct(type)[0][index.value])
+            type = type.elements[index.value]
+            continue
+        if n:
+            assert isinstance(type, ArrayType)
+            type = type.element
+        size = layout.size(type)
+        found.append(size * index.signed if isinstance(index, Int) else size)
+    return [min(16, s & -s) for s in found if s]
+
+
+__all__ = ["CheckSite", "Checks", "Options", "instrument", "read_once"]
