@@ -69,7 +69,7 @@ def test_complex_numbers(math: str) -> None:
 
 
 # What no front end writes today: whole structs in memory, phis and selects of nested ones.
-WHOLE = """
+NO_WRAP = """
   %in = call ptr addrspace(1) @__mt_buffer(i32 0)
   %out = call ptr addrspace(1) @__mt_buffer(i32 1)
   %t = call i32 @__mt_thread_position_in_grid(i32 0)
@@ -103,7 +103,7 @@ def test_whole_structs() -> None:
     text = "kernel void k(device int* a, device int* b, uint i [[thread_position_in_grid]]) { a[i] = b[i]; }"
     ir, signature = scalar(Source(HEADER + text), "k")
     start = ir.index("{", ir.index("define")) + 1
-    ir = ir[:start] + "\nentry:" + WHOLE + ir[ir.index("\n}", start) :]
+    ir = ir[:start] + "\nentry:" + NO_WRAP + ir[ir.index("\n}", start) :]
     module = read(ir)
     function = scalarize_aggregates(module.function["__mt_entry"], data_layout(module.datalayout))
     assert not any(str(i.type).startswith(("{", "[")) for i in function.instructions())

@@ -35,9 +35,9 @@ def arrival(function: Function, size: Triple) -> Arrival:
         return "together"
     pruned = _pruned(function, leading)
     both = frozenset(b for b in parting if len(_inside(function.block[b], leading)) > 1)
-    leader = Divergence(Flow(pruned), both).leader
+    mask_head = Divergence(Flow(pruned), both).mask_head
     root = pruned.entry.name
-    if any(leader[b.name] != root for b in pruned.blocks if _barriers(b)):
+    if any(mask_head[b.name] != root for b in pruned.blocks if _barriers(b)):
         return "parted"
     left = parting - both
     if not left:

@@ -2,7 +2,7 @@
 
 joins        blocks where lanes that parted meet again: their phis differ from lane to lane
 loops        loops that some lanes leave while others stay
-leader       for each block, the first of the blocks that run under the same mask:
+mask head       for each block, the first of the blocks that run under the same mask:
              where one of them runs, all lanes that run any of them run it together
 """
 
@@ -149,7 +149,7 @@ class Divergence:
                     self._reach(origin, block, target, labels[block], labels)
 
     @cached_property
-    def leader(self) -> dict[str, str]:
+    def mask_head(self) -> dict[str, str]:
         found: dict[str, str] = {self.flow.graph.root: self.flow.graph.root}
         for block in self.flow.order[1:]:
             above = self._above(block)

@@ -1,7 +1,7 @@
-"""Which threads the lanes of an instance are.
+"""Which threads the lanes of a gang are.
 
-An instance runs `width` threads of a threadgroup side by side; lane l of instance j is thread j*width+l,
-counted with x fastest. For most threadgroup sizes a position is then a base per instance and a constant pattern.
+A gang runs `width` threads of a threadgroup side by side; lane l of gang j is thread j*width+l,
+counted with x fastest. For most threadgroup sizes a position is then a base per gang and a constant pattern.
 For the others it is read from a table.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from metalloid.analysis import lane_shape as S
-from metalloid.analysis.lane_shape import UNIFORM, Shape
+from metalloid.analysis.lane_shape import UNIFORM, LaneShape
 from metalloid.ir import Instruction
 from metalloid.ir.intrinsics import FIXED_POSITIONS, VARYING_POSITIONS, short
 from metalloid.ir.values import Int
@@ -24,7 +24,7 @@ MAX_THREADS = 1024
 
 
 @dataclass(frozen=True)
-class Place:
+class PositionPattern:
     """A position: the base is `(j * step // divide) % modulo` (no modulo where 0), plus the pattern.
     `table` says that it has to be looked up."""
 
@@ -34,19 +34,19 @@ class Place:
     modulo: int = 0
     table: bool = False
     limit: int = MAX_THREADS  # values are below it
-    row: str = ""  # instead, where instances are rows: "y", "z" or "index" of row j
+    row: str = ""  # instead, where gangs are rows: "y", "z" or "index" of row j
 
 
 @dataclass(frozen=True)
-class Lanes:
+class LaneLayout:
     """How threads become lanes, for one size of threadgroup."""
 
     width: int
     size: Triple  # of a whole threadgroup
     ragged: bool = False  # fewer threads than that, in the outermost axis
     tables: bool = False  # positions come from a table whatever the size: any threadgroup
-    far: bool = False  # there are buffers in which an index of 32 bits that has wrapped is inside
-    rows: bool = False  # an instance is a row of the threadgroup; lanes beyond the row's end are idle
+    may_wrap32: bool = False  # there are buffers in which an index of 32 bits that has wrapped is inside
+    rows: bool = False  # a gang is a row of the threadgroup; lanes beyond the row's end are idle
 
     @property
     def count(self) -> int:
@@ -54,25 +54,25 @@ class Lanes:
         return x * y * z
 
     @property
-    def full(self) -> bool:
+    def no_tail(self) -> bool:
         """Whether no lane is ever idle from the start."""
         if self.width == 1:
             return True
         return not (self.rows or self.ragged or self.tables) and self.count % self.width == 0
 
     @property
-    def fixed(self) -> bool:
+    def static_size(self) -> bool:
         """Whether the threadgroup is known to have all its threads."""
         return not (self.ragged or self.tables)
 
     @property
     def row(self) -> str:
         """The threads of a row, in vector code."""
-        return str(self.size[0]) if self.fixed else "%sx"
+        return str(self.size[0]) if self.static_size else "%sx"
 
     @property
     def step(self) -> str:
-        """How many threads further the next instance starts, in vector code."""
+        """How many threads further the next gang starts, in vector code."""
         return self.row if self.rows else str(self.width)
 
     @property
@@ -83,64 +83,68 @@ class Lanes:
         return -(-(MAX_THREADS if self.tables else self.count) // self.width)
 
     @property
-    def one(self) -> bool:
-        """Whether a single instance is the whole threadgroup."""
+    def single_gang(self) -> bool:
+        """Whether a single gang is the whole threadgroup."""
         return self.instances == 1
 
     @cached_property
-    def places(self) -> tuple[Place, Place, Place]:
+    def places(self) -> tuple[PositionPattern, PositionPattern, PositionPattern]:
         """The position in the threadgroup along each axis."""
         w, (x, y, z) = self.width, self.size
         iota = tuple(range(w))
         if self.rows:
-            return Place(iota, limit=w), Place(step=1, limit=y, row="y"), Place(step=1, limit=z, row="z")
+            return (
+                PositionPattern(iota, limit=w),
+                PositionPattern(step=1, limit=y, row="y"),
+                PositionPattern(step=1, limit=z, row="z"),
+            )
         if self.tables:
-            return (Place(table=True), Place(table=True), Place(table=True))
+            return (PositionPattern(table=True), PositionPattern(table=True), PositionPattern(table=True))
         rounded = self.instances * w
         if y == z == 1:
-            return Place(iota, w, limit=rounded), Place(limit=1), Place(limit=1)
+            return PositionPattern(iota, w, limit=rounded), PositionPattern(limit=1), PositionPattern(limit=1)
         if x % w == 0:
             return (
-                Place(iota, w, 1, x, limit=x),
-                Place((), w, x, 0 if z == 1 else y, limit=y),
-                Place((), w, x * y, limit=z),
+                PositionPattern(iota, w, 1, x, limit=x),
+                PositionPattern((), w, x, 0 if z == 1 else y, limit=y),
+                PositionPattern((), w, x * y, limit=z),
             )
         if w % x == 0:
             rows = w // x
-            across = Place(tuple(n % x for n in iota), limit=x)
+            across = PositionPattern(tuple(n % x for n in iota), limit=x)
             if z == 1 or y % rows == 0:
-                down = Place(
+                down = PositionPattern(
                     tuple(n // x for n in iota), rows, 1, 0 if z == 1 else y, limit=-(-y // rows) * rows
                 )
-                return across, down, Place((), w, x * y, limit=z)
+                return across, down, PositionPattern((), w, x * y, limit=z)
             if w % (x * y) == 0:
-                down = Place(tuple(n // x % y for n in iota), limit=y)
-                deep = Place(
+                down = PositionPattern(tuple(n // x % y for n in iota), limit=y)
+                deep = PositionPattern(
                     tuple(n // (x * y) for n in iota), w // (x * y), limit=self.instances * (w // (x * y))
                 )
                 return across, down, deep
-        return Place(table=True), Place(table=True), Place(table=True)
+        return PositionPattern(table=True), PositionPattern(table=True), PositionPattern(table=True)
 
-    def place(self, builtin: str, axis: int) -> Place | None:
+    def place(self, builtin: str, axis: int) -> PositionPattern | None:
         """The lanes of a position builtin; None where it is uniform."""
         w, iota, all = self.width, tuple(range(self.width)), self.instances * self.width
         match builtin:
             case "thread_position_in_threadgroup" | "thread_position_in_grid":
                 return self.places[axis]
             case "thread_index_in_threadgroup" if self.rows:
-                return Place(iota, 1, limit=all, row="index")
+                return PositionPattern(iota, 1, limit=all, row="index")
             case _ if self.rows and builtin in VARYING_POSITIONS:
-                return Place(table=True)
+                return PositionPattern(table=True)
             case "thread_index_in_threadgroup":
-                return Place(iota, w, limit=all)
+                return PositionPattern(iota, w, limit=all)
             case "thread_index_in_simdgroup":
-                return Place(tuple(n % SIMD for n in iota), w, 1, SIMD, limit=SIMD)
+                return PositionPattern(tuple(n % SIMD for n in iota), w, 1, SIMD, limit=SIMD)
             case "simdgroup_index_in_threadgroup":
-                return Place(tuple(n // SIMD for n in iota), w, SIMD, limit=-(-all // SIMD))
+                return PositionPattern(tuple(n // SIMD for n in iota), w, SIMD, limit=-(-all // SIMD))
             case "thread_index_in_quadgroup":
-                return Place(tuple(n % QUAD for n in iota), w, 1, QUAD, limit=QUAD)
+                return PositionPattern(tuple(n % QUAD for n in iota), w, 1, QUAD, limit=QUAD)
             case "quadgroup_index_in_threadgroup":
-                return Place(tuple(n // QUAD for n in iota), w, QUAD, limit=-(-all // QUAD))
+                return PositionPattern(tuple(n // QUAD for n in iota), w, QUAD, limit=-(-all // QUAD))
         return None
 
     def call(self, i: Instruction) -> object:
@@ -159,18 +163,18 @@ class Lanes:
                 align = math.gcd(align, place.modulo)
         whole = place.divide == 1 and place.modulo and place.step % place.modulo == 0
         base = 0 if align == S.MAX_ALIGN or whole else None
-        if base == 0 or self.one:  # the only instance is number 0
+        if base == 0 or self.single_gang:  # the only gang is number 0
             base, align = 0, S.MAX_ALIGN
         if not any(place.pattern):
-            shape = Shape((), align, place.limit - 1, True, base)
+            shape = LaneShape((), align, place.limit - 1, True, base)
         else:
             shape = S.lanes(place.pattern, align, place.limit - 1, base)
         if name == "thread_position_in_grid":
-            shape = S.clamp(S.add(shape, Shape((), self.size[axis], TOP)), 32)  # type: ignore[assignment]
+            shape = S.clamp(S.add(shape, LaneShape((), self.size[axis], TOP)), 32)  # type: ignore[assignment]
         return shape
 
-    def _fixed(self, name: str, axis: int) -> Shape:
-        return Shape((), 1, MAX_THREADS) if name in SMALL else UNIFORM
+    def _fixed(self, name: str, axis: int) -> LaneShape:
+        return LaneShape((), 1, MAX_THREADS) if name in SMALL else UNIFORM
 
 
 SMALL = frozenset(n for n in FIXED_POSITIONS if "per_threadgroup" in n or "simdgroup" in n)

@@ -21,7 +21,7 @@ UNKNOWN = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class LaneShape:
     terms: Terms = ()
     align: int = 1
     umax: int = UNKNOWN
@@ -40,23 +40,23 @@ class Shape:
         return None
 
 
-UNIFORM = Shape()
+UNIFORM = LaneShape()
 
 
-def constant(value: int, bits: int) -> Shape:
+def constant(value: int, bits: int) -> LaneShape:
     """A known number (kept unsigned)."""
-    return Shape((), value or MAX_ALIGN, value, True, value)
+    return LaneShape((), value or MAX_ALIGN, value, True, value)
 
 
-def lanes(pattern: Pattern, align: int, umax: int, base: int | None = None) -> Shape:
-    return Shape(_terms({"": pattern}), align, umax, True, base)
+def lanes(pattern: Pattern, align: int, umax: int, base: int | None = None) -> LaneShape:
+    return LaneShape(_terms({"": pattern}), align, umax, True, base)
 
 
 def _terms(found: dict[str, Pattern]) -> Terms:
     return tuple(sorted((c, p) for c, p in found.items() if any(p)))
 
 
-def add(a: Shape, b: Shape, sign: int = 1) -> Shape:
+def add(a: LaneShape, b: LaneShape, sign: int = 1) -> LaneShape:
     found = dict(a.terms)
     for coefficient, pattern in b.terms:
         old = found.get(coefficient, (0,) * len(pattern))
@@ -65,38 +65,38 @@ def add(a: Shape, b: Shape, sign: int = 1) -> Shape:
     base = None
     if a.constant is not None and b.constant is not None:
         base = a.constant + sign * b.constant
-    return Shape(_terms(found), math.gcd(a.align, b.align), umax, a.exact and b.exact, base)
+    return LaneShape(_terms(found), math.gcd(a.align, b.align), umax, a.exact and b.exact, base)
 
 
-def scale(a: Shape, factor: int) -> Shape:
+def scale(a: LaneShape, factor: int) -> LaneShape:
     """Times a known number (signed)."""
     found = {c: tuple(x * factor for x in p) for c, p in a.terms}
     base = a.constant * factor if a.constant is not None else None
     umax = a.umax * factor if factor >= 0 else UNKNOWN
-    return Shape(_terms(found), a.align * abs(factor) or MAX_ALIGN, umax, a.exact, base)
+    return LaneShape(_terms(found), a.align * abs(factor) or MAX_ALIGN, umax, a.exact, base)
 
 
-def times(a: Shape, coefficient: str, other: Shape) -> Shape | None:
+def times(a: LaneShape, coefficient: str, other: LaneShape) -> LaneShape | None:
     """Times a uniform value with a name; None where that has no shape."""
     if a.uniform:
-        return Shape((), a.align * other.align, a.umax * other.umax)
+        return LaneShape((), a.align * other.align, a.umax * other.umax)
     pattern = a.pattern
     if pattern is None:
         return None
     align = a.align * other.align
-    return Shape(((coefficient, pattern),), align, a.umax * other.umax, a.exact and other.exact)
+    return LaneShape(((coefficient, pattern),), align, a.umax * other.umax, a.exact and other.exact)
 
 
-def join(a: Shape | None, b: Shape | None) -> Shape | None:
+def join(a: LaneShape | None, b: LaneShape | None) -> LaneShape | None:
     """What holds of both; None where they differ in their lanes."""
     if a is None or b is None or a.terms != b.terms:
         return None
     base = a.constant if a.constant == b.constant else None
     align = math.gcd(a.align, b.align)
-    return Shape(a.terms, align, max(a.umax, b.umax), a.exact and b.exact, base)
+    return LaneShape(a.terms, align, max(a.umax, b.umax), a.exact and b.exact, base)
 
 
-def seam(shape: Shape) -> int:
+def seam(shape: LaneShape) -> int:
     """The power of two between pattern and base: as low as the pattern allows, so that in `~lane` the sign is the
     base's and the pattern stays small."""
     at = shape.align & -shape.align
@@ -104,7 +104,7 @@ def seam(shape: Shape) -> int:
     return min(at, 1 << max(pattern).bit_length()) if pattern and max(pattern) >= 0 else at
 
 
-def splits(shape: Shape, at: int) -> Pattern | None:
+def splits(shape: LaneShape, at: int) -> Pattern | None:
     """The pattern, where base and pattern do not touch the same multiples of `at`:
     the base is a multiple of it, the pattern stays below it."""
     pattern = shape.pattern
@@ -113,7 +113,7 @@ def splits(shape: Shape, at: int) -> Pattern | None:
     return pattern
 
 
-def clamp(shape: Shape | None, bits: int) -> Shape | None:
+def clamp(shape: LaneShape | None, bits: int) -> LaneShape | None:
     """The shape of a value of this many bits. One that may have wrapped is still a multiple of a power of two."""
     if shape is None:
         return None

@@ -19,7 +19,7 @@ Kind = Literal["buffer", "threadgroup", "variable", "constant", "private", "unkn
 
 
 @dataclass(frozen=True)
-class Root:
+class UnderlyingObject:
     """Where a pointer starts: an argument's or private variable's index, or a global's name."""
 
     kind: Kind
@@ -28,15 +28,15 @@ class Root:
     space: int = 1
 
 
-def unknown(space: int) -> Root:
-    return Root("unknown", space=space)
+def unknown(space: int) -> UnderlyingObject:
+    return UnderlyingObject("unknown", space=space)
 
 
-class Roots:
+class UnderlyingObjects:
     """The roots of all pointers of a function."""
 
-    def __init__(self, function: Function, slots: Mapping[int, Root] | None = None) -> None:
-        self.of: dict[str, Root] = {}
+    def __init__(self, function: Function, slots: Mapping[int, UnderlyingObject] | None = None) -> None:
+        self.of: dict[str, UnderlyingObject] = {}
         self.slots = slots or {}  # of pointers that were kept across a barrier
         changed = True
         while changed:
@@ -49,13 +49,15 @@ class Roots:
                         self.of[i.name] = found if old is None else unknown(i.type.space)
                         changed = changed or self.of[i.name] != old
 
-    def _found(self, opcode: str, called: str, space: int, operands: tuple[Value, ...]) -> Root | None:
+    def _found(
+        self, opcode: str, called: str, space: int, operands: tuple[Value, ...]
+    ) -> UnderlyingObject | None:
         if called == BUFFER and isinstance(operands[0], Int):
-            return Root("buffer", operands[0].value)
+            return UnderlyingObject("buffer", operands[0].value)
         if called == THREADGROUP and isinstance(operands[0], Int):
-            return Root("threadgroup", operands[0].value, space=3)
+            return UnderlyingObject("threadgroup", operands[0].value, space=3)
         if called == PRIVATE and isinstance(operands[0], Int):
-            return Root("private", operands[0].value, space=5)
+            return UnderlyingObject("private", operands[0].value, space=5)
         if opcode == "getelementptr":
             return self.root(operands[0])
         if is_reload(called) and isinstance(operands[0], Int):
@@ -68,14 +70,14 @@ class Roots:
             return known[0] if all(r == known[0] for r in known) else unknown(space)
         return unknown(space)
 
-    def root(self, value: Value) -> Root | None:
+    def root(self, value: Value) -> UnderlyingObject | None:
         """The root of a pointer; None while it is not known yet."""
         assert isinstance(value.type, PointerType)
         match value:
             case Local(name):
                 return self.of.get(name)
             case Global(name, PointerType(space)):
-                return Root("variable" if space == 3 else "constant", name=name, space=space)
+                return UnderlyingObject("variable" if space == 3 else "constant", name=name, space=space)
             case Expression("getelementptr", _, operands):
                 return self.root(operands[0])
             case _:

@@ -11,14 +11,15 @@ from dataclasses import replace
 
 from metalloid.analysis import lane_shape as S
 from metalloid.analysis.divergence import Divergence, Flow
-from metalloid.analysis.intervals import is_whole
-from metalloid.analysis.lane_layout import Lanes
-from metalloid.analysis.lane_shape import UNIFORM, Shape
-from metalloid.analysis.underlying_objects import Roots
+from metalloid.analysis.intervals import is_no_wrap
+from metalloid.analysis.lane_layout import LaneLayout
+from metalloid.analysis.lane_shape import UNIFORM, LaneShape
+from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.ir import Instruction
+from metalloid.ir.gep import steps
 from metalloid.ir.intrinsics import BUFFER, among_lanes, intrinsic, is_reload
 from metalloid.ir.layout import DataLayout
-from metalloid.ir.types import ArrayType, FloatType, IntType, PointerType, StructType, Type
+from metalloid.ir.types import FloatType, IntType, PointerType, Type
 from metalloid.ir.values import Expression, Int, Local, Named, Value
 
 _BOTTOM = object()
@@ -30,19 +31,19 @@ class Uniformity:
     def __init__(
         self,
         flow: Flow,
-        roots: Roots,
-        lanes: Lanes,
+        roots: UnderlyingObjects,
+        lanes: LaneLayout,
         layout: DataLayout,
-        known: Mapping[int, Shape | None] | None = None,
+        known: Mapping[int, LaneShape | None] | None = None,
     ) -> None:
         self.flow, self.roots, self.lanes, self.layout = flow, roots, lanes, layout
         self.known = known or {}  # of values that were kept across a barrier, by slot
-        self.shapes: dict[str, Shape | None] = {}
+        self.shapes: dict[str, LaneShape | None] = {}
         self.divergence = Divergence(flow, frozenset())
         if lanes.width > 1:
             self._solve()
 
-    def shape(self, value: Value) -> Shape | None:
+    def shape(self, value: Value) -> LaneShape | None:
         """None where it varies."""
         if self.lanes.width == 1:
             return UNIFORM
@@ -101,7 +102,7 @@ class Uniformity:
             return False
         if old is not _BOTTOM and rounds > 12:
             new = None  # does not settle: give up on it
-        assert new is None or isinstance(new, Shape)
+        assert new is None or isinstance(new, LaneShape)
         self.shapes[i.name] = new
         return True
 
@@ -120,7 +121,7 @@ class Uniformity:
             result = found if result is _BOTTOM else S.join(result, found)  # type: ignore[arg-type]
             if result is None:
                 return None
-        if isinstance(result, Shape):
+        if isinstance(result, LaneShape):
             bits = i.type.bits if isinstance(i.type, IntType) else 64
             if len(values) > 1 and any(isinstance(v, Local) for v in values):
                 result = replace(
@@ -158,7 +159,7 @@ class Uniformity:
         operands = [self._look(o) for o in i.operands]
         if any(o is _BOTTOM for o in operands):
             return _BOTTOM
-        if all(isinstance(o, Shape) and o.uniform for o in operands):
+        if all(isinstance(o, LaneShape) and o.uniform for o in operands):
             return UNIFORM
         return None
 
@@ -169,7 +170,7 @@ class Uniformity:
         if found is not NotImplemented:
             return found
         if i.called == BUFFER:
-            return Shape((), S.MAX_ALIGN)  # the offset 0 from its root
+            return LaneShape((), S.MAX_ALIGN)  # the offset 0 from its root
         if among_lanes(i):
             return self._together(i)
         return self._plain(i)
@@ -181,20 +182,20 @@ class Uniformity:
         return UNIFORM if same and self.lanes.width == 32 else None
 
 
-Operands = list[Shape | None]
+Operands = list[LaneShape | None]
 
 
 def _bits(type: Type) -> int:
     return type.bits if isinstance(type, IntType) else 64
 
 
-def _add(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+def _add(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
     if not isinstance(i.type, IntType) or o[0] is None or o[1] is None:
         return None
     return S.clamp(S.add(o[0], o[1], -1 if i.opcode == "sub" else 1), i.type.bits)
 
 
-def _mul(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+def _mul(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
     a, b = o
     if a is None or b is None:
         return None
@@ -213,23 +214,23 @@ def _mul(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
     return S.clamp(S.times(a, right.name, b), bits) if isinstance(right, Local) else None
 
 
-def _shl(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+def _shl(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
     if o[0] is None or not isinstance(i.operands[1], Int) or not isinstance(i.type, IntType):
         return _uniform(o)
     return S.clamp(S.scale(o[0], 1 << i.operands[1].value % i.type.bits), i.type.bits)
 
 
-def _uniform(o: Operands) -> Shape | None:
+def _uniform(o: Operands) -> LaneShape | None:
     return UNIFORM if all(s is not None and s.uniform for s in o) else None
 
 
-def _or(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+def _or(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
     if "disjoint" in i.flags and o[0] is not None and o[1] is not None:
         return S.clamp(S.add(o[0], o[1]), _bits(i.type))
     return _bitwise(u, i, o)
 
 
-def _bitwise(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+def _bitwise(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
     """and, or, xor with a known number, where the base has zeros wherever the pattern has ones."""
     a, mask = o[0], i.operands[1]
     if a is None or not isinstance(mask, Int):
@@ -237,7 +238,7 @@ def _bitwise(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
     if a.uniform:
         if i.opcode == "and":
             low = mask.value & -mask.value or S.MAX_ALIGN
-            return Shape((), max(low, a.align & -a.align), min(a.umax, mask.value))
+            return LaneShape((), max(low, a.align & -a.align), min(a.umax, mask.value))
         return UNIFORM
     whole = (1 << a.umax.bit_length()) - 1
     if i.opcode == "and" and whole & mask.value == whole and a.exact and a.pattern and min(a.pattern) >= 0:
@@ -261,7 +262,7 @@ def _fold_base(opcode: str, base: int, mask: int) -> int:
     return {"and": base & mask, "or": base | mask, "xor": base ^ mask}[opcode]
 
 
-def _divide(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+def _divide(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
     """lshr, udiv and urem by a known number that divides the base and the pattern alike."""
     a, by = o[0], i.operands[1]
     if a is None or not isinstance(by, Int) or not isinstance(i.type, IntType):
@@ -271,9 +272,9 @@ def _divide(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
         return _uniform(o)
     if a.uniform:
         if i.opcode == "urem":
-            return Shape((), 1, min(a.umax, divisor - 1))
+            return LaneShape((), 1, min(a.umax, divisor - 1))
         align = a.align // divisor if a.align % divisor == 0 else 1
-        return Shape(
+        return LaneShape(
             (), align, a.umax // divisor, True, a.constant // divisor if a.constant is not None else None
         )
     pattern = a.pattern
@@ -287,14 +288,14 @@ def _divide(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
     if divisor % a.align == 0 and max(pattern) < a.align:  # lanes stay within one multiple of the divisor
         if i.opcode == "urem":
             return S.lanes(pattern, a.align, min(a.umax, divisor - 1))
-        return Shape((), 1, a.umax // divisor)
+        return LaneShape((), 1, a.umax // divisor)
     return None
 
 
 _UNSIGNED = {"sdiv": "udiv", "srem": "urem", "ashr": "lshr"}
 
 
-def _divide_signed(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+def _divide_signed(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
     """The same, where no lane's value is negative and so the sign does not matter."""
     a, by = o[0], i.operands[1]
     if a is not None and isinstance(i.type, IntType) and isinstance(by, Int):
@@ -304,13 +305,13 @@ def _divide_signed(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
     return _uniform(o)
 
 
-def _no_wrap(a: Shape, bits: int) -> bool:
+def _no_wrap(a: LaneShape, bits: int) -> bool:
     """Whether base + pattern stays inside the type for every lane."""
     pattern = a.pattern or (0,)
     return a.umax < (1 << bits) - 1 or max(pattern) < (a.align & -a.align)
 
 
-def _widen(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+def _widen(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
     a = o[0]
     if a is None or not isinstance(i.operands[0].type, IntType):
         return None
@@ -319,33 +320,33 @@ def _widen(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
         return _uniform(o)
     if a.uniform:
         fits = i.opcode == "zext" or a.umax < 1 << bits - 1
-        return a if fits else Shape((), a.align & -a.align)
+        return a if fits else LaneShape((), a.align & -a.align)
     top = (1 << bits - 1) - 1 if i.opcode == "sext" else (1 << bits) - 1
     if a.exact and a.umax < top:
         return a
     if a.exact and a.pattern and min(a.pattern) >= 0 and max(a.pattern) < (a.align & -a.align):
         return a if i.opcode == "zext" else replace(a, umax=S.UNKNOWN, constant=None)
-    if is_whole(i) and a.exact and all(min(p) >= 0 for _, p in a.terms):
+    if is_no_wrap(i) and a.exact and all(min(p) >= 0 for _, p in a.terms):
         return replace(a, umax=min(a.umax, (1 << 31) - 1))
-    if bits < 32 or u.lanes.far or any(max(p) - min(p) >= 1 << bits - 1 for c, p in a.terms if not c):
+    if bits < 32 or u.lanes.may_wrap32 or any(max(p) - min(p) >= 1 << bits - 1 for c, p in a.terms if not c):
         return None  # a lane that wraps round may still be inside its buffer
     return replace(a, exact=False, umax=S.UNKNOWN, constant=None, align=a.align & -a.align)
 
 
-def _trunc(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+def _trunc(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
     if o[0] is None or not isinstance(i.type, IntType) or (i.type.bits < 16 and not o[0].uniform):
         return _uniform(o)
     a = o[0] if o[0].umax < 1 << i.type.bits else replace(o[0], align=o[0].align & -o[0].align)
     return S.clamp(replace(a, exact=a.exact or i.type.bits <= 32), i.type.bits)
 
 
-def _select(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+def _select(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
     if o[0] is None or not o[0].uniform:
         return None
     return S.join(o[1], o[2])
 
 
-def _signed_terms(found: Shape, bits: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def _signed_terms(found: LaneShape, bits: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """Patterns of an index as getelementptr reads it: in `~lane` lane 0 has 2^32-1, which is -1."""
 
     def signed(value: int) -> int:
@@ -359,28 +360,18 @@ def _signed_terms(found: Shape, bits: int) -> tuple[tuple[str, tuple[int, ...]],
     )
 
 
-def address_shape(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+def address_shape(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
     total = o[0]
-    assert i.element is not None
-    type: Type = i.element
-    for n, (index, found) in enumerate(zip(i.operands[1:], o[1:], strict=True)):
+    for (index, stride), found in zip(steps(u.layout, i.element, i.operands[1:]), o[1:], strict=True):
         if total is None or found is None:
             return None
-        if n == 0:
-            stride = u.layout.size(type)
-        elif isinstance(type, StructType):
-            assert isinstance(index, Int)
-            total = S.add(total, S.constant(u.layout.struct(type)[0][index.value], 64))
-            type = type.elements[index.value]
+        if index is None:
+            total = S.add(total, S.constant(stride, 64))
             continue
-        else:
-            assert isinstance(type, ArrayType)
-            type = type.element
-            stride = u.layout.size(type)
         bits = _bits(index.type)
         wide = found
         if isinstance(index, Int):
-            wide = S.Shape((), abs(index.signed) or S.MAX_ALIGN, S.UNKNOWN, True, index.signed)
+            wide = S.LaneShape((), abs(index.signed) or S.MAX_ALIGN, S.UNKNOWN, True, index.signed)
         elif bits < 64 and found.umax >= 1 << bits - 1:
             wide = replace(
                 found,
@@ -393,26 +384,26 @@ def address_shape(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
     return replace(total, umax=S.UNKNOWN) if total is not None else None
 
 
-def _load(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+def _load(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
     space = i.operands[0].type.space if isinstance(i.operands[0].type, PointerType) else 0
     return _uniform(o) if space != 5 else None
 
 
-def _same(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+def _same(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
     return o[0]
 
 
-def _never(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+def _never(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
     return None
 
 
-def _bitcast(u: Uniformity, i: Instruction, o: Operands) -> Shape | None:
+def _bitcast(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
     if isinstance(i.type, FloatType) or isinstance(i.operands[0].type, FloatType):
         return _uniform(o)
     return o[0]
 
 
-TRANSFER: dict[str, Callable[[Uniformity, Instruction, Operands], Shape | None]] = {
+TRANSFER: dict[str, Callable[[Uniformity, Instruction, Operands], LaneShape | None]] = {
     "add": _add,
     "sub": _add,
     "mul": _mul,

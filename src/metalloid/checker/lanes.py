@@ -13,16 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.analysis.underlying_objects import Root, Roots
+from metalloid.analysis.underlying_objects import UnderlyingObject, UnderlyingObjects
 from metalloid.backends.base import QUAD_WIDTH, SIMD_WIDTH, Launch
 from metalloid.checker.numbers import ARITHMETIC, Known, Numbers, compared, unsigned, wrapped
 from metalloid.ir.cfg import graph
 from metalloid.ir.debug import Location, location
+from metalloid.ir.gep import steps
 from metalloid.ir.intrinsics import BUFFER, ENTRY, THREADGROUP, short
 from metalloid.ir.layout import DataLayout, data_layout
 from metalloid.ir.loops import Loop, loops
 from metalloid.ir.module import Instruction, Module
-from metalloid.ir.types import ArrayType, IntType, PointerType, StructType
+from metalloid.ir.types import IntType, PointerType
 from metalloid.ir.values import Expression, Global, Int, Local, Named, Value
 
 
@@ -30,7 +31,7 @@ from metalloid.ir.values import Expression, Global, Int, Local, Named, Value
 class Touch:
     """One load or store, as the lanes of a SIMD-group carry it out together."""
 
-    root: Root
+    root: UnderlyingObject
     offsets: Numbers  # in bytes, of the lanes that take part
     size: int
     writes: bool
@@ -49,7 +50,7 @@ class _Walk:
         self.module, self.launch, self.readable = module, launch, readable
         self.function = module.function[ENTRY]
         self.layout: DataLayout = data_layout(module.datalayout)
-        self.roots = Roots(self.function)
+        self.roots = UnderlyingObjects(self.function)
         self.values: dict[str, Known | None] = {}
         self.positions = _positions(launch)
         self.count = len(self.positions["thread_index_in_simdgroup", 0])
@@ -162,7 +163,9 @@ class _Walk:
         if not writes:
             self.values[i.name] = self._loaded(root, at, kind, active)
 
-    def _loaded(self, root: Root | None, at: Known | None, kind: object, active: Numbers) -> Known | None:
+    def _loaded(
+        self, root: UnderlyingObject | None, at: Known | None, kind: object, active: Numbers
+    ) -> Known | None:
         """An integer that a buffer nobody writes holds at these offsets."""
         if not isinstance(kind, IntType) or kind.bits not in (8, 16, 32, 64) or at is None or root is None:
             return None
@@ -234,20 +237,15 @@ class _Walk:
         base = self._value(operands[0])
         if base is None:
             return None
-        total, data, type = base.lanes, base.data, element
-        for n, operand in enumerate(operands[1:]):
-            index = self._value(operand)
+        total, data = base.lanes, base.data
+        for index, size in steps(self.layout, element, operands[1:]):
             if index is None:
-                return None
-            data = data or index.data
-            if n and isinstance(type, StructType):
-                offsets, _ = self.layout.struct(type)
-                field = int(index.lanes[0])
-                total, type = total + offsets[field], type.elements[field]
+                total = total + size
                 continue
-            if n and isinstance(type, ArrayType):
-                type = type.element
-            total = total + index.lanes * self.layout.size(type)
+            known = self._value(index)
+            if known is None:
+                return None
+            total, data = total + known.lanes * size, data or known.data
         return Known(total, 64, data)
 
     def _all(self, yes: bool) -> Numbers:

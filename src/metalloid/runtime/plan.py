@@ -18,7 +18,7 @@ import numpy as np
 from metalloid.backends.base import Launch
 from metalloid.backends.cpu import native
 from metalloid.backends.cpu.code import Prepared
-from metalloid.backends.cpu.specialize import Area, Choice
+from metalloid.backends.cpu.specialize import ParameterSnapshot, Specializer
 from metalloid.runtime.arguments import WRITES, argument, element
 from metalloid.runtime.buffer import Buffer
 from metalloid.types import Parameter, Scalar, Struct, Vector
@@ -91,7 +91,7 @@ class Spare:
     __slots__ = ("address", "area", "cells", "holds", "record")
 
     def __init__(self, slots: Sequence[Slot]) -> None:
-        self.record, self.area = native.LaunchRecord(), Area()
+        self.record, self.area = native.LaunchRecord(), ParameterSnapshot()
         self.address = _address(self.record)
         self.holds: Prepared | None = None  # what the record was last filled with
         made: list[Any] = [slot.cell() if slot.cell is not None else None for slot in slots]
@@ -120,7 +120,7 @@ class Plan:
         "threads",
     )
 
-    def __init__(self, kernel: Kernel, launch: Launch, choice: Choice[Prepared], threads: int) -> None:
+    def __init__(self, kernel: Kernel, launch: Launch, choice: Specializer[Prepared], threads: int) -> None:
         self._kernel, self._choice, self.threads = kernel, choice, threads
         self._parameters = choice.parameters
         self.launch = Launch(

@@ -61,7 +61,7 @@ def canonical(text: str) -> Module:
 
 
 def tidy(text: str, first: bool, simplify: bool = True) -> Module:
-    """Run LLVM's own clean-up passes. Later, on segments, slots become values again as well.
+    """Run LLVM's own clean-up passes. Later, on regions, slots become values again as well.
 
     What LLVM cannot read is a mistake of ours, and the kernel goes the slow way.
     """

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from metalloid.analysis.intervals import WHOLE, is_whole
+from metalloid.analysis.intervals import NO_WRAP, is_no_wrap
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.types import IntType
 from metalloid.ir.values import Int, Local, Value
@@ -49,7 +49,7 @@ def _shared(function: Function, block: Block) -> Block:
 def _base(i: Instruction, key: Key) -> list[Instruction]:
     """The address of the element without the distance."""
     pointer, _, index, opcode, whole = key
-    said = (*i.debug_only, (WHOLE, "!{}")) if whole else i.debug_only
+    said = (*i.debug_only, (NO_WRAP, "!{}")) if whole else i.debug_only
     wide = Instruction(opcode, IntType(64), (index,), f"{i.name}.index", metadata=said)
     return [wide, replace(i, name=f"{i.name}.base", operands=(pointer, wide.value), flags=())]
 
@@ -61,7 +61,7 @@ def _place(function: Function, i: Instruction) -> tuple[Key, int] | None:
     wide = function.definitions[i.operands[1].name]
     if wide.opcode not in ("zext", "sext") or wide.operands[0].type != IntType(32):
         return None
-    whole = is_whole(wide)
+    whole = is_no_wrap(wide)
     index, distance = _parted(function, wide.operands[0], whole)
     return (i.operands[0], str(i.element), index, wide.opcode, whole), distance
 

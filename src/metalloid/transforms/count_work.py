@@ -2,7 +2,7 @@
 
 Every block that computes or touches device memory adds what it did to three 64-bit counters in a buffer at
 an index the kernel does not use: floating-point operations, bytes read, bytes written. The engine folds the lanes of
-such an addition, so counting costs one atomic per block and instance.
+such an addition, so counting costs one atomic per block and gang.
 """
 
 from __future__ import annotations

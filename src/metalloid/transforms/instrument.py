@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from metalloid.analysis.intervals import PROVED, is_proved
-from metalloid.analysis.underlying_objects import Root, Roots
+from metalloid.analysis.underlying_objects import UnderlyingObject, UnderlyingObjects
 from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.debug import Location, location
+from metalloid.ir.gep import distances
 from metalloid.ir.intrinsics import (
     BARRIER,
     ENTRY,
@@ -31,7 +32,7 @@ from metalloid.ir.intrinsics import (
 )
 from metalloid.ir.layout import DataLayout, data_layout, scalar_bytes
 from metalloid.ir.loops import loops
-from metalloid.ir.types import I32, VOID, ArrayType, PointerType, StructType, Type
+from metalloid.ir.types import I32, VOID, PointerType
 from metalloid.ir.values import Expression, Global, Int, Local, Value
 
 DEVICE, LOCAL = 1, 3  # address spaces
@@ -44,7 +45,7 @@ class Options:
     buffers that share memory; words of 64 bits; buffers of which every read is to be remembered; how far from
     a multiple of 16 bytes buffers start."""
 
-    careful: bool = False
+    continue_after_fault: bool = False
     undefined: frozenset[int] = frozenset()
     aliased: bool = False
     wide: bool = False
@@ -58,7 +59,7 @@ class CheckSite:
     """An access, and what to look at."""
 
     location: Location | None
-    root: Root
+    root: UnderlyingObject
     size: int
     align: int  # to be tested; 0 where it is known to hold
     write: bool
@@ -90,7 +91,7 @@ class Checks:
     written: frozenset[int]  # buffers
     followed: frozenset[int]  # buffers whose readers are remembered
     unknown: bool  # some device pointer may lead to any buffer
-    locals: tuple[Root, ...]  # threadgroup variables and arguments
+    locals: tuple[UnderlyingObject, ...]  # threadgroup variables and arguments
     simd_barriers: bool
     privates: tuple[str, ...]  # names of private arrays
     proved: bool  # no access can be outside
@@ -106,7 +107,7 @@ class _Access:
     instruction: Instruction
     block: str
     at: int
-    root: Root
+    root: UnderlyingObject
     pointer: Value
     size: int
     write: bool
@@ -122,7 +123,7 @@ def instrument(module: Module, options: Options) -> tuple[Module, Checks]:
     """The module with its markers. Private arrays must have their names already."""
     function = module.function[ENTRY]
     layout = data_layout(module.datalayout)
-    roots = Roots(function)
+    roots = UnderlyingObjects(function)
     found = list(_accesses(function, roots))
     device = [a for a in found if a.space == DEVICE and a.root.kind != "constant"]
     unknown = any(a.root.kind == "unknown" for a in device)
@@ -132,7 +133,7 @@ def instrument(module: Module, options: Options) -> tuple[Module, Checks]:
     marks: dict[tuple[str, int], Instruction] = {}
     for n, access in enumerate(found):
         site = _site(module, function, layout, access, n, usage, together, options)
-        if site.tested or (site.reads and access.root.kind == "buffer") or options.careful:
+        if site.tested or (site.reads and access.root.kind == "buffer") or options.continue_after_fault:
             marks[access.block, access.at] = _marker(access, len(sites))
             sites.append(site)
     for block in function.blocks:
@@ -187,7 +188,7 @@ def _marked(block: Block, marks: Mapping[tuple[str, int], Instruction]) -> Block
 # ---- accesses -----------------------------------------------------------------------------------------------------
 
 
-def _accesses(function: Function, roots: Roots) -> Iterator[_Access]:
+def _accesses(function: Function, roots: UnderlyingObjects) -> Iterator[_Access]:
     for block in function.blocks:
         for n, i in enumerate(block.instructions):
             made = _access(i)
@@ -218,13 +219,15 @@ def _lanes_marker(i: Instruction, number: int) -> Instruction:
 
 
 def _operation(module: Module, i: Instruction) -> CheckSite:
-    return CheckSite(location(module, i), Root("unknown"), 0, 0, False, False, False, operation=i.called)
+    return CheckSite(
+        location(module, i), UnderlyingObject("unknown"), 0, 0, False, False, False, operation=i.called
+    )
 
 
 def read_once(module: Module) -> dict[int, int]:
     """Buffers that are only read, and not in loops, by the bytes of a read: each thread reads an element or a few."""
     function = module.function[ENTRY]
-    roots, forest = Roots(function), loops(function)
+    roots, forest = UnderlyingObjects(function), loops(function)
     once: dict[int, int] = {}
     more: set[int] = set()
     for access in _accesses(function, roots):
@@ -334,7 +337,7 @@ def _together(function: Function, local: list[_Access]) -> dict[int, tuple[bool,
     return found
 
 
-def _apart(a: Root, b: Root) -> bool:
+def _apart(a: UnderlyingObject, b: UnderlyingObject) -> bool:
     return a != b and a.kind != "unknown" and b.kind != "unknown"
 
 
@@ -377,36 +380,22 @@ def _multiple(function: Function, layout: DataLayout, pointer: Value, depth: int
     if depth > 16:
         return 1
     if isinstance(pointer, Expression) and pointer.opcode == "getelementptr" and pointer.element is not None:
-        steps = _steps(layout, pointer.element, pointer.operands[1:])
-        return min([*steps, _multiple(function, layout, pointer.operands[0], depth + 1)])
+        inner = _multiple(function, layout, pointer.operands[0], depth + 1)
+        return min([*_powers(layout, pointer), inner])
     if not isinstance(pointer, Local):
         return 16
     i = function.definitions[pointer.name]
     if i.opcode == "getelementptr" and i.element is not None:
-        steps = _steps(layout, i.element, i.operands[1:])
-        return min([*steps, _multiple(function, layout, i.operands[0], depth + 1)])
+        return min([*_powers(layout, i), _multiple(function, layout, i.operands[0], depth + 1)])
     if i.opcode in ("phi", "select"):
         values = i.operands[1:] if i.opcode == "select" else i.operands
         return min(_multiple(function, layout, v, depth + 4) for v in values)
     return 16 if i.called in MEMORIES else 1
 
 
-def _steps(layout: DataLayout, element: Type, indices: tuple[Value, ...]) -> list[int]:
+def _powers(layout: DataLayout, i: Instruction | Expression) -> list[int]:
     """Powers of two that divide each step of an address."""
-    found: list[int] = []
-    type = element
-    for n, index in enumerate(indices):
-        if n and isinstance(type, StructType):
-            assert isinstance(index, Int)
-            found.append(layout.struct(type)[0][index.value])
-            type = type.elements[index.value]
-            continue
-        if n:
-            assert isinstance(type, ArrayType)
-            type = type.element
-        size = layout.size(type)
-        found.append(size * index.signed if isinstance(index, Int) else size)
-    return [min(16, s & -s) for s in found if s]
+    return [min(16, s & -s) for s in distances(layout, i) if s]
 
 
 __all__ = ["CheckSite", "Checks", "Options", "instrument", "read_once"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from metalloid.ir import Instruction
 
 PROVED = "mt.proved"  # metadata of an access that needs no guard
-WHOLE = "mt.whole"  # of a widening whose number cannot have wrapped
+NO_WRAP = "mt.whole"  # of a widening whose number cannot have wrapped
 STREAMED = "mt.streamed"  # of a store to a large buffer that the kernel does not read; with its alignment
 
 
@@ -13,8 +13,8 @@ def is_proved(i: Instruction) -> bool:
     return any(kind == PROVED for kind, _ in i.metadata)
 
 
-def is_whole(i: Instruction) -> bool:
-    return any(kind == WHOLE for kind, _ in i.metadata)
+def is_no_wrap(i: Instruction) -> bool:
+    return any(kind == NO_WRAP for kind, _ in i.metadata)
 
 
 def streamed(i: Instruction) -> int:

@@ -15,10 +15,11 @@ from metalloid.analysis.divergence import Flow
 from metalloid.analysis.intervals import strided as S
 from metalloid.analysis.intervals.branch_facts import Context, Contexts, refine
 from metalloid.analysis.intervals.strided import Span
-from metalloid.analysis.underlying_objects import Root, Roots
+from metalloid.analysis.underlying_objects import UnderlyingObject, UnderlyingObjects
 from metalloid.ir import Instruction
+from metalloid.ir.gep import steps
 from metalloid.ir.layout import DataLayout
-from metalloid.ir.types import ArrayType, IntType, PointerType, StructType, Type
+from metalloid.ir.types import IntType, PointerType, Type
 from metalloid.ir.values import Expression, Global, Int, Local, Named, Value
 
 Triple = tuple[int, int, int]
@@ -47,7 +48,7 @@ def bits_of(type: Type) -> int:
 
 
 class Evaluator:
-    def __init__(self, flow: Flow, roots: Roots, layout: DataLayout, launch: Facts) -> None:
+    def __init__(self, flow: Flow, roots: UnderlyingObjects, layout: DataLayout, launch: Facts) -> None:
         from metalloid.analysis.intervals.trip_counts import Loops
 
         self.flow, self.roots, self.layout, self.launch = flow, roots, layout, launch
@@ -261,26 +262,19 @@ class Evaluator:
     def offset(self, element: Type, base: Value, indices: tuple[Value, ...], context: Context) -> Span | None:
         """Of a pointer, from its root, in bytes."""
         total = self.value(base, context)
-        type = element
-        for n, index in enumerate(indices):
+        for index, size in steps(self.layout, element, indices):
             if total is None:
                 return None
-            if n and isinstance(type, StructType):
-                assert isinstance(index, Int)
-                total = S.add(total, S.number(self.layout.struct(type)[0][index.value]), 64)
-                type = type.elements[index.value]
+            if index is None:
+                total = S.add(total, S.number(size), 64)
                 continue
-            if n:
-                assert isinstance(type, ArrayType)
-                type = type.element
             found = self.value(index, context)
             if found is None:
                 return None
-            wide = S.signed(found, bits_of(index.type))
-            total = S.add(total, S.scaled(wide, self.layout.size(type), 64), 64)
+            total = S.add(total, S.scaled(S.signed(found, bits_of(index.type)), size, 64), 64)
         return total
 
-    def room(self, root: Root, privates: Mapping[int, int]) -> int:
+    def room(self, root: UnderlyingObject, privates: Mapping[int, int]) -> int:
         """How many bytes a root has; none where that is not known."""
         match root.kind:
             case "buffer":

@@ -19,7 +19,7 @@ from metalloid.ir.values import Int, Local, Value
 LIMIT = 1 << 31
 
 
-def is_whole(e: Evaluator, i: Instruction, block: str) -> bool:
+def is_no_wrap(e: Evaluator, i: Instruction, block: str) -> bool:
     """Whether a widened index is what its sums and products are without any wrapping."""
     if i.opcode not in ("zext", "sext") or i.operands[0].type != IntType(32):
         return False

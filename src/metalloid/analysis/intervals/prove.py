@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from metalloid.analysis.divergence import Flow
-from metalloid.analysis.intervals import PROVED, STREAMED, WHOLE
+from metalloid.analysis.intervals import NO_WRAP, PROVED, STREAMED
 from metalloid.analysis.intervals import strided as S
 from metalloid.analysis.intervals.evaluate import Evaluator, Facts, TooLong
-from metalloid.analysis.intervals.no_wrap import is_whole
-from metalloid.analysis.underlying_objects import Roots
+from metalloid.analysis.intervals.no_wrap import is_no_wrap
+from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.ir import Function, Instruction, Module
 from metalloid.ir.intrinsics import ENTRY, Effect, between_threadgroups, effect, is_matrix, matrix_access
 from metalloid.ir.layout import DataLayout, data_layout, scalar_bytes
@@ -46,7 +46,7 @@ class Proof:
             for n, i in enumerate(block.instructions):
                 said = [(PROVED, "!{}")] if (block.name, n) in self.accesses else []
                 if (block.name, n) in self.whole:
-                    said.append((WHOLE, "!{}"))
+                    said.append((NO_WRAP, "!{}"))
                 if (block.name, n) in aligned:
                     said.append((f"{STREAMED}{aligned[block.name, n]}", "!{}"))
                 code.append(replace(i, metadata=(*i.metadata, *said)) if said else i)
@@ -66,7 +66,7 @@ class Prover:
         self.globals = {g.name: self.layout.size(g.type) for g in module.globals if g.space in (1, 3, 4)}
         self.flow = Flow(self.function)
         self.reached = frozenset(self.flow.graph.reverse_postorder)
-        self.roots = Roots(self.function)
+        self.roots = UnderlyingObjects(self.function)
         self.parameters: tuple[int, ...] = _parameters(self.function, self.roots)
         self.outputs: Mapping[int, frozenset[tuple[str, int]]] = _outputs(self.function, self.roots)
 
@@ -90,7 +90,7 @@ class Prover:
                 for n, i in enumerate(block.instructions):
                     if self._inside(e, i, block.name):
                         proved.add((block.name, n))
-                    if is_whole(e, i, block.name):
+                    if is_no_wrap(e, i, block.name):
                         whole.add((block.name, n))
             for loop in self.flow.forest.loops.values():
                 if self._work(e, loop) <= MAX_WORK:
@@ -155,7 +155,7 @@ def _writes(i: Instruction) -> Value | None:
     return found[0] if found else None
 
 
-def _outputs(function: Function, roots: Roots) -> Mapping[int, frozenset[tuple[str, int]]]:
+def _outputs(function: Function, roots: UnderlyingObjects) -> Mapping[int, frozenset[tuple[str, int]]]:
     """The stores of each buffer that is only stored to; none where threadgroups may talk to each other."""
     stores: dict[int, set[tuple[str, int]]] = {}
     read: set[int] = set()
@@ -176,7 +176,7 @@ def _outputs(function: Function, roots: Roots) -> Mapping[int, frozenset[tuple[s
     return {index: frozenset(places) for index, places in stores.items() if index not in read}
 
 
-def _parameters(function: Function, roots: Roots) -> tuple[int, ...]:
+def _parameters(function: Function, roots: UnderlyingObjects) -> tuple[int, ...]:
     """Buffers that nobody writes and whose whole numbers lead to addresses, conditions or rounds of loops."""
     written: set[int] = set()
     for i in function.instructions():

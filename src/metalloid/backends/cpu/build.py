@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from metalloid.backends.cpu import codegen, native
 from metalloid.backends.cpu.code import Compiled, Variant
-from metalloid.backends.cpu.kernel_cache import Shelf
+from metalloid.backends.cpu.kernel_cache import KernelCache
 from metalloid.backends.cpu.program import Program
-from metalloid.backends.cpu.proofs import Claim, Proofs, name_of, proofs_of
+from metalloid.backends.cpu.proofs import LazyProof, Proofs, name_of, proofs_of
 from metalloid.backends.fallback import slow_way
 from metalloid.types import Signature
 
@@ -60,7 +60,7 @@ class Vectors:
 
     def __init__(self, ir: str, width: int, target: codegen.Target, level: int) -> None:
         self.ir, self.width, self.target, self.level = ir, width, target, level
-        self._shelf = Shelf(ir)
+        self._shelf = KernelCache(ir)
 
     @cached_property
     def module(self) -> Module:
@@ -84,13 +84,13 @@ class Vectors:
     def compile(self, variant: Variant, check: Options | None = None) -> Compiled:
         """Machine code of one variant. May raise NotVectorised."""
         *shape, proof = variant
-        name: object = proof.name if isinstance(proof, Claim) else proof
+        name: object = proof.name if isinstance(proof, LazyProof) else proof
         found = self._shelf.code(self._key(*shape, name, check))
         if found is not None:
             return found
         from metalloid.backends.cpu.pipeline import compiled, vector_code
 
-        if isinstance(proof, Claim):
+        if isinstance(proof, LazyProof):
             proof = proof.proof()
             name = name_of(proof)  # of this one: made again, it may have found less than was claimed
         module = self.module

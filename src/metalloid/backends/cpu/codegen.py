@@ -14,7 +14,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from metalloid import cache as disk
-from metalloid.backends.cpu.parallel_codegen import Elsewhere, Part, answer, halves, joined, parted
+from metalloid.backends.cpu.parallel_codegen import OtherProcess, Part, answer, halves, joined, parted
 from metalloid.errors import DeviceError, NotVectorised
 
 _FORMAT = 5  # of what is done here to a text; part of every key
@@ -161,7 +161,7 @@ def _made(text: str, target: Target, level: int, ready: bool) -> bytes:
     parts = halves(text) if few else None
     if parts is None:
         return _emitted(text, target, level, ready, few)
-    other = Elsewhere(parts.second, target.cpu, target.features, target.triple, level)
+    other = OtherProcess(parts.second, target.cpu, target.features, target.triple, level)
     try:
         first = _emitted(parts.first, target, level, ready, few)
     finally:

@@ -34,20 +34,22 @@ def _code_key() -> str:
     return repr((_FORMAT, llvmlite.__version__, found))
 
 
-def said(value: object) -> str:
+def stable_repr(value: object) -> str:
     """A value in words that are the same in every process: sets and mappings are in order."""
     if is_dataclass(value):
-        return f"{type(value).__name__}({','.join(said(getattr(value, f.name)) for f in fields(value))})"
+        return (
+            f"{type(value).__name__}({','.join(stable_repr(getattr(value, f.name)) for f in fields(value))})"
+        )
     if isinstance(value, frozenset | set):
-        return f"{{{','.join(sorted(map(said, value)))}}}"
+        return f"{{{','.join(sorted(map(stable_repr, value)))}}}"
     if isinstance(value, Mapping):
-        return f"{{{','.join(sorted(f'{said(k)}:{said(v)}' for k, v in value.items()))}}}"
+        return f"{{{','.join(sorted(f'{stable_repr(k)}:{stable_repr(v)}' for k, v in value.items()))}}}"
     if isinstance(value, tuple | list):
-        return f"({','.join(map(said, value))})"
+        return f"({','.join(map(stable_repr, value))})"
     return repr(value)
 
 
-class Shelf:
+class KernelCache:
     """The entries of one kernel."""
 
     def __init__(self, ir: str) -> None:
@@ -56,7 +58,7 @@ class Shelf:
 
     def key(self, *parts: object) -> str:
         state = self._start.copy()
-        state.update(said(parts).encode())
+        state.update(stable_repr(parts).encode())
         return state.hexdigest()
 
     def get(self, key: str, kind: str) -> bytes | None:

@@ -1,6 +1,6 @@
 """Very long code, compiled by two processes at once.
 
-The segments of a long kernel are functions of their own. Half of them go to a second process, under names that nobody
+The regions of a long kernel are functions of their own. Half of them go to a second process, under names that nobody
 else has; its object is loaded first, and the other one finds them by these names. LLVM could do it with threads, but
 llvmlite holds one lock; it could load both objects into one engine, but takes the first one's table of offsets for all.
 """
@@ -65,7 +65,7 @@ def halves(text: str) -> Halves | None:
             there.append(f"{_renamed(head.removeprefix('define internal '), names, 'define ')}\n{body}")
         elif f in segments:
             here.append(f[0])
-        else:  # the driver calls segments; helpers are wanted on both sides
+        else:  # the driver calls regions; helpers are wanted on both sides
             here.append(_renamed(f[0], names))
             there += [f[0]] if f[1] else []
     rest += text[at:]
@@ -107,7 +107,7 @@ def parted(code: bytes) -> list[Part]:
     return found
 
 
-class Elsewhere:
+class OtherProcess:
     """An object that another process makes."""
 
     def __init__(self, text: str, *settings: object) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from metalloid.analysis.barrier_arrival import arrival
 from metalloid.analysis.intervals.prove import Proof
-from metalloid.analysis.lane_layout import SIMD, Lanes
+from metalloid.analysis.lane_layout import SIMD, LaneLayout
 from metalloid.backends.cpu import abi, codegen
 from metalloid.backends.cpu.code import Compiled, Details, Variant
 from metalloid.backends.cpu.lower.driver import ENTRY_NAME
@@ -25,7 +25,7 @@ def vector_code(
 ) -> VectorCode:
     """Vector code of a canonical module. `width` forces a number of lanes."""
     size, ragged, tables, guard, backwards, proof = variant
-    lanes = Lanes(width or choose(module, size, target.vector_bits), size, ragged, tables, proof == FAR)
+    lanes = LaneLayout(width or choose(module, size, target.vector_bits), size, ragged, tables, proof == FAR)
     if not width and check is None:
         lanes = by_rows(module, lanes)
     # Under observation every barrier that not all threads reach is told, and nobody goes on.

@@ -11,7 +11,7 @@ from metalloid.backends.cpu import codegen, native
 from metalloid.backends.cpu.binding import bind, bind_local, memory_of, overlap
 from metalloid.backends.cpu.code import Compile, Loaded, Prepared, Variant
 from metalloid.backends.cpu.outcome import fault_of, report_logs
-from metalloid.backends.cpu.specialize import Area, Choice, Prover
+from metalloid.backends.cpu.specialize import ParameterSnapshot, Prover, Specializer
 from metalloid.errors import DeviceError, KernelFault, LaunchError
 
 MAX_THREADS = 1024
@@ -34,7 +34,7 @@ class Program:
         self.name, self._compile, self.names, self._prover = name, compile, names, prover
         self.target = target or codegen.host()
         self._variants: dict[Variant, Loaded] = {}
-        self._choices: dict[object, Choice[Prepared]] = {}
+        self._choices: dict[object, Specializer[Prepared]] = {}
         self._lock = threading.RLock()
         self.told = _told  # makes the error of a fault; whoever has the source says more
 
@@ -111,18 +111,18 @@ class Program:
         return prepared
 
     def _picked(
-        self, choice: Choice[Prepared], addresses: list[int], lengths: list[int], keep: list[object]
+        self, choice: Specializer[Prepared], addresses: list[int], lengths: list[int], keep: list[object]
     ) -> Prepared:
         contents: bytes | None = b""
         if choice.parameters:
             contents = None
             if not overlap(choice.parameters, addresses, lengths):
-                area = Area()
+                area = ParameterSnapshot()
                 keep.append(area)
                 contents = area.take(choice.parameters, addresses, lengths)
         return choice.pick(tuple(lengths), contents, addresses)
 
-    def choice(self, launch: Launch, guard: bool, backwards: bool, threads: int) -> Choice[Prepared]:
+    def choice(self, launch: Launch, guard: bool, backwards: bool, threads: int) -> Specializer[Prepared]:
         """The code for launches of this size."""
         key = (
             launch.grid,
@@ -138,7 +138,7 @@ class Program:
             small = Launch(
                 launch.grid, launch.threadgroup, {}, launch.threadgroup_memory, kernel=launch.kernel
             )
-            found = Choice(
+            found = Specializer(
                 small, guard, prover, lambda proof: self._prepare(small, guard, backwards, threads, proof)
             )
             if len(self._choices) > 64:

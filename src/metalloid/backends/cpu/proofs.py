@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from metalloid.backends.base import Launch
-from metalloid.backends.cpu.kernel_cache import Shelf, said
+from metalloid.backends.cpu.kernel_cache import KernelCache, stable_repr
 from metalloid.backends.fallback import slow_way
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _NOTHING = b"-"
 
 
 @dataclass(frozen=True)
-class Claim:
+class LazyProof:
     """A proof by its name."""
 
     name: str
@@ -32,12 +32,16 @@ class Claim:
 
 
 def name_of(proof: Proof) -> str:
-    return hashlib.sha256(said(proof).encode()).hexdigest()
+    return hashlib.sha256(stable_repr(proof).encode()).hexdigest()
 
 
 class Proofs:
     def __init__(
-        self, shelf: Shelf, prover: Callable[[], Prover], parameters: Sequence[int], outputs: Sequence[int]
+        self,
+        shelf: KernelCache,
+        prover: Callable[[], Prover],
+        parameters: Sequence[int],
+        outputs: Sequence[int],
     ) -> None:
         self._shelf, self._prover, self._kept = shelf, prover, 0
         self.parameters, self.outputs = tuple(parameters), tuple(outputs)
@@ -49,7 +53,7 @@ class Proofs:
         lengths: Mapping[int, int],
         contents: Mapping[int, bytes],
         streams: Sequence[tuple[int, int]],
-    ) -> Claim | None:
+    ) -> LazyProof | None:
         sizes = launch.grid, launch.threadgroup, launch.threadgroup_memory
         key = self._shelf.key("proof", sizes, guard, lengths, contents, streams)
 
@@ -59,13 +63,13 @@ class Proofs:
                 return _proof(prover, launch, guard, lengths, contents, streams)
 
         if (known := self._shelf.get(key, "proof")) is not None:
-            return None if known == _NOTHING else Claim(known.decode(), prove)
+            return None if known == _NOTHING else LazyProof(known.decode(), prove)
         found = prove()
         name = name_of(found) if found != type(found)() else ""
         if self._kept < MOST_KEPT:
             self._kept += 1
             self._shelf.put(key, "proof", name.encode() or _NOTHING)
-        return Claim(name, lambda: found) if name else None
+        return LazyProof(name, lambda: found) if name else None
 
 
 def _proof(
@@ -89,7 +93,7 @@ def _proof(
     return replace(found, streams=prover.streams(streams))
 
 
-def proofs_of(shelf: Shelf, prover: Callable[[], Prover]) -> Proofs | None:
+def proofs_of(shelf: KernelCache, prover: Callable[[], Prover]) -> Proofs | None:
     """None where the kernel is too large to be proved before each launch."""
     key = shelf.key("what can be proved")
     known = shelf.get(key, "json")

@@ -47,7 +47,7 @@ class Prover(Protocol):
     ) -> Hashable | None: ...
 
 
-class Area:
+class ParameterSnapshot:
     """A launch's own copy of its parameters: nobody changes it between proof and run."""
 
     __slots__ = ("address", "bytes")
@@ -78,7 +78,7 @@ FAR = 1 << 32
 Made = TypeVar("Made")
 
 
-class Choice(Generic[Made]):
+class Specializer(Generic[Made]):
     """The code for one kernel and one size of launch. `prepare` makes it, with a proof or (None) without."""
 
     def __init__(

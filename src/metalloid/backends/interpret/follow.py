@@ -24,9 +24,10 @@ from metalloid.backends.interpret.twins import (
     whole,
 )
 from metalloid.ir.floats import to_float
+from metalloid.ir.gep import steps
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.module import Instruction
-from metalloid.ir.types import ArrayType, FloatType, IntType, StructType
+from metalloid.ir.types import FloatType, IntType
 from metalloid.ir.values import Int
 
 Follow = Callable[[Any, Any, tuple[Any, ...]], Twin]  # of thread, result and the operands' twins
@@ -85,22 +86,12 @@ def _leaf(t: Any, i: Instruction, type: FloatType, value: int) -> Real:
 
 def pointer(layout: DataLayout, i: Instruction) -> Follow:
     """getelementptr, as the oracle computes it, without its width."""
-    assert i.element is not None
-    type, fixed, strides = i.element, 0, [layout.size(i.element)]
-    taken = [1]  # operands that are indices of arrays
-    for number, index in enumerate(i.operands[2:], 2):
-        if isinstance(type, StructType):
-            assert isinstance(index, Int)
-            fixed += layout.struct(type)[0][index.value]
-            type = type.elements[index.value]
-        else:
-            assert isinstance(type, ArrayType)
-            type = type.element
-            strides.append(layout.size(type))
-            taken.append(number)
+    walked = list(enumerate(steps(layout, i.element, i.operands[1:]), 1))
+    fixed = sum(size for _, (index, size) in walked if index is None)
+    strides = [(n, size) for n, (index, size) in walked if index is not None]
 
     def follow(t: Any, v: Any, o: tuple[Any, ...]) -> Place:
-        terms = [(o[n], stride) for n, stride in zip(taken, strides, strict=True)]
+        terms = [(o[n], stride) for n, stride in strides]
         made = next((w.made for w, _ in terms if w.made is not None), None)
         return Place(
             v,

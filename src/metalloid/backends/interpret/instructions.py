@@ -14,9 +14,10 @@ from metalloid.backends.interpret.accesses import loader, storer, zero
 from metalloid.backends.interpret.memory import Pointer
 from metalloid.errors import DeviceError
 from metalloid.ir.floats import to_bits, to_float
+from metalloid.ir.gep import steps
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.module import Instruction, Module
-from metalloid.ir.types import ArrayType, FloatType, IntType, PointerType, StructType
+from metalloid.ir.types import FloatType, IntType, PointerType
 from metalloid.ir.values import (
     Aggregate,
     Bytes,
@@ -146,19 +147,11 @@ def _cast(maker: Maker, i: Instruction) -> Run:
 
 def _getelementptr(maker: Maker, i: Instruction) -> Run:
     """Where the indices lead: a constant distance, and terms of index times stride."""
-    base, (first, *rest) = maker.operand(i.operands[0]), i.operands[1:]
-    assert i.element is not None and isinstance(i.type, PointerType)
-    layout, type = maker.layout, i.element
-    fixed, terms = 0, [_term(maker, first, layout.size(type))]
-    for index in rest:
-        if isinstance(type, StructType):
-            assert isinstance(index, Int)
-            fixed += layout.struct(type)[0][index.value]
-            type = type.elements[index.value]
-        else:
-            assert isinstance(type, ArrayType)
-            type = type.element
-            terms.append(_term(maker, index, layout.size(type)))
+    base, layout = maker.operand(i.operands[0]), maker.layout
+    assert isinstance(i.type, PointerType)
+    walked = list(steps(layout, i.element, i.operands[1:]))
+    fixed = sum(size for index, size in walked if index is None)
+    terms = [_term(maker, index, size) for index, size in walked if index is not None]
     half = 1 << layout.pointer_bits(i.type.space) - 1
 
     def run(t: Any) -> Pointer:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metalloid.analysis.underlying_objects import Root
+from metalloid.analysis.underlying_objects import UnderlyingObject
 from metalloid.backends.base import SIMD_WIDTH
 from metalloid.checker.case import Case, nbytes
 from metalloid.checker.lanes import Touch, touches
@@ -21,7 +21,7 @@ from metalloid.ir.debug import Location, variable_name
 from metalloid.ir.types import ArrayType
 
 if TYPE_CHECKING:
-    Groups = dict[tuple[Root, Location], list[Touch]]
+    Groups = dict[tuple[UnderlyingObject, Location], list[Touch]]
 
 LINE = 128  # bytes that memory is read by
 BANKS = 32  # of four bytes each
@@ -163,7 +163,7 @@ def _bytes(group: Iterable[Touch]) -> np.ndarray:
     return np.unique(np.concatenate([np.add.outer(t.offsets, np.arange(t.size)).ravel() for t in group]))
 
 
-def _longer(case: Case, root: Root, name: str) -> str:
+def _longer(case: Case, root: UnderlyingObject, name: str) -> str:
     """How to write a tile with rows that are one element longer."""
     type = case.module.variable[root.name].type if root.kind == "variable" else None
     if isinstance(type, ArrayType) and isinstance(type.element, ArrayType):
@@ -171,7 +171,7 @@ def _longer(case: Case, root: Root, name: str) -> str:
     return f"make the rows of '{name}' one element longer than they are used (index with row * (length + 1))"
 
 
-def _called(case: Case, root: Root) -> str:
+def _called(case: Case, root: UnderlyingObject) -> str:
     if root.kind == "threadgroup":
         named = (p.name for p in case.kernel.parameters if p.kind == "threadgroup" and p.index == root.index)
         return next(named, f"threadgroup memory {root.index}")

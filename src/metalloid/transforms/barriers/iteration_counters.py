@@ -16,10 +16,10 @@ from metalloid.ir.values import Int, Value
 _FACTOR = 0x9E3779B1  # counters of nested loops become one number
 
 
-def count_rounds(function: Function, stops: Mapping[str, int]) -> tuple[Function, dict[str, Value]]:
+def count_iterations(function: Function, stops: Mapping[str, int]) -> tuple[Function, dict[str, Value]]:
     """The function with its counters, and for blocks that end at a barrier the value to tell, where there is one."""
     forest = loops(function)
-    counted = [loop for loop in forest.loops.values() if _round_without_barrier(function, loop, stops)]
+    counted = [loop for loop in forest.loops.values() if _iteration_without_barrier(function, loop, stops)]
     if not counted:
         return function, {}
     counters = {loop.header: f"mt.round{n}" for n, loop in enumerate(counted)}
@@ -41,7 +41,7 @@ def count_rounds(function: Function, stops: Mapping[str, int]) -> tuple[Function
     return function.with_blocks(tuple(blocks)), told
 
 
-def _round_without_barrier(function: Function, loop: Loop, stops: Mapping[str, int]) -> bool:
+def _iteration_without_barrier(function: Function, loop: Loop, stops: Mapping[str, int]) -> bool:
     if not any(name in stops for name in loop.blocks):
         return False
     seen, work = {loop.header}, [loop.header]

@@ -1,4 +1,4 @@
-"""Which blocks a segment has, and which values it needs from before."""
+"""Which blocks a region has, and which values it needs from before."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from metalloid.transforms.barriers.shared_tails import before
 
 
 class Regions:
-    """The segments of a function: from each start to blocks at whose end one stops, to go on with the segment of
+    """The regions of a function: from each start to blocks at whose end one stops, to go on with the region of
     that number."""
 
     def __init__(self, function: Function, starts: Sequence[str], stops: Mapping[str, int]) -> None:
         self.function, self.starts, self.stops = function, starts, stops
 
     def stops_at(self, block: str, start: str) -> bool:
-        """Whether the segment from `start` ends at a block: its own start it may come back to."""
+        """Whether the region from `start` ends at a block: its own start it may come back to."""
         return block in self.stops and block != before(start)
 
     def successors(self, block: Block, start: str) -> tuple[str, ...]:
@@ -26,7 +26,7 @@ class Regions:
 
     @cached_property
     def blocks(self) -> list[list[str]]:
-        """Of each segment, in the function's order."""
+        """Of each region, in the function's order."""
         return [self._blocks(start) for start in self.starts]
 
     def _blocks(self, start: str) -> list[str]:
@@ -40,7 +40,7 @@ class Regions:
 
     @cached_property
     def live(self) -> list[set[str]]:
-        """What each segment reads before it makes it."""
+        """What each region reads before it makes it."""
         return [self._live(n) for n in range(len(self.starts))]
 
     def _live(self, number: int) -> set[str]:

@@ -1,4 +1,4 @@
-"""One segment as a function of its own.
+"""One region as a function of its own.
 
 It begins with what it needs from before: kept values, and those computed again from them. A value that is both brought
 and made here lives in a variable, which LLVM takes apart. It ends by telling where it stopped.
@@ -15,7 +15,7 @@ from metalloid.ir.intrinsics import STATE, reload_name, spill_name
 from metalloid.ir.types import I32, VOID, PointerType
 from metalloid.ir.values import Global, Int, Local, Value
 from metalloid.transforms.barriers.live_in import Regions
-from metalloid.transforms.barriers.rematerialize import Again
+from metalloid.transforms.barriers.rematerialize import Rematerializer
 
 EXIT = "mt.exit"
 Coefficients = Callable[[Local], frozenset[str]]
@@ -31,7 +31,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class State:
-    """Where a segment can end: the number of the segment to go on with, the block before it, the iteration."""
+    """Where a region can end: the number of the region to go on with, the block before it, the iteration."""
 
     number: int
     block: str
@@ -39,11 +39,11 @@ class State:
 
 
 class Plan:
-    """What all segments of a function have in common: above all, the values that are kept."""
+    """What all regions of a function have in common: above all, the values that are kept."""
 
     def __init__(self, regions: Regions, rounds: Mapping[str, Value], coefficients: Coefficients) -> None:
         self.regions, self.rounds, self.coefficients = regions, rounds, coefficients
-        self.function, self.again = regions.function, Again(regions.function)
+        self.function, self.again = regions.function, Rematerializer(regions.function)
         needed: set[str] = set()
         for live in regions.live:
             for name in live:
@@ -81,7 +81,7 @@ class Writer:
     # ---- what comes from before ---------------------------------------------------------------------------
 
     def _bring(self, name: str) -> Value:
-        """The value of a name as it was where the segment starts."""
+        """The value of a name as it was where the region starts."""
         if name in self.known:
             return self.known[name]
         chain = self.plan.again.chain(name)
@@ -189,7 +189,7 @@ class Writer:
 
 
 def kept_name(segment: int, name: str) -> str:
-    """What a kept coefficient is called in a segment."""
+    """What a kept coefficient is called in a region."""
     return f"mt.{segment}.{name}.kept"
 
 

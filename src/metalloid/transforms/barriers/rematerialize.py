@@ -11,7 +11,7 @@ _PURE = frozenset(
 MAX_CHAIN = 12
 
 
-class Again:
+class Rematerializer:
     def __init__(self, function: Function) -> None:
         self.function = function
         self._kept: dict[str, bool] = {}

@@ -1,9 +1,9 @@
-"""Code that several segments would hold, as a segment of its own.
+"""Code that several regions would hold, as a region of its own.
 
-A segment runs on to the next barriers, so what follows a place where ways from two barriers meet is in both: the head
+A region runs on to the next barriers, so what follows a place where ways from two barriers meet is in both: the head
 of a loop with barriers is reached from before the loop and from its last barrier, and the whole first part of the body
-stands there twice. Where that is much (half of a flash attention), the segments end at the meeting, and an instance
-goes on at once with the segment that starts there: nobody waits, as one would at a barrier. Everyone has to get there
+stands there twice. Where that is much (half of a flash attention), the regions end at the shared tail, and a gang
+goes on at once with the region that starts there: nobody waits, as one would at a barrier. Everyone has to get there
 for that: branches on the way that lead past it must be the same for all lanes.
 """
 
@@ -24,10 +24,10 @@ MOST = 4
 Varies = Callable[[Value], bool]
 
 
-def meetings(
+def shared_tails(
     function: Function, starts: Sequence[str], stops: Mapping[str, int], varies: Varies
 ) -> list[str]:
-    """Blocks to start segments at. Each takes away as much repeated code as one can."""
+    """Blocks to start regions at. Each takes away as much repeated code as one can."""
     weights = {b.name: sum(map(_lines, b.instructions)) for b in function.blocks}
     found: list[str] = []
 
@@ -40,7 +40,7 @@ def meetings(
             break
 
         def saved(name: str, regions: Mapping[str, set[str]] = regions) -> int:
-            """Lines that are gone when segments stop at a block, less those of the segment that starts there."""
+            """Lines that are gone when regions stop at a block, less those of the region that starts there."""
             holders = [start for start, region in regions.items() if name in region]
             behind = weight(_reached(function, name, stops, [*found, name]))
             if (len(holders) - 1) * behind < MUCH:
@@ -68,7 +68,7 @@ def _joins(function: Function) -> list[str]:
 
 
 def _reached(function: Function, start: str, stops: Mapping[str, int], met: Sequence[str]) -> set[str]:
-    """The blocks of the segment from `start`. Its own start it may come back to."""
+    """The blocks of the region from `start`. Its own start it may come back to."""
     seen, work = {start}, [start]
     while work:
         name = work.pop()
@@ -87,7 +87,7 @@ def _all_arrive(
     at: str,
     varies: Varies,
 ) -> bool:
-    """Whether the lanes of an instance get to a block together, in every segment that leads there."""
+    """Whether the lanes of a gang get to a block together, in every region that leads there."""
     for start in (*starts, *found):
         region = _reached(function, start, stops, [*found, at])
         leading = {name for name in region if name not in stops and at in function.block[name].successors}
@@ -109,7 +109,7 @@ def before(name: str) -> str:
     return f"{name}.met"
 
 
-def with_meetings(function: Function, names: Sequence[str]) -> Function:
+def with_shared_tails(function: Function, names: Sequence[str]) -> Function:
     """The function with a block before each of these, which gets its phis: a place to stop at."""
     blocks: list[Block] = []
     for block in function.blocks:

@@ -1,7 +1,7 @@
 """Split a kernel at its barriers.
 
-A segment is the code from the start, or from a barrier, to the next barriers or the end. All instances of a
-threadgroup run one segment before any runs the next; each says where it stopped, and they must agree. That holds
+A region is the code from the start, or from a barrier, to the next barriers or the end. All gangs of a
+threadgroup run one region before any runs the next; each says where it stopped, and they must agree. That holds
 for barriers in loops and branches of any shape, and finds out where not all threads get to the same one.
 
 Values that live across a barrier are kept in slots; addresses and the like are computed again instead. Where lanes
@@ -17,15 +17,15 @@ from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.intrinsics import BARRIER, STATE, reload_name, spill_name
 from metalloid.ir.reducible import reducible
 from metalloid.ir.types import I32, VOID, Type
-from metalloid.transforms.barriers.iteration_counters import count_rounds
+from metalloid.transforms.barriers.iteration_counters import count_iterations
 from metalloid.transforms.barriers.live_in import Regions
 from metalloid.transforms.barriers.outline import Coefficients, Plan, Slot, Writer, kept_name
-from metalloid.transforms.barriers.shared_tails import Varies, before, meetings, with_meetings
+from metalloid.transforms.barriers.shared_tails import Varies, before, shared_tails, with_shared_tails
 
 
 @dataclass(frozen=True)
 class Split:
-    """The segments, the first from the entry; segment n+1 starts behind barrier n, the last ones at meetings."""
+    """The regions, the first from the entry; region n+1 starts behind barrier n, the last ones at shared tails."""
 
     functions: tuple[Function, ...]
     barriers: tuple[Instruction, ...]
@@ -38,16 +38,16 @@ def split(
     coefficients: Coefficients = lambda value: frozenset(),
     varies: Varies = lambda value: True,
 ) -> Split:
-    """All segments of a function. State 0 is the end; state n, the start of segment n.
+    """All regions of a function. State 0 is the end; state n, the start of region n.
 
     `coefficients` names the uniform values that a value's differences between lanes are multiples of.
     """
     cut, barriers = _cut_blocks(function)
     starts = [cut.entry.name, *(after for after, _ in barriers)]
     stops = {before: n + 1 for n, (after, _) in enumerate(barriers) for before in [_before(cut, after)]}
-    cut, rounds = count_rounds(cut, stops)
-    met = meetings(cut, starts, stops, varies)
-    cut = with_meetings(cut, met)
+    cut, rounds = count_iterations(cut, stops)
+    met = shared_tails(cut, starts, stops, varies)
+    cut = with_shared_tails(cut, met)
     for name in met:
         stops[before(name)] = len(starts)
         starts.append(name)
@@ -85,7 +85,7 @@ def _before(function: Function, after: str) -> str:
 
 
 def as_module(module: Module, made: Split) -> Module:
-    """A module of the segments, ready to be brought into canonical form."""
+    """A module of the regions, ready to be brought into canonical form."""
     functions: list[Function] = [f for f in module.functions if not f.blocks]
     functions += (reducible(f) for f in made.functions)  # a loop may have been entered at a barrier
     whole = replace(module, functions=tuple(functions))

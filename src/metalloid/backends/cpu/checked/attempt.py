@@ -90,7 +90,11 @@ class CheckedRun:
         c.events, c.muted = c.counts + 8 * sites, c.counts + 12 * sites
         c.groups, c.sites = address_of(self.groups), ctypes.addressof(self.sites)
         c.thread_bits, c.site_bits = self.word.thread_bits, self.word.site_bits
-        c.site_count, c.wide, c.careful = len(checks.sites), int(self.mode.wide), int(self.mode.careful)
+        c.site_count, c.wide, c.continue_after_fault = (
+            len(checks.sites),
+            int(self.mode.wide),
+            int(self.mode.continue_after_fault),
+        )
         c.last_serial = self.word.serials - 1
         self._cover_buffers()
         self._cover_local()

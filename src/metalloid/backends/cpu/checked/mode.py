@@ -23,7 +23,7 @@ class NotWatched(DeviceError):
 class Mode:
     """What the code of a checked launch is made for."""
 
-    careful: bool = False  # lanes outside are left out, one by one
+    continue_after_fault: bool = False  # lanes outside are left out, one by one
     undefined: frozenset[int] = frozenset()  # buffers nobody has set
     aliased: bool = False  # buffers share memory
     wide: bool = False  # words of 64 bits

@@ -157,9 +157,9 @@ class CheckedProgram:
                 return mode
             return replace(mode, wide=True)
         if status == REDO_CAREFUL or (status == native.FAULT and not run.at_barrier()):
-            if mode.careful:
+            if mode.continue_after_fault:
                 raise NotWatched(f"[check {run.launch.kernel}] stopped by an access that is not watched")
-            return replace(mode, careful=True)
+            return replace(mode, continue_after_fault=True)
         return None
 
     def _end(

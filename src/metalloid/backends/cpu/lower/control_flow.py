@@ -1,6 +1,6 @@
 """The flow: blocks one after the other, each under its mask.
 
-Blocks stand in topological order. Those under one mask (see `divergence.leader`) jump to each other directly, as
+Blocks stand in topological order. Those under one mask (see `divergence.mask head`) jump to each other directly, as
 the scalar program does. A branch that lanes take differently adds lanes to the masks of its targets and falls
 through; the first block of each mask is skipped while nobody waits for it, and a loop that lanes leave at
 different times goes round while any of them is left. A block where the lanes of an outer mask meet again is
@@ -44,7 +44,7 @@ class Control(Copies):
         self.flow = e.u.flow
         self.order = self.flow.order
         self.place = {name: n for n, name in enumerate(self.order)}
-        self.leader = e.u.divergence.leader
+        self.mask_head = e.u.divergence.mask_head
         self.parts = e.u.divergence.branches
         self.labels = {name: f"L{n}" for n, name in enumerate(self.order)}
         self.entry_mask: str | None = None
@@ -59,7 +59,7 @@ class Control(Copies):
     # ---- slots ------------------------------------------------------------------------------------------
 
     def waiting(self, block: str) -> str:
-        """The slot of a leader's mask, or the flag of another block."""
+        """The slot of a mask head's mask, or the flag of another block."""
         leads = self.leads(block)
         key = f"{'wait' if leads else 'flag'}:{block}"
         if key not in self.e.launch_values:
@@ -70,11 +70,11 @@ class Control(Copies):
         return self.e.launch_values[key]
 
     def leads(self, block: str) -> bool:
-        return self.leader[block] == block and block != self.order[0]
+        return self.mask_head[block] == block and block != self.order[0]
 
     def mask_of(self, block: str) -> str | None:
-        """The mask that a block runs under, as it was when its leader began."""
-        head = self.leader[block]
+        """The mask that a block runs under, as it was when its mask head began."""
+        head = self.mask_head[block]
         if head == self.order[0]:
             return self.entry_mask
         return self.e.put(f"load {self.e.vt('i1')}, ptr {self.current(head)}", "m")
@@ -164,13 +164,13 @@ class Control(Copies):
         e.range = None
         if self.leads(name) and self.entry_mask is None:
             sources = self.flow.graph.predecessors[name]
-            if self.leader[sources[0]] == self.order[0]:
+            if self.mask_head[sources[0]] == self.order[0]:
                 e.range = known_range(e, block, sources)
         for phi in block.phis:
             self._take(phi)
         if name in self.flow.forest.loops and e.out.guard and name not in e.out.short_loops:
             self._poll()
-        tiled = e.mask is None and chains.beside(e.out)
+        tiled = e.mask is None and chains.sums_per_register(e.out)
         found = chains.find(self.flow.function, block) if tiled else []
         block = chains.gathered(block, found)
         multiplied = {group.chains[0].products[0].name: group for group in found}
@@ -258,7 +258,7 @@ class Control(Copies):
             e.label(part)
             e.values, e.built = saved, built
             with self.as_masked(block.name):
-                head = self.leader[block.name]
+                head = self.mask_head[block.name]
                 if head != self.order[0]:
                     e.do(f"store {e.vt('i1')} splat (i1 true), ptr {self.current(head)}")
                 self._split(block, condition)
@@ -281,10 +281,10 @@ class Control(Copies):
     def _go(self, block: Block, target: str) -> None:
         """After an edge that all lanes of the block take."""
         name = block.name
-        if self.leader[target] == self.leader[name] and self._free(name, target):
+        if self.mask_head[target] == self.mask_head[name] and self._free(name, target):
             self.e.do(f"br label %{self.labels[target]}")
             return
-        if self.leader[target] == self.leader[name]:
+        if self.mask_head[target] == self.mask_head[name]:
             self.e.do(f"store i1 true, ptr {self.waiting(target)}")
         else:
             self._announce(name, (target,))
@@ -293,7 +293,7 @@ class Control(Copies):
     def _free(self, source: str, target: str) -> bool:
         """Whether nobody can wait between two blocks: all there belongs to the lanes that jump."""
         a, b = self.place[source], self.place[target]
-        head = self.leader[source]
+        head = self.mask_head[source]
         between = self.order[min(a, b) + 1 : max(a, b)]
         if b <= a and target not in self.flow.forest.loops:
             return False
@@ -305,7 +305,7 @@ class Control(Copies):
         Not where they get there in the next iteration only: then the loop's header sends them.
         """
         found = self.flow.post.immediate[name]
-        while found != EXIT and self.leader[found] != self.leader[name]:
+        while found != EXIT and self.mask_head[found] != self.mask_head[name]:
             found = self.flow.post.immediate[found]
         if found != EXIT and not self.flow.goes_round(name, targets, found):
             self.e.do(f"store i1 true, ptr {self.waiting(found)}")
@@ -319,7 +319,7 @@ class Control(Copies):
                 continue
             value = next(v for v, source in phi.cases if source == block.name)
             values.append((phi, self._incoming(phi, value)))
-        together = mask is None and self.leader[target] == self.leader[block.name]
+        together = mask is None and self.mask_head[target] == self.mask_head[block.name]
         lanes = mask if mask is not None else e.mask
         for phi, made in values:
             self._bring(phi, made, lanes, together, mask is not None)

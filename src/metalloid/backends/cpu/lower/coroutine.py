@@ -1,8 +1,8 @@
-"""Instances that wait at a barrier in the middle of their function.
+"""Gangs that wait at a barrier in the middle of their function.
 
 Where lanes of a SIMD-group part before a barrier, some wait there and the others, later, somewhere else: no code
-between two barriers is all that an instance has to run. So its function is a coroutine: at a barrier it stores
-the barrier's number and gives control back; masks and values stay in its frame. An instance is one SIMD-group then,
+between two barriers is all that a gang has to run. So its function is a coroutine: at a barrier it stores
+the barrier's number and gives control back; masks and values stay in its frame. A gang is one SIMD-group then,
 which comes to a barrier with the lanes that are furthest behind, as on a GPU.
 """
 

@@ -1,6 +1,6 @@
-"""The function that runs one threadgroup whose instances are coroutines: each goes on from where it waits.
+"""The function that runs one threadgroup whose gangs are coroutines: each goes on from where it waits.
 
-A barrier counts SIMD-groups that still run: when every instance waits or has ended, those that wait go on. That would
+A barrier counts SIMD-groups that still run: when every gang waits or has ended, those that wait go on. That would
 always come to an end, but two that wait where neither can get to the other's barrier were never meant to meet (M204).
 """
 
@@ -16,7 +16,7 @@ from metalloid.backends.cpu.lower.driver import (
     ENTRY_NAME,
     PLACE,
     cleared_memory,
-    instance_count,
+    gang_count,
     thread_count,
 )
 from metalloid.backends.cpu.lower.output import Output
@@ -24,7 +24,7 @@ from metalloid.backends.cpu.lower.private_arrays import Scratch
 from metalloid.ir import Function, Instruction
 from metalloid.ir.cfg import graph
 
-MOST = 32  # instances: SIMD-groups of the largest threadgroup
+MOST = 32  # gangs: SIMD-groups of the largest threadgroup
 _NEAR = "mt_near"  # a table: whether of two barriers one leads to the other
 
 
@@ -36,7 +36,7 @@ class Turns:
     function: Function
     barriers: Sequence[Instruction]
     scratch: Scratch
-    reverse: bool  # instances from the last to the first
+    reverse: bool  # gangs from the last to the first
     cleared: frozenset[str]
 
     @cached_property
@@ -69,7 +69,7 @@ class Turns:
             f"  %frames = alloca [{MOST} x ptr]",
             "  %xy = mul i32 %sx, %sy",
             "  %count.real = mul i32 %xy, %sz",
-            *instance_count(out.lanes),
+            *gang_count(out.lanes),
             "  %gx.end = add i32 %gx.first, %groups",
             "  br label %group",
             "group:",
@@ -79,7 +79,7 @@ class Turns:
         ]
 
     def _make(self) -> list[str]:
-        """Each instance runs up to its first barrier."""
+        """Each gang runs up to its first barrier."""
         out, scratch, reverse = self.out, self.scratch, self.reverse
         given = "ptr %launch, ptr %tables, ptr %tg, ptr %own, ptr %own, i32 %j"
         passed = f"({given}, {PLACE}, i32 {thread_count(out.lanes)}, ptr %my.waits)"
@@ -161,7 +161,7 @@ class Turns:
         ]
 
     def _end(self) -> list[str]:
-        """The next threadgroup; or, where an instance was stopped, none."""
+        """The next threadgroup; or, where a gang was stopped, none."""
         apart = self.apart
         return [
             *_free("done", "next", "%instances", ["[ 0, %all ]"]),

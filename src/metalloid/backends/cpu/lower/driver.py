@@ -1,10 +1,10 @@
-"""The function that runs one threadgroup: segment after segment, each a loop over the instances."""
+"""The function that runs one threadgroup: region after region, each a loop over the gangs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metalloid.analysis.lane_layout import Lanes
+from metalloid.analysis.lane_layout import LaneLayout
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.output import Output
 from metalloid.backends.cpu.lower.private_arrays import Scratch
@@ -18,13 +18,13 @@ PLACE = "i32 %gx, i32 %gy, i32 %gz, i32 %sx, i32 %sy, i32 %sz"
 
 @dataclass(frozen=True)
 class Driver:
-    """What the function is made of; the names in it end in the number of the segment."""
+    """What the function is made of; the names in it end in the number of the region."""
 
     out: Output
-    parts: int  # segments that start at the entry or behind a barrier
-    all_parts: int  # and those that start where others meet, which an instance goes on to by itself
+    parts: int  # regions that start at the entry or behind a barrier
+    all_parts: int  # and those that start where others meet, which a gang goes on to by itself
     scratch: Scratch
-    reverse: bool  # instances from the last to the first, to see whether the order matters
+    reverse: bool  # gangs from the last to the first, to see whether the order matters
     cleared: frozenset[str]
     barriers: list[Instruction]
 
@@ -34,7 +34,7 @@ class Driver:
 
     @property
     def told(self) -> str:
-        """The type of what a segment tells: the barrier it stopped at, with the rounds of its loops if any matter."""
+        """The type of what a region tells: the barrier it stopped at, with the rounds of its loops if any matter."""
         return "i64" if self.out.rounds else "i32"
 
     @property
@@ -42,7 +42,7 @@ class Driver:
         return thread_count(self.out.lanes)
 
     def write(self) -> str:
-        """Threadgroups side by side along x; for each, segment after segment."""
+        """Threadgroups side by side along x; for each, region after region."""
         out = self.out
         out.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
         # alignstack: registers that are spilled would cross cache lines, wherever the caller's stack happens to
@@ -53,7 +53,7 @@ class Driver:
             "start:",
             "  %xy = mul i32 %sx, %sy",
             "  %count.real = mul i32 %xy, %sz",
-            *instance_count(out.lanes),
+            *gang_count(out.lanes),
             "  %gx.end = add i32 %gx.first, %groups",
             "  br label %group",
             "group:",
@@ -76,9 +76,9 @@ class Driver:
         return "\n".join(lines)
 
     def _loop(self, n: int) -> list[str]:
-        """One segment: a loop over the instances, then on to the segment that all of them told."""
+        """One region: a loop over the gangs, then on to the region that all of them told."""
         told, returns = self.told, self.returns
-        start, j = self._instance(n)
+        start, j = self._gang(n)
         place, own = self._own(n, j)
         last = f"%last{n}" if returns else f"%got{n}"
         return [
@@ -112,7 +112,7 @@ class Driver:
         return self.out.remaining is not None
 
     def _remain(self, n: int, own: str) -> list[str]:
-        """An instance whose threads have all returned is left out."""
+        """A gang whose threads have all returned is left out."""
         kind = f"i{max(8, self.out.lanes.width)}"
         return [
             f"  %left.at{n} = getelementptr i8, ptr {own}, i64 {self.out.remaining}",
@@ -128,7 +128,7 @@ class Driver:
         return [f"  %last{n} = phi {self.told} {skipped}[ %seen{n}, %s{n}.fine ], [ %got{n}, %s{n}.waits ]"]
 
     def _called(self, n: int, j: str, own: str) -> list[str]:
-        """The instance runs a segment, and on through meetings, up to a barrier or the end."""
+        """The gang runs a region, and on through shared tails, up to a barrier or the end."""
         passed = (
             f"(ptr %launch, ptr %tables, ptr %tg, ptr {own}, ptr {own}, i32 {j}, {PLACE}, i32 {self.count})"
         )
@@ -154,17 +154,17 @@ class Driver:
         return [*lines, f"s{n}.told:"]
 
     def _begun(self, n: int) -> str:
-        """The block in which an instance begins a segment."""
+        """The block in which a gang begins a region."""
         return f"%s{n}.run" if self.returns and n else f"%s{n}.loop"
 
-    def _instance(self, n: int) -> tuple[list[str], str]:
-        """The number of the instance in turn."""
+    def _gang(self, n: int) -> tuple[list[str], str]:
+        """The number of the gang in turn."""
         if not self.reverse:
             return [], f"%n{n}"
         return [f"  %back{n} = sub i32 %instances, %n{n}", f"  %j{n} = sub i32 %back{n}, 1"], f"%j{n}"
 
     def _own(self, n: int, j: str) -> tuple[list[str], str]:
-        """The instance's own scratch; where there is one segment, all instances use the same in turn."""
+        """The gang's own scratch; where there is one region, all gangs use the same in turn."""
         if not self.many:
             return [], "%scratch"
         lines = [
@@ -183,7 +183,7 @@ class Driver:
         ]
 
     def _agreed(self, n: int, j: str) -> list[str]:
-        """All instances must have stopped at the same barrier."""
+        """All gangs must have stopped at the same barrier."""
         if not self.many:
             return [f"  br label %s{n}.next"]
         returned = [
@@ -212,12 +212,12 @@ class Driver:
         ]
 
 
-def thread_count(lanes: Lanes) -> str:
+def thread_count(lanes: LaneLayout) -> str:
     """The number of threads, where it is known a number."""
-    return str(lanes.count) if lanes.fixed else "%count.real"
+    return str(lanes.count) if lanes.static_size else "%count.real"
 
 
-def instance_count(lanes: Lanes) -> list[str]:
+def gang_count(lanes: LaneLayout) -> list[str]:
     if lanes.rows:
         return ["  %instances = mul i32 %sy, %sz"]
     rounded = f"  %rounded = add i32 {thread_count(lanes)}, {lanes.width - 1}"
@@ -245,7 +245,7 @@ def cleared_memory(out: Output, cleared: frozenset[str]) -> list[str]:
 
 
 def _apart(out: Output, n: int, j: str) -> list[str]:
-    """Instances stopped at different places: report the barrier that one of them has not reached."""
+    """Gangs stopped at different places: report the barrier that one of them has not reached."""
     out.declare(abi.FAULT, f"declare void @{abi.FAULT}(ptr, i32, i64, i32, i32, i32, i32) cold")
     return [
         *_number(out, f"%got{n}", f"%one{n}"),
@@ -262,5 +262,5 @@ def _apart(out: Output, n: int, j: str) -> list[str]:
 
 
 def _number(out: Output, told: str, name: str) -> list[str]:
-    """The barrier's number out of what a segment told."""
+    """The barrier's number out of what a region told."""
     return [f"  {name} = trunc i64 {told} to i32" if out.rounds else f"  {name} = add i32 {told}, 0"]

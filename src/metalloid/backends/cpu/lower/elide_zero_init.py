@@ -1,7 +1,7 @@
 """Which threadgroup variables have to be cleared before a threadgroup starts.
 
 They start as zeros. Nobody can tell where every read comes behind a store that fills the whole variable, as in
-`tile[t] = x[i]; barrier; ... tile[u] ...`. That is looked for where one instance is the whole threadgroup: then the
+`tile[t] = x[i]; barrier; ... tile[u] ...`. That is looked for where one gang is the whole threadgroup: then the
 store of all lanes is one vector store, and what stands behind it runs behind it.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from metalloid.analysis import lane_shape as S
 from metalloid.analysis.divergence import Flow
-from metalloid.analysis.lane_layout import Lanes
-from metalloid.analysis.lane_shape import Shape
-from metalloid.analysis.underlying_objects import Roots
+from metalloid.analysis.lane_layout import LaneLayout
+from metalloid.analysis.lane_shape import LaneShape
+from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity, address_shape
 from metalloid.backends.cpu.lower.access.mem_ref import memory_type
 from metalloid.ir import Instruction
@@ -19,17 +19,22 @@ from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import PointerType
 from metalloid.ir.values import Expression, Global, Local, Value
 
-Place = tuple[str, int]  # block, number of the instruction in it
+Point = tuple[str, int]  # block, number of the instruction in it
 
 
 def filled_first(
-    flow: Flow, roots: Roots, uniformity: Uniformity, lanes: Lanes, layout: DataLayout, sizes: dict[str, int]
+    flow: Flow,
+    roots: UnderlyingObjects,
+    uniformity: Uniformity,
+    lanes: LaneLayout,
+    layout: DataLayout,
+    sizes: dict[str, int],
 ) -> frozenset[str]:
     """The variables that need no clearing."""
-    if not (lanes.one and lanes.full and lanes.width > 1):
+    if not (lanes.single_gang and lanes.no_tail and lanes.width > 1):
         return frozenset()
-    fills: dict[str, list[Place]] = {}
-    reads: dict[str, list[Place]] = {}
+    fills: dict[str, list[Point]] = {}
+    reads: dict[str, list[Point]] = {}
     for block in flow.function.blocks:
         for n, i in enumerate(block.instructions):
             for value in _pointers(i):
@@ -60,7 +65,7 @@ def _pointers(i: Instruction) -> list[Value]:
     ]
 
 
-def _fills(uniformity: Uniformity, lanes: Lanes, i: Instruction, size: int) -> bool:
+def _fills(uniformity: Uniformity, lanes: LaneLayout, i: Instruction, size: int) -> bool:
     each = memory_type(i.operands[0].type)[1]
     shape = _from_start(uniformity, i.operands[1])
     if shape is None or shape.constant != 0 or shape.pattern is None or each * lanes.width != size:
@@ -68,7 +73,7 @@ def _fills(uniformity: Uniformity, lanes: Lanes, i: Instruction, size: int) -> b
     return sorted(shape.pattern) == list(range(0, size, each))
 
 
-def _from_start(uniformity: Uniformity, pointer: Value) -> Shape | None:
+def _from_start(uniformity: Uniformity, pointer: Value) -> LaneShape | None:
     """How a pointer's distance from the start of its variable differs from lane to lane."""
     if isinstance(pointer, Global):
         return S.constant(0, 64)
@@ -83,10 +88,10 @@ def _from_start(uniformity: Uniformity, pointer: Value) -> Shape | None:
 
 def _by_all(uniformity: Uniformity, block: str) -> bool:
     """Whether all lanes get to a block together."""
-    return uniformity.divergence.leader[block] == uniformity.flow.graph.root
+    return uniformity.divergence.mask_head[block] == uniformity.flow.graph.root
 
 
-def _before(flow: Flow, store: Place, read: Place) -> bool:
+def _before(flow: Flow, store: Point, read: Point) -> bool:
     if store[0] == read[0]:
         return store[1] < read[1]
     return flow.dominators.dominates(store[0], read[0])

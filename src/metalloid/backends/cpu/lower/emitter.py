@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from metalloid.analysis.lane_shape import Shape, Terms
+from metalloid.analysis.lane_shape import LaneShape, Terms
 from metalloid.analysis.loop_stride import Strides
-from metalloid.analysis.underlying_objects import Roots
+from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
-from metalloid.backends.cpu.lower.ops.constants import constant_offset
 from metalloid.backends.cpu.lower.output import MatrixPlace, Output
 from metalloid.backends.cpu.lower.text import Text
 from metalloid.backends.cpu.lower.value_needs import crossing, needing_lanes
 from metalloid.errors import NotVectorised
 from metalloid.ir import Function
+from metalloid.ir.gep import distances
 from metalloid.ir.types import FloatType, IntType, PointerType, Type
 from metalloid.ir.values import Expression, Float, Global, Int, Local, Named, Value
 from metalloid.ir.write import write_value
@@ -57,7 +57,9 @@ def lowered(type: Type) -> str:
 class Emitter(Text):
     """Writes one function."""
 
-    def __init__(self, out: Output, function: Function, roots: Roots, uniformity: Uniformity) -> None:
+    def __init__(
+        self, out: Output, function: Function, roots: UnderlyingObjects, uniformity: Uniformity
+    ) -> None:
         super().__init__(out)
         self.function, self.roots, self.u = function, roots, uniformity
         self.values: dict[str, Val] = {}  # in the current block
@@ -76,7 +78,7 @@ class Emitter(Text):
         self.range: tuple[int, int] | None = None  # the lanes of the block, where that is all about its mask
         self._slots: dict[str, str] = {}
         self.crossing = crossing(function, uniformity)
-        self.needs = needing_lanes(function, uniformity, out.careful)
+        self.needs = needing_lanes(function, uniformity, out.continue_after_fault)
 
     @property
     def guarded(self) -> bool:
@@ -169,7 +171,7 @@ class Emitter(Text):
     def ref(self, value: Value, vector: bool) -> str:
         return self.vector(value) if vector else self.scalar(value)
 
-    def shape(self, value: Value) -> Shape | None:
+    def shape(self, value: Value) -> LaneShape | None:
         return self.u.shape(value)
 
     def constant(self, value: Value) -> str:
@@ -192,7 +194,7 @@ class Emitter(Text):
             case Global():
                 return "0"  # the offset from its own start
             case Expression("getelementptr", _, (base, *_)):
-                return str(constant_offset(self.out.layout, value) + int(self.constant(base)))
+                return str(sum(distances(self.out.layout, value)) + int(self.constant(base)))
             case Expression("ptrtoint", _, (base,)):
                 return str(self.absolute_constant(base))
         raise NotVectorised(f"[engine] this constant is not supported: {value}")

@@ -1,7 +1,7 @@
 """Copies of code for the case that no lane is idle.
 
-Masks turn pattern loads into gathers and cost a blend per value, yet most instances have idle lanes only at the end
-of the grid or in the last round of a loop. So the branch that an instance takes as a whole, and the rounds of a loop
+Masks turn pattern loads into gathers and cost a blend per value, yet most gangs have idle lanes only at the end
+of the grid or in the last round of a loop. So the branch that a gang takes as a whole, and the rounds of a loop
 that all lanes make, get a copy without masks. When some lane leaves such a loop the others go on in the masked one:
 values and masks are in slots that both share.
 """
@@ -27,7 +27,7 @@ class Copies:
     e: Emitter
     flow: Flow
     order: tuple[str, ...]
-    leader: dict[str, str]
+    mask_head: dict[str, str]
     labels: dict[str, str]
     parts: frozenset[str]
     ends: dict[str, list[str]]
@@ -98,16 +98,16 @@ class Copies:
         without = Divergence(self.flow, self.e.u.divergence.branches - exits)
         if header in without.loops:
             return None
-        head = without.leader[header]
+        head = without.mask_head[header]
         first = self.order[0]
-        return {b: first if without.leader[b] == head else without.leader[b] for b in loop.blocks}
+        return {b: first if without.mask_head[b] == head else without.mask_head[b] for b in loop.blocks}
 
     def _write_copy(self, n: int, size: int, following: str) -> None:
         """The blocks as they run with all lanes: those of the first one's mask belong to everybody's."""
         e, name = self.e, self.order[n]
         inside = self.order[n : n + size]
         loop = name in self.flow.forest.loops
-        leader, labels, masked = self.leader, self.labels, self.masked
+        mask_head, labels, masked = self.mask_head, self.labels, self.masked
         e.label(f"{labels[name]}.check")
         slot = self.waiting(name)
         mask = e.put(f"load {e.vt('i1')}, ptr {slot}")
@@ -115,7 +115,7 @@ class Copies:
         e.do(f"br i1 {full}, label %{labels[name]}.all, label %{labels[name]}.some")
         e.label(f"{labels[name]}.all")
         e.do(f"store {e.vt('i1')} zeroinitializer, ptr {slot}")
-        if any(leader[b] == name and b not in inside for b in self.order):
+        if any(mask_head[b] == name and b not in inside for b in self.order):
             # Blocks of this mask that stand behind the copy load it: behind a block that other lanes run too, or
             # behind a return. Never stored, it was whatever the register held.
             e.do(f"store {e.vt('i1')} splat (i1 true), ptr {self.current(name)}")
@@ -128,15 +128,15 @@ class Copies:
                 block = self.order[m]
                 after = f"{labels[self.order[m + 1]]}.check" if m + 1 < n + size else following
                 nexts[block] = f"{labels[block]}.after" if block in self.ends else after
-            self.masked = _Masked(name, leader, labels, nexts)
-            self.leader = {**leader, **found}
+            self.masked = _Masked(name, mask_head, labels, nexts)
+            self.mask_head = {**mask_head, **found}
         else:
-            self.leader = {b: self.order[0] if leader[b] == name else leader[b] for b in leader}
+            self.mask_head = {b: self.order[0] if mask_head[b] == name else mask_head[b] for b in mask_head}
         self.labels = {b: f"{label}.w" if b in inside else label for b, label in labels.items()}
         before, self.copying = self.copying, name
         self.write_copied(n, n + size, following, not loop)
         self.copying = before
-        self.leader, self.labels, self.masked = leader, labels, masked
+        self.mask_head, self.labels, self.masked = mask_head, labels, masked
         self.skip_check = name
 
     def write_copied(self, start: int, end: int, last: str, copies: bool) -> None:
@@ -154,7 +154,7 @@ class Copies:
         if self.masked is None or block.name not in self.parts:
             return ""
         loop = self.flow.forest.loops[self.masked.header]
-        if block.name not in loop.blocks or self.leader[block.name] != self.order[0]:
+        if block.name not in loop.blocks or self.mask_head[block.name] != self.order[0]:
             return ""
         inside = [t for t in block.terminator.labels if t in loop.blocks]
         return inside[0] if len(inside) == 1 and len(set(block.terminator.labels)) == 2 else ""
@@ -200,20 +200,24 @@ class Copies:
     def as_masked(self, block: str) -> Iterator[None]:
         """Write edges as the masked loop has them."""
         assert self.masked is not None
-        kept = self.leader, self.labels, self.next, self.masked
-        self.leader, self.labels, self.next = self.masked.leader, self.masked.labels, self.masked.nexts[block]
+        kept = self.mask_head, self.labels, self.next, self.masked
+        self.mask_head, self.labels, self.next = (
+            self.masked.mask_head,
+            self.masked.labels,
+            self.masked.nexts[block],
+        )
         self.masked = None
         yield
-        self.leader, self.labels, self.next, self.masked = kept
+        self.mask_head, self.labels, self.next, self.masked = kept
 
 
 class _Masked:
     """The masked loop beside the copy that is being written."""
 
     def __init__(
-        self, header: str, leader: dict[str, str], labels: dict[str, str], nexts: dict[str, str]
+        self, header: str, mask_head: dict[str, str], labels: dict[str, str], nexts: dict[str, str]
     ) -> None:
-        self.header, self.leader, self.labels, self.nexts = header, leader, labels, nexts
+        self.header, self.mask_head, self.labels, self.nexts = header, mask_head, labels, nexts
 
 
 ICMP: dict[str, Callable[[int, int], bool]] = {

@@ -1,6 +1,6 @@
-"""How many threads an instance runs side by side.
+"""How many threads a gang runs side by side.
 
-Wide is good: addresses, loop counters and barriers are paid once per instance, and values that all lanes share are
+Wide is good: addresses, loop counters and barriers are paid once per gang, and values that all lanes share are
 loaded once. The limit is registers: a loop's own values must stay in them. So: count the values that differ
 from lane to lane and live at the same time, and take as many lanes as fill the registers with them; fewer where lanes
 leave loops at different times (they wait for the slowest), where the code is long (it has to be compiled) and in
@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from metalloid.analysis.divergence import Flow
-from metalloid.analysis.lane_layout import Lanes, Triple
-from metalloid.analysis.underlying_objects import Roots
+from metalloid.analysis.lane_layout import LaneLayout, Triple
+from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.cpu.lower.vectorize import uses_lanes
 from metalloid.ir import Block, Function, Module
@@ -26,11 +26,11 @@ WIDEST = 256
 STRAIGHT = 4  # registers per value where there is no loop
 DIVERGENT = 4  # where lanes leave a loop at different times
 CODE = 5000  # vector instructions, counted in registers
-SHORTEST = 4  # threads of a row that gets an instance of its own
+SHORTEST = 4  # threads of a row that gets a gang of its own
 
 
 def choose(module: Module, size: Triple, vector_bits: int) -> int:
-    """Lanes per instance, for a threadgroup of this size."""
+    """Lanes per gang, for a threadgroup of this size."""
     count = size[0] * size[1] * size[2]
     if uses_lanes(module):
         return 32
@@ -41,7 +41,9 @@ def choose(module: Module, size: Triple, vector_bits: int) -> int:
     module, privates = name_privates(module)
     function = module.function[ENTRY]
     flow = Flow(function)
-    trial = Uniformity(flow, Roots(function), Lanes(32, size), data_layout(module.datalayout))
+    trial = Uniformity(
+        flow, UnderlyingObjects(function), LaneLayout(32, size), data_layout(module.datalayout)
+    )
     live = max(pressure(flow, trial), 1)
     most = lanes
     while most < WIDEST and 2 * most * live <= lanes * registers:
@@ -59,12 +61,12 @@ def choose(module: Module, size: Triple, vector_bits: int) -> int:
     return _fit(max(8, most), size, count, lanes)
 
 
-def by_rows(module: Module, lanes: Lanes) -> Lanes:
-    """A row of the threadgroup per instance, where lanes would lie in no pattern, or those that run would not: at
+def by_rows(module: Module, lanes: LaneLayout) -> LaneLayout:
+    """A row of the threadgroup per gang, where lanes would lie in no pattern, or those that run would not: at
     the edge of a grid, and where x is odd. Positions and addresses are as regular as in whole threadgroups then, for
     some idle lanes. SIMD-groups go by the index in the threadgroup, so a kernel with operations among them cannot."""
     x, y, z = lanes.size
-    parted = not lanes.fixed and lanes.width > x
+    parted = not lanes.static_size and lanes.width > x
     if (
         y * z == 1
         or not SHORTEST <= x <= WIDEST
@@ -77,8 +79,8 @@ def by_rows(module: Module, lanes: Lanes) -> Lanes:
 
 def _fit(most: int, size: Triple, count: int, lanes: int) -> int:
     """The widest that leaves no lane idle and keeps positions regular. Else, in one dimension, the widest that needs
-    hardly more registers than any: only the last instance has idle lanes. Else one that wastes little."""
-    exact = [w for w in _widths(most, 8) if count % w == 0 and not Lanes(w, size).places[0].table]
+    hardly more registers than any: only the last gang has idle lanes. Else one that wastes little."""
+    exact = [w for w in _widths(most, 8) if count % w == 0 and not LaneLayout(w, size).places[0].table]
     if exact and (exact[0] >= lanes or count != size[0]):
         return exact[0]
     if count == size[0] and count > lanes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from metalloid.analysis.lane_layout import Lanes
-from metalloid.analysis.lane_shape import Shape
-from metalloid.analysis.underlying_objects import Root
+from metalloid.analysis.lane_layout import LaneLayout
+from metalloid.analysis.lane_shape import LaneShape
+from metalloid.analysis.underlying_objects import UnderlyingObject
 from metalloid.backends.cpu.abi import LOCAL_START
 from metalloid.ir import Instruction, Module
 from metalloid.ir.debug import Location, location
@@ -22,7 +22,7 @@ class Site:
     """A place that can fault."""
 
     location: Location | None
-    root: Root | None
+    root: UnderlyingObject | None
     size: int
     write: bool
     rule: str = ""  # "" for an access out of bounds
@@ -39,16 +39,16 @@ class MatrixPlace:
 
 @dataclass(frozen=True)
 class SlotPlace:
-    """Where a value that crosses a barrier is kept in an instance's scratch."""
+    """Where a value that crosses a barrier is kept in a gang's scratch."""
 
     at: int
-    shape: Shape | None  # with constant patterns only the base is kept
+    shape: LaneShape | None  # with constant patterns only the base is kept
     matrix: MatrixPlace | None = None
 
 
 @dataclass(frozen=True)
 class PrivatePlace:
-    """Where the private variables of an alloca lie in an instance's scratch.
+    """Where the private variables of an alloca lie in a gang's scratch.
 
     `unit`: elements of that many bytes, lanes side by side; 0: each lane's variable in one piece.
     """
@@ -64,7 +64,7 @@ class Output:
 
     module: Module
     layout: DataLayout
-    lanes: Lanes
+    lanes: LaneLayout
     guard: bool
     vector_bytes: int = 64
     short_loops: frozenset[str] = frozenset()  # headers of loops that end soon: nobody has to stop them
@@ -79,25 +79,30 @@ class Output:
     check: Checks | None = None  # of a checked run
     check_lengths: dict[int, int] = field(default_factory=dict)  # of memory whose size is known, by site
 
-    rounds: bool = False  # a segment tells the iteration it stopped in, above the number of the barrier
+    rounds: bool = False  # a region tells the iteration it stopped in, above the number of the barrier
     remaining: int | None = (
-        None  # where threads may return before a barrier: at which byte of an instance's scratch
+        None  # where threads may return before a barrier: at which byte of a gang's scratch
     )
     # the lanes stand that have not
     barriers: tuple[Instruction, ...] = ()
-    suspends: bool = False  # an instance waits at a barrier inside its function, which is a coroutine
+    suspends: bool = False  # a gang waits at a barrier inside its function, which is a coroutine
 
     @property
-    def careful(self) -> bool:
+    def continue_after_fault(self) -> bool:
         """Whether lanes outside are left out, and the others go on."""
-        return self.check is not None and self.check.options.careful
+        return self.check is not None and self.check.options.continue_after_fault
 
     def declare(self, name: str, text: str) -> str:
         self.declared.setdefault(name, text)
         return name
 
     def site(
-        self, i: Instruction, root: Root | None, size: int = 0, write: bool = False, rule: str = ""
+        self,
+        i: Instruction,
+        root: UnderlyingObject | None,
+        size: int = 0,
+        write: bool = False,
+        rule: str = "",
     ) -> int:
         """The number of a new place that can fault."""
         self.sites.append(Site(location(self.module, i), root, size, write, rule))

@@ -1,19 +1,20 @@
-"""Where private arrays lie in the scratch of an instance."""
+"""Where private arrays lie in the scratch of a gang."""
 
 from __future__ import annotations
 
-from metalloid.analysis.underlying_objects import Roots
+from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.backends.cpu.lower.access.mem_ref import memory_type
 from metalloid.backends.cpu.lower.output import Output, PrivatePlace
-from metalloid.ir import Function, Instruction
+from metalloid.ir import Function
+from metalloid.ir.gep import distances
 from metalloid.ir.intrinsics import PRIVATE
 from metalloid.ir.name_privates import Private
-from metalloid.ir.types import ArrayType, PointerType, StructType
-from metalloid.ir.values import Int, Local
+from metalloid.ir.types import PointerType
+from metalloid.ir.values import Local
 
 
 class Scratch:
-    """Places in an instance's scratch."""
+    """Places in a gang's scratch."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -29,7 +30,7 @@ class Scratch:
 
 
 def place_privates(
-    out: Output, function: Function, roots: Roots, privates: list[Private], scratch: Scratch
+    out: Output, function: Function, roots: UnderlyingObjects, privates: list[Private], scratch: Scratch
 ) -> None:
     """Lanes side by side where all accesses are of one size through the variable itself; else in one piece."""
     units = _units(out, function, roots, len(privates))
@@ -51,7 +52,7 @@ def place_privates(
             out.private[n] = PrivatePlace(at, private.size, units[n])
 
 
-def _units(out: Output, function: Function, roots: Roots, count: int) -> list[int]:
+def _units(out: Output, function: Function, roots: UnderlyingObjects, count: int) -> list[int]:
     """For each private variable the one size of its accesses, or 0."""
     sizes: list[set[int]] = [set() for _ in range(count)]
     spoiled = [False] * count
@@ -85,7 +86,7 @@ def _units(out: Output, function: Function, roots: Roots, count: int) -> list[in
         elif i.opcode == "getelementptr" and isinstance(i.type, PointerType) and i.type.space == 5:
             root = roots.of[i.name]
             if root.kind == "private":
-                steps[root.index] |= _steps(out, i)
+                steps[root.index] |= set(distances(out.layout, i))
             else:
                 spoil(i.operands[0])
         elif i.opcode in ("phi", "select") and isinstance(i.type, PointerType) and i.type.space == 5:
@@ -99,23 +100,4 @@ def _units(out: Output, function: Function, roots: Roots, count: int) -> list[in
     for n in range(count):
         size = next(iter(sizes[n])) if len(sizes[n]) == 1 and not spoiled[n] else 0
         found.append(size if size and all(s % size == 0 for s in steps[n]) else 0)
-    return found
-
-
-def _steps(out: Output, i: Instruction) -> set[int]:
-    """By how many bytes an address can move: strides and constant distances."""
-    found: set[int] = set()
-    type = i.element
-    assert type is not None
-    for n, index in enumerate(i.operands[1:]):
-        if n and isinstance(type, StructType):
-            assert isinstance(index, Int)
-            found.add(out.layout.struct(type)[0][index.value])
-            type = type.elements[index.value]
-            continue
-        if n:
-            assert isinstance(type, ArrayType)
-            type = type.element
-        size = out.layout.size(type)
-        found.add(size * index.signed if isinstance(index, Int) else size)
     return found

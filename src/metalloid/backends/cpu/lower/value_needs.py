@@ -39,7 +39,7 @@ def _bases(function: Function, pointer: Value) -> Iterator[str]:
             yield pointer.name
 
 
-def needing_lanes(function: Function, known: Uniformity, careful: bool) -> set[str]:
+def needing_lanes(function: Function, known: Uniformity, continue_after_fault: bool) -> set[str]:
     """Names whose lanes must be right to the last bit, though their base and pattern may have wrapped. A careful run
     wants the index itself."""
     inexact = {n for n, s in known.shapes.items() if s is not None and s.terms and not s.exact}
@@ -51,7 +51,7 @@ def needing_lanes(function: Function, known: Uniformity, careful: bool) -> set[s
             for position, operand in enumerate(i.operands):
                 if not isinstance(operand, Local) or operand.name not in inexact or operand.name in needs:
                     continue
-                if careful or not _as_base(known, i, position, needs):
+                if continue_after_fault or not _as_base(known, i, position, needs):
                     needs.add(operand.name)
                     changed = True
     return needs

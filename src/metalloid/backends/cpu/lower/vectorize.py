@@ -1,8 +1,8 @@
 """From scalar IR to vector IR: the passes of the CPU, in order.
 
-    canonical -> split at barriers -> for each segment: shapes, divergence, masks -> vector code
+    canonical -> split at barriers -> for each region: shapes, divergence, masks -> vector code
 
-The result is one function that runs one threadgroup: for each segment, a loop over the instances.
+The result is one function that runs one threadgroup: for each region, a loop over the gangs.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 
 from metalloid.analysis.barrier_arrival import Arrival
 from metalloid.analysis.divergence import Flow
-from metalloid.analysis.lane_layout import Lanes
-from metalloid.analysis.lane_shape import Shape
-from metalloid.analysis.underlying_objects import Root, Roots
+from metalloid.analysis.lane_layout import LaneLayout
+from metalloid.analysis.lane_shape import LaneShape
+from metalloid.analysis.underlying_objects import UnderlyingObject, UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower import coroutine
@@ -42,12 +42,10 @@ from metalloid.transforms.barriers import split as segments
 from metalloid.transforms.canonicalize import tidy
 from metalloid.transforms.instrument import Checks, Options, instrument
 
-# Lines of all segments; LLVM takes more than twice as long for a function of twice the size.
+# Lines of all regions; LLVM takes more than twice as long for a function of twice the size.
 MAX_INLINED = 8000
-MAX_TWICE = 2000  # lines of all segments, to be written a second time for instances without idle lanes
-MAX_TWICE_RETURNED = (
-    8000  # the same where every instance would have a mask, though hardly ever a thread returns
-)
+MAX_TWICE = 2000  # lines of all regions, to be written a second time for instances without idle lanes
+MAX_TWICE_RETURNED = 8000  # the same where every gang would have a mask, though hardly ever a thread returns
 INLINED = ") alwaysinline nounwind {"
 _ARGUMENTS = (
     "ptr %launch, ptr %tables, ptr noalias %tg, ptr noalias %kept, ptr noalias %private, i32 %j, "
@@ -57,11 +55,11 @@ _ARGUMENTS = (
 
 @dataclass(frozen=True)
 class Part:
-    """A segment, and what is known of its values."""
+    """A region, and what is known of its values."""
 
     module: Module
     function: Function
-    roots: Roots
+    roots: UnderlyingObjects
     uniformity: Uniformity
 
 
@@ -75,7 +73,7 @@ class VectorCode:
     formats: tuple[str, ...]
     local: int  # bytes of threadgroup memory inside the kernel
     scratch: int  # bytes of scratch for a threadgroup
-    lanes: Lanes
+    lanes: LaneLayout
     segments: int
     checks: Checks | None = None
     check_lengths: Mapping[int, int] = field(default_factory=dict)
@@ -89,7 +87,7 @@ def uses_lanes(module: Module) -> bool:
 
 def vectorise(
     module: Module,
-    lanes: Lanes,
+    lanes: LaneLayout,
     guard: bool,
     reverse: bool = False,
     vector_bits: int = 512,
@@ -106,7 +104,7 @@ def vectorise(
     if check is not None:
         module, checks = instrument(module, check)
     function = module.function[ENTRY]
-    whole = Roots(function)
+    whole = UnderlyingObjects(function)
     barriers = [i for i in function.instructions() if i.called == segments.BARRIER]
     layout = data_layout(module.datalayout)
     out = Output(
@@ -124,7 +122,7 @@ def vectorise(
     barrier_sites = tuple(Site(s.location, None, 0, False, "M204") for s in _sites_of(out, barriers))
     scratch = Scratch()
     place_privates(out, function, whole, privates, scratch)
-    if barriers and not lanes.one and not out.suspends:
+    if barriers and not lanes.single_gang and not out.suspends:
         if way == "returned":
             out.remaining = scratch.take(max(8, lanes.width) // 8, 64)
         parts = _split(out, module, whole, scratch)
@@ -155,13 +153,13 @@ def vectorise(
     )
 
 
-def _split(out: Output, module: Module, whole: Roots, scratch: Scratch) -> list[Part]:
-    """Segments between barriers, with a place in the scratch for each value that lives across one."""
+def _split(out: Output, module: Module, whole: UnderlyingObjects, scratch: Scratch) -> list[Part]:
+    """Regions between barriers, with a place in the scratch for each value that lives across one."""
     function, lanes = module.function[ENTRY], out.lanes
     known = Uniformity(Flow(function), whole, lanes, out.layout)
     made = segments.split(function, lambda value: _coefficients(known, value), known.varies)
     out.rounds = made.rounds
-    slot_roots: dict[int, Root] = {}
+    slot_roots: dict[int, UnderlyingObject] = {}
     for slot in made.slots:
         shape = _keepable(known, slot.value)
         size = memory_type(slot.value.type)[1] if lowered(slot.value.type) != "i64" else 8
@@ -173,10 +171,10 @@ def _split(out: Output, module: Module, whole: Roots, scratch: Scratch) -> list[
     parts = []
     for n in range(len(made.functions)):
         part = tidied.function[f"segment{n}"]
-        roots = Roots(part, slot_roots)
-        shapes = {number: _in_segment(place.shape, n) for number, place in out.slots.items()}
+        roots = UnderlyingObjects(part, slot_roots)
+        shapes = {number: _in_region(place.shape, n) for number, place in out.slots.items()}
         parts.append(Part(tidied, part, roots, Uniformity(Flow(part), roots, lanes, out.layout, shapes)))
-    if (count := chains.beside(out)) and lanes.full and out.remaining is None:
+    if (count := chains.sums_per_register(out)) and lanes.no_tail and out.remaining is None:
         _place_matrices(out, accumulators.strips([part.uniformity for part in parts], count), scratch)
     return parts
 
@@ -193,28 +191,28 @@ def _place_matrices(out: Output, strips: list[list[accumulators.Slots]], scratch
 
 
 def _texts(out: Output, parts: list[Part], inlined: int) -> list[str]:
-    """The segments as functions: inlined into the driver, unless LLVM would take too long over the whole.
+    """The regions as functions: inlined into the driver, unless LLVM would take too long over the whole.
 
     Those from `inlined` on are called at more than one place.
     """
     texts = []
     for n, part in enumerate(parts):
         out.module = part.module
-        texts.append(_segment_text(out, part, n))
+        texts.append(_region_text(out, part, n))
     twice = [n for n in range(len(parts)) if _idle_at_times(out, n)]
     most = MAX_TWICE if out.remaining is None else MAX_TWICE_RETURNED
     if twice and out.check is None and sum(texts[n].count("\n") for n in twice) <= most:
         for n in twice:
             out.module = parts[n].module
-            texts[n] = _twice(out, texts[n], _segment_text(out, parts[n], n, whole=True), n)
+            texts[n] = _twice(out, texts[n], _region_text(out, parts[n], n, whole=True), n)
     if sum(t.count("\n") for t in texts) > MAX_INLINED:
         inlined = 0
-    # Of a segment that is written twice, the function that calls either: the last.
+    # Of a region that is written twice, the function that calls either: the last.
     apart = [") noinline alignstack(64) nounwind {".join(t.rsplit(INLINED, 1)) for t in texts[inlined:]]
     return texts[:inlined] + apart
 
 
-def _keepable(known: Uniformity, value: Local) -> Shape | None:
+def _keepable(known: Uniformity, value: Local) -> LaneShape | None:
     """The shape that a kept value has behind a barrier. One that is good for addresses only will do for pointers."""
     shape = known.shape(value)
     if shape is None or shape.exact or not shape.terms or isinstance(value.type, PointerType):
@@ -227,8 +225,8 @@ def _coefficients(known: Uniformity, value: Local) -> frozenset[str]:
     return frozenset(c for c, _ in shape.terms if c) if shape is not None else frozenset()
 
 
-def _in_segment(shape: Shape | None, number: int) -> Shape | None:
-    """The same shape with the names that coefficients have in a segment."""
+def _in_region(shape: LaneShape | None, number: int) -> LaneShape | None:
+    """The same shape with the names that coefficients have in a region."""
     if shape is None:
         return None
     terms = ((segments.kept_name(number, c) if c else c, p) for c, p in shape.terms)
@@ -240,16 +238,16 @@ def _sites_of(out: Output, barriers: list[Instruction]) -> list[Site]:
 
 
 def _idle_at_times(out: Output, number: int) -> bool:
-    """Whether some instances of a segment have idle lanes, and others have none: the last one, or those of which a
+    """Whether some gangs of a region have idle lanes, and others have none: the last one, or those of which a
     thread has returned."""
     lanes = out.lanes
     if out.remaining is not None and number and lanes.width > 1:
         return True
-    return lanes.fixed and not (lanes.full or lanes.rows or lanes.one)
+    return lanes.static_size and not (lanes.no_tail or lanes.rows or lanes.single_gang)
 
 
 def _twice(out: Output, some: str, all_lanes: str, number: int) -> str:
-    """A segment as two functions, with a mask and without, and one that calls either."""
+    """A region as two functions, with a mask and without, and one that calls either."""
     name, told = f"@segment{number}(", "i64" if out.rounds else "i32"
     given = ", ".join(a.replace("noalias ", "") for a in _ARGUMENTS.split(", "))
     fits = [
@@ -276,8 +274,8 @@ def _twice(out: Output, some: str, all_lanes: str, number: int) -> str:
     return "\n".join(lines)
 
 
-def _segment_text(out: Output, part: Part, number: int, whole: bool = False) -> str:
-    """A segment as a function; `whole`: for instances without idle lanes."""
+def _region_text(out: Output, part: Part, number: int, whole: bool = False) -> str:
+    """A region as a function; `whole`: for instances without idle lanes."""
     e = Emitter(out, part.function, part.roots, part.uniformity)
     control = Control(e)
     head: list[str] = []
@@ -285,7 +283,7 @@ def _segment_text(out: Output, part: Part, number: int, whole: bool = False) -> 
         width = out.lanes.width
         head += [*_remaining(out), f"  %present = bitcast i{width} %left.bits to <{width} x i1>"]
         control.entry_mask = "%present"
-    elif not (out.lanes.full or whole):
+    elif not (out.lanes.no_tail or whole):
         head += _present(out.lanes)
         control.entry_mask = "%present"
     e.entry_mask = control.entry_mask
@@ -340,7 +338,7 @@ def _remaining(out: Output) -> list[str]:
     ]
 
 
-def _present(lanes: Lanes) -> list[str]:
+def _present(lanes: LaneLayout) -> list[str]:
     """The lanes that are threads: those before the end of the row, or of the threadgroup."""
     w = lanes.width
     lane = "<" + ", ".join(f"i32 {n}" for n in range(w)) + ">"

@@ -63,7 +63,7 @@ struct Check {
     const CheckSite *sites;
     u64 exec_from, simd_exec_from[32];  // since the last barrier of any flags
     u64 serial, last_serial;
-    u32 thread_bits, site_bits, site_count, wide, careful, local_count, shadow_count, fences;
+    u32 thread_bits, site_bits, site_count, wide, continue_after_fault, local_count, shadow_count, fences;
     u64 local_sizes[LOCALS];  // granules
     GroupRecord *groups;
     u64 group_count;
@@ -294,7 +294,7 @@ struct Slow {
             const Shadow *shadow;
             if (!locate(offset, shadow)) {
                 outside = true;
-                if (c.careful) report(s.what & WRITE ? WRITE_OUTSIDE : READ_OUTSIDE, first + lane, offsets[lane], 0);
+                if (c.continue_after_fault) report(s.what & WRITE ? WRITE_OUTSIDE : READ_OUTSIDE, first + lane, offsets[lane], 0);
                 continue;
             }
             if (s.what & READS && shadow) c.touched[shadow - c.shadows] = 1;
@@ -363,7 +363,7 @@ i32 mt_check_lanes(Launch *l, u32 site, u32 first, u32 lanes, const i64 *offsets
     Slow slow{*l, c, c.sites[site], site, first, offsets, mask, base, values, c.groups[c.group_count - 1]};
     u64 known = c.record_count, before = c.reports;
     bool outside = slow.run(lanes);
-    if (outside && !c.careful) {
+    if (outside && !c.continue_after_fault) {
         if (!l->cancel) l->cancel = REDO_CAREFUL;
         return 1;
     }

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from metalloid.backends.cpu.lower.access.guard import checked_mask, fault, guarded_scalar, only_where
-from metalloid.backends.cpu.lower.access.mem_ref import Place
+from metalloid.backends.cpu.lower.access.mem_ref import MemRef
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.ir import Instruction
 
 
 def atomic_scalar(
-    e: Emitter, i: Instruction, place: Place, size: int, write: bool, act: Callable[[], str], kind: str = ""
+    e: Emitter, i: Instruction, place: MemRef, size: int, write: bool, act: Callable[[], str], kind: str = ""
 ) -> str:
     """An atomic at one address, which `act` writes."""
 
@@ -38,7 +38,7 @@ def atomic_scalar(
     return inside()
 
 
-def atomic_lanes(e: Emitter, i: Instruction, place: Place, size: int, write: bool) -> str | None:
+def atomic_lanes(e: Emitter, i: Instruction, place: MemRef, size: int, write: bool) -> str | None:
     """The lanes of an atomic that are carried out, one after the other."""
     mask = checked_mask(e, i, place, size, write)
     if not e.out.guard or size == 1:
@@ -61,6 +61,8 @@ def atomic_lanes(e: Emitter, i: Instruction, place: Place, size: int, write: boo
     return e.put(f"freeze {vb} {e.both(mask, good)}")
 
 
-def _report(e: Emitter, i: Instruction, place: Place, size: int, write: bool, offset: str, lane: str) -> None:
+def _report(
+    e: Emitter, i: Instruction, place: MemRef, size: int, write: bool, offset: str, lane: str
+) -> None:
     fault(e, e.out.site(i, place.root, size, write, "M103"), offset, lane)
     e.do("br label %stopped")

@@ -1,8 +1,8 @@
 """Keep loads of a tile where they are used.
 
-All instances of a threadgroup read the same rows of a tile, one instance after the other, and LLVM brings such loads
-out of the loop over the instances: sixty registers, all of which it has to spill and load again where they are used. So
-such a load starts from an address that LLVM takes for another in each instance. Not where a load has to be turned
+All gangs of a threadgroup read the same rows of a tile, one gang after the other, and LLVM brings such loads
+out of the loop over the gangs: sixty registers, all of which it has to spill and load again where they are used. So
+such a load starts from an address that LLVM takes for another in each gang. Not where a load has to be turned
 round or put together: that is worth doing once.
 """
 
@@ -11,30 +11,30 @@ from __future__ import annotations
 from dataclasses import replace
 
 from metalloid.backends.cpu import abi
-from metalloid.backends.cpu.lower.access.mem_ref import Place
+from metalloid.backends.cpu.lower.access.mem_ref import MemRef
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.ir import Instruction
 from metalloid.ir.intrinsics import Effect, effect
 from metalloid.ir.types import PointerType
 
 
-def in_place(e: Emitter, place: Place) -> Place:
-    """The same place of threadgroup memory, for a load that stays in its instance."""
-    if place.root.kind not in ("variable", "threadgroup") or e.out.lanes.one or not _reads_only(e):
+def in_place(e: Emitter, place: MemRef) -> MemRef:
+    """The same place of threadgroup memory, for a load that stays in its gang."""
+    if place.root.kind not in ("variable", "threadgroup") or e.out.lanes.single_gang or not _reads_only(e):
         return place
     moved = e.at_start(f"again:{place.ptr}", f"getelementptr i8, ptr {place.ptr}, i64 {_nothing(e)}")
     return replace(place, ptr=moved)
 
 
 def _nothing(e: Emitter) -> str:
-    """A zero that is read anew in each instance."""
+    """A zero that is read anew in each gang."""
     at = e.at_start("zero.at", f"getelementptr i8, ptr %launch, i64 {abi.ZERO}")
     short = e.at_start("zero", f"load volatile i32, ptr {at}")
     return e.at_start("zero.wide", f"sext i32 {short} to i64")
 
 
 def _reads_only(e: Emitter) -> bool:
-    """Whether the segment changes no threadgroup memory: LLVM could not tell a store and a load of one place."""
+    """Whether the region changes no threadgroup memory: LLVM could not tell a store and a load of one place."""
     if e.reads_only is None:
         e.reads_only = not any(_changes(i) for i in e.function.instructions())
     return e.reads_only

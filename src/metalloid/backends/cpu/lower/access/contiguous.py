@@ -1,17 +1,17 @@
 """Loads and stores of neighbouring elements without a mask.
 
 LLVM hands a stored value on to a load of the same place and length, to no other. A tree in threadgroup memory stores
-256 lanes and loads the halves. So where one instance is the whole threadgroup, and all threads store before any loads,
+256 lanes and loads the halves. So where one gang is the whole threadgroup, and all threads store before any loads,
 threadgroup memory is stored and loaded register by register: most of a tree then stays in registers.
 """
 
 from __future__ import annotations
 
-from metalloid.backends.cpu.lower.access.mem_ref import Place, address
+from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address
 from metalloid.backends.cpu.lower.emitter import Emitter
 
 
-def read(e: Emitter, place: Place, start: str, count: int, kind: str, size: int, align: int) -> str:
+def read(e: Emitter, place: MemRef, start: str, count: int, kind: str, size: int, align: int) -> str:
     """`count` elements from the offset `start` on."""
     step = _step(e, place, count, size)
     chunks = []
@@ -22,7 +22,7 @@ def read(e: Emitter, place: Place, start: str, count: int, kind: str, size: int,
 
 
 def write(
-    e: Emitter, place: Place, start: str, value: str, count: int, kind: str, size: int, align: int
+    e: Emitter, place: MemRef, start: str, value: str, count: int, kind: str, size: int, align: int
 ) -> None:
     """A vector of `count` elements to the offset `start` and after."""
     step = _step(e, place, count, size)
@@ -36,10 +36,10 @@ def write(
         e.do(f"store <{step} x {kind}> {part}, ptr {at}, align {align}")
 
 
-def _step(e: Emitter, place: Place, count: int, size: int) -> int:
+def _step(e: Emitter, place: MemRef, count: int, size: int) -> int:
     """Elements in one access."""
     register = max(1, e.out.vector_bytes // size)
-    apart = place.root.kind in ("variable", "threadgroup") and e.out.lanes.one
+    apart = place.root.kind in ("variable", "threadgroup") and e.out.lanes.single_gang
     pieces = count // register
     return register if apart and pieces * register == count and pieces & (pieces - 1) == 0 else count
 

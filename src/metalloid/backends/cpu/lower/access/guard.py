@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.access import fault_reports
-from metalloid.backends.cpu.lower.access.mem_ref import Place
+from metalloid.backends.cpu.lower.access.mem_ref import MemRef
 from metalloid.backends.cpu.lower.emitter import Emitter, Val
 from metalloid.ir import Instruction
 
@@ -25,7 +25,7 @@ def fault(e: Emitter, site: int, offset: str, lane: str) -> None:
 
 
 def guarded_scalar(
-    e: Emitter, i: Instruction, place: Place, size: int, write: bool, act: Callable[[], str], kind: str = ""
+    e: Emitter, i: Instruction, place: MemRef, size: int, write: bool, act: Callable[[], str], kind: str = ""
 ) -> str:
     """An access at one address, which `act` writes; its result is of this kind. Outside, a report, and the end;
     in a careful run nothing is done, and the result is zero."""
@@ -39,7 +39,7 @@ def guarded_scalar(
         fine = e.put(f"icmp eq i32 {search(e, offset, size, write)}, 0")
     else:
         fine = e.put(f"icmp ult i64 {offset}, {place.limit}")
-    if e.out.careful:
+    if e.out.continue_after_fault:
         return only_where(e, fine, act, kind)
     e.do(f"br i1 {fine}, label %{good}, label %{bad}, !prof !1")
     e.label(bad)
@@ -65,7 +65,7 @@ def only_where(e: Emitter, fine: str, act: Callable[[], str], kind: str) -> str:
 
 
 def stop_unless(
-    e: Emitter, fine: str, i: Instruction, place: Place, size: int, write: bool, places: list[Val]
+    e: Emitter, fine: str, i: Instruction, place: MemRef, size: int, write: bool, places: list[Val]
 ) -> None:
     """All lanes access; where one is outside it is reported, and that is the end. `places` are what to look at."""
     good, bad = e.fresh_label("in"), e.fresh_label("out")
@@ -91,7 +91,7 @@ def search(e: Emitter, address: str, size: int | str, write: bool) -> str:
     return e.put(f"call i32 @{abi.OUTSIDE}(ptr %launch, i64 {address}, i64 {size}, i32 {int(write)})")
 
 
-def checked_mask(e: Emitter, i: Instruction, place: Place, size: int, write: bool) -> str | None:
+def checked_mask(e: Emitter, i: Instruction, place: MemRef, size: int, write: bool) -> str | None:
     """The mask less the lanes that are outside, which are reported."""
     if place.limit is None:
         return e.mask
@@ -109,7 +109,7 @@ def checked_mask(e: Emitter, i: Instruction, place: Place, size: int, write: boo
     else:
         inside = e.put(f"icmp ult {e.vt('i64')} {offsets}, {e.splat('i64', place.limit)}")
     good = e.both(e.mask, inside)
-    if e.out.careful:
+    if e.out.continue_after_fault:
         return e.put(f"freeze {e.vt('i1')} {good}")
     missing = e.put(f"xor {e.vt('i1')} {inside}, splat (i1 true)")
     bad = e.both(e.mask, missing)
@@ -154,13 +154,13 @@ def inside(e: Emitter, low: str, span: str, limit: str) -> str:
     return e.put(f"icmp ult i64 {low}, {room}")
 
 
-def spans(e: Emitter, place: Place) -> str:
+def spans(e: Emitter, place: MemRef) -> str:
     """Whether all lanes are inside, idle ones too."""
     assert place.limit is not None
     return inside(e, *bounds(e, place.check), place.limit)
 
 
-def part_ways(e: Emitter, place: Place, fine: str, good: str, bad: str) -> None:
+def part_ways(e: Emitter, place: MemRef, fine: str, good: str, bad: str) -> None:
     """To the quick copy where all lanes are inside, or where those from the first to the last set lane are;
     else to the cold one, which begins here."""
     if place.check.uniform:
@@ -182,7 +182,7 @@ def part_ways(e: Emitter, place: Place, fine: str, good: str, bad: str) -> None:
     e.label(bad)
 
 
-def access_slowly(e: Emitter, place: Place, site: int, kind: str, align: int, value: str | None) -> str:
+def access_slowly(e: Emitter, place: MemRef, site: int, kind: str, align: int, value: str | None) -> str:
     """The cold copy: a helper that checks, reports and accesses lane by lane."""
     name = _slow_helper(e, kind, align, value is not None)
     check, offset = e.expand(place.check), e.expand(place.offset)

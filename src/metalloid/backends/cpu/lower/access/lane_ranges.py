@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from metalloid.backends.cpu.lower.access.contiguous import read, write
 from metalloid.backends.cpu.lower.access.guard import stop_unless
-from metalloid.backends.cpu.lower.access.mem_ref import Place
+from metalloid.backends.cpu.lower.access.mem_ref import MemRef
 from metalloid.backends.cpu.lower.access.patterns import contiguous
 from metalloid.backends.cpu.lower.emitter import Emitter, Val
 from metalloid.ir import Instruction
 
 
-def by_range(e: Emitter, place: Place, size: int) -> bool:
+def by_range(e: Emitter, place: MemRef, size: int) -> bool:
     """Whether the lanes that run are known and their addresses lie side by side."""
     return (
         e.range is not None
-        and not e.out.careful
+        and not e.out.continue_after_fault
         and contiguous(place.offset.terms, size)
         and place.check is place.offset
         and not place.search
     )
 
 
-def _start(e: Emitter, i: Instruction, place: Place, size: int, write: bool) -> str:
+def _start(e: Emitter, i: Instruction, place: MemRef, size: int, write: bool) -> str:
     """Where the first lane's access starts, once all lanes of the range are known to be inside."""
     assert e.range is not None and place.check.base is not None
     first, last = e.range
@@ -38,7 +38,7 @@ def _start(e: Emitter, i: Instruction, place: Place, size: int, write: bool) -> 
     return start
 
 
-def range_load(e: Emitter, i: Instruction, place: Place, kind: str, size: int, align: int) -> str:
+def range_load(e: Emitter, i: Instruction, place: MemRef, kind: str, size: int, align: int) -> str:
     assert e.range is not None
     first, last = e.range
     start, count = _start(e, i, place, size, False), last - first
@@ -50,7 +50,7 @@ def range_load(e: Emitter, i: Instruction, place: Place, kind: str, size: int, a
 
 
 def range_store(
-    e: Emitter, i: Instruction, place: Place, kind: str, size: int, align: int, value: str
+    e: Emitter, i: Instruction, place: MemRef, kind: str, size: int, align: int, value: str
 ) -> None:
     assert e.range is not None
     first, last = e.range

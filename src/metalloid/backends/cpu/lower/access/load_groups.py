@@ -12,15 +12,23 @@ from dataclasses import dataclass
 from metalloid.analysis.intervals import is_proved
 from metalloid.backends.cpu.lower.access.contiguous import concat
 from metalloid.backends.cpu.lower.access.guard import bounds, inside, stop_unless
-from metalloid.backends.cpu.lower.access.mem_ref import Place, address, alignment, memory_type, shifted, where
+from metalloid.backends.cpu.lower.access.mem_ref import (
+    MemRef,
+    address,
+    alignment,
+    memory_type,
+    resolve,
+    shifted,
+)
 from metalloid.backends.cpu.lower.access.patterns import Part, Run, merge, run_start
 from metalloid.backends.cpu.lower.access.transpose import pick, turned
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.gep import constant_base
 from metalloid.ir.intrinsics import CHANGES, effect
 from metalloid.ir.layout import DataLayout
-from metalloid.ir.types import ArrayType, FloatType, IntType, PointerType, StructType
-from metalloid.ir.values import Int, Local, Value
+from metalloid.ir.types import FloatType, IntType, PointerType
+from metalloid.ir.values import Local, Value
 
 MAX_FREE = 64  # lanes; each has its own load
 MAX_BYTES = 16  # of a row; longer ones, turned round, do not fit the registers and were slower
@@ -50,7 +58,7 @@ def find(function: Function, block: Block, layout: DataLayout) -> dict[str, Grou
 
     for n, i in enumerate(block.body):
         if i.opcode == "load" and not i.ordering and isinstance(i.type, FloatType | IntType):
-            base, offset = resolve(function, i.operands[0], layout)
+            base, offset = constant_base(function, i.operands[0], layout)
             if isinstance(base, Local):
                 order[i.name] = n
                 opened.setdefault((base.name, str(i.type)), []).append((offset, i, base))
@@ -58,30 +66,6 @@ def find(function: Function, block: Block, layout: DataLayout) -> dict[str, Grou
             close()
     close()
     return found
-
-
-def resolve(function: Function, pointer: Value, layout: DataLayout) -> tuple[Value, int]:
-    """A pointer as another and a constant distance."""
-    total = 0
-    while isinstance(pointer, Local):
-        i = function.definitions[pointer.name]
-        if i.opcode != "getelementptr" or not all(isinstance(x, Int) for x in i.operands[1:]):
-            break
-        type = i.element
-        assert type is not None
-        for n, index in enumerate(i.operands[1:]):
-            assert isinstance(index, Int)
-            if n == 0:
-                total += index.signed * layout.size(type)
-            elif isinstance(type, StructType):
-                total += layout.struct(type)[0][index.value]
-                type = type.elements[index.value]
-            else:
-                assert isinstance(type, ArrayType)
-                type = type.element
-                total += index.signed * layout.size(type)
-        pointer = i.operands[0]
-    return pointer, total
 
 
 _KINDS = ("half", "float")
@@ -132,7 +116,7 @@ def load_group(e: Emitter, group: Group) -> bool:
     kind, size = memory_type(first.type)
     shape = e.shape(group.base)
     root = e.roots.root(group.base)
-    if e.out.careful:
+    if e.out.continue_after_fault:
         return False
     if e.mask is not None or e.width == 1 or kind != lowered(first.type):
         return False
@@ -148,7 +132,7 @@ def load_group(e: Emitter, group: Group) -> bool:
     if not all(worth(key, n * size) for key in keys):
         return False
     e.proved = all(is_proved(i) for _, i in group.loads)
-    place = where(e, group.base, size)
+    place = resolve(e, group.base, size)
     align = min(alignment(i, size) for _, i in group.loads)
     low = group.loads[0][0]
     if place.limit is not None:
@@ -181,7 +165,7 @@ def _free_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
         return False
     e.proved = all(is_proved(i) for _, i in group.loads)
     first, low = group.loads[0][1], group.loads[0][0]
-    place = where(e, group.base, size)
+    place = resolve(e, group.base, size)
     free_bounds(e, place, first, [offset for offset, _ in group.loads], size, False)
     align = min(alignment(i, size) for _, i in group.loads)
     count = min(e.width, max(1, e.out.vector_bytes // size))
@@ -201,7 +185,9 @@ def _free_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
     return True
 
 
-def free_bounds(e: Emitter, place: Place, i: Instruction, offsets: list[int], size: int, write: bool) -> None:
+def free_bounds(
+    e: Emitter, place: MemRef, i: Instruction, offsets: list[int], size: int, write: bool
+) -> None:
     """Stop unless the rows of all lanes are inside."""
     if place.limit is None:
         return
@@ -249,7 +235,7 @@ def worth(key: Key, reach: int) -> bool:
 
 
 def _columns(
-    e: Emitter, place: Place, key: Key, low: int, n: int, kind: str, size: int, align: int
+    e: Emitter, place: MemRef, key: Key, low: int, n: int, kind: str, size: int, align: int
 ) -> tuple[list[str], list[str]]:
     """The n elements of each lane: as a short vector per lane, where there are such; as n vectors over the lanes."""
     distinct = list(dict.fromkeys(key))
@@ -292,7 +278,7 @@ def _strips(distinct: list[tuple[tuple[tuple[str, int], ...], int]], n: int, siz
 
 def _from_strips(
     e: Emitter,
-    place: Place,
+    place: MemRef,
     strips: list[Strip],
     distinct: list[tuple[tuple[tuple[str, int], ...], int]],
     low: int,

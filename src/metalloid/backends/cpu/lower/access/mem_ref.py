@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from metalloid.analysis.underlying_objects import Root
+from metalloid.analysis.underlying_objects import UnderlyingObject
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.ir import Instruction
@@ -15,10 +15,10 @@ from metalloid.ir.values import Value
 
 
 @dataclass(frozen=True)
-class Place:
+class MemRef:
     """What an access goes to: `ptr` + `offset`, of which bytes below `limit` may be a start (None: no check)."""
 
-    root: Root
+    root: UnderlyingObject
     ptr: str
     check: Val  # the offset that the bounds are about
     limit: str | None
@@ -27,7 +27,7 @@ class Place:
     multiple: int = 1  # the first lane's offset is a multiple of it
 
 
-def where(e: Emitter, pointer: Value, size: int) -> Place:
+def resolve(e: Emitter, pointer: Value, size: int) -> MemRef:
     root = e.roots.root(pointer)
     assert root is not None
     val = e.get(pointer)
@@ -41,35 +41,35 @@ def where(e: Emitter, pointer: Value, size: int) -> Place:
             length = e.launch_field(abi.LENGTHS + 8 * root.index, "i64")
             start = e.launch_field(abi.BUFFERS + 8 * root.index, "ptr")
             if not e.guarded or e.out.check is not None:
-                return Place(root, start, val, _limit(e, length, size), val, multiple=_multiple(e, pointer))
+                return MemRef(root, start, val, _limit(e, length, size), val, multiple=_multiple(e, pointer))
             # Bound with an offset, it may be read below: the bounds are the allocation's.
             below = e.launch_field(abi.BELOW + 8 * root.index, "i64")
             whole = e.at_start(f"whole{root.index}", f"add i64 {length}, {below}")
             check = _moved(e, val, below)
-            return Place(root, start, check, _limit(e, whole, size), val, multiple=_multiple(e, pointer))
+            return MemRef(root, start, check, _limit(e, whole, size), val, multiple=_multiple(e, pointer))
         case "threadgroup":
             at = e.launch_field(abi.LOCAL_OFFSETS + 8 * root.index, "i64")
             length = e.launch_field(abi.LOCAL_LENGTHS + 8 * root.index, "i64")
             ptr = e.at_start(f"tg{root.index}", f"getelementptr i8, ptr %tg, i64 {at}")
-            return Place(root, ptr, val, _limit(e, length, size), val)
+            return MemRef(root, ptr, val, _limit(e, length, size), val)
         case "variable":
             at_number = e.out.local_offsets[root.name]
             ptr = e.at_start(f"var{root.name}", f"getelementptr i8, ptr %tg, i64 {at_number}")
-            return Place(root, ptr, val, _static(e, e.out.local_sizes[root.name], size, val), val)
+            return MemRef(root, ptr, val, _static(e, e.out.local_sizes[root.name], size, val), val)
         case "constant":
             total = e.out.layout.size(e.out.module.variable[root.name].type)
-            return Place(root, f'@"{root.name}"', val, _static(e, total, size, val), val)
+            return MemRef(root, f'@"{root.name}"', val, _static(e, total, size, val), val)
         case "private":
             place = e.out.private[root.index]
             moved = private_offset(e, val, root)
-            return Place(root, "%private", val, _static(e, place.size, size, val), moved)
+            return MemRef(root, "%private", val, _static(e, place.size, size, val), moved)
     if root.space == 3:
         total_length = e.launch_field(abi.LOCAL_TOTAL, "i64")
-        return Place(root, "%tg", val, _limit(e, total_length, size), val)
+        return MemRef(root, "%tg", val, _limit(e, total_length, size), val)
     if root.space == 5:
         frame = frame_size(e)
-        return Place(root, "%private", val, _static(e, frame, size, val), frame_offset(e, val, 0))
-    return Place(root, "null", val, "search" if guard else None, val, search=guard)
+        return MemRef(root, "%private", val, _static(e, frame, size, val), frame_offset(e, val, 0))
+    return MemRef(root, "null", val, "search" if guard else None, val, search=guard)
 
 
 def _multiple(e: Emitter, pointer: Value) -> int:
@@ -88,7 +88,7 @@ def frame_offset(e: Emitter, val: Val, at: int) -> Val:
     return shifted(e, val, at, tuple(lane * frame_size(e) for lane in range(e.width)))
 
 
-def private_offset(e: Emitter, val: Val, root: Root) -> Val:
+def private_offset(e: Emitter, val: Val, root: UnderlyingObject) -> Val:
     place = e.out.private[root.index]
     if not place.unit:
         return frame_offset(e, val, place.at)

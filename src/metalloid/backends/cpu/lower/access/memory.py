@@ -20,13 +20,13 @@ from metalloid.backends.cpu.lower.access.guard import (
 )
 from metalloid.backends.cpu.lower.access.lane_ranges import by_range, range_load, range_store
 from metalloid.backends.cpu.lower.access.mem_ref import (
-    Place,
+    MemRef,
     address,
     alignment,
     from_memory,
     memory_type,
+    resolve,
     to_memory,
-    where,
 )
 from metalloid.backends.cpu.lower.access.patterns import (
     Run,
@@ -47,7 +47,7 @@ from metalloid.ir.types import PointerType
 
 def load(e: Emitter, i: Instruction) -> None:
     kind, size = memory_type(i.type)
-    place = where(e, i.operands[0], size)
+    place = resolve(e, i.operands[0], size)
     align = alignment(i, size)
     atomic, tail = (" atomic", f" {order('load', i.operands[0])}") if i.ordering else ("", "")
     if place.offset.uniform:
@@ -69,7 +69,7 @@ def load(e: Emitter, i: Instruction) -> None:
         prefetch.ask(e, i, place, size)
 
 
-def _lane_by_lane(e: Emitter, i: Instruction, place: Place, kind: str, size: int) -> str:
+def _lane_by_lane(e: Emitter, i: Instruction, place: MemRef, kind: str, size: int) -> str:
     mask = atomic_lanes(e, i, place, size, False)
     offsets = e.expand(place.offset)
     total, tail = e.alloca(e.vt(kind), "atomic"), order("load", i.operands[0])
@@ -87,7 +87,7 @@ def store(e: Emitter, i: Instruction) -> None:
     value, pointer = i.operands
     value_type = value.type
     kind, size = memory_type(value_type)
-    place = where(e, pointer, size)
+    place = resolve(e, pointer, size)
     align = alignment(i, size)
     if isinstance(value_type, PointerType):
         from metalloid.backends.cpu.lower.access.pointers import absolute
@@ -129,11 +129,11 @@ def store(e: Emitter, i: Instruction) -> None:
     vector_store(e, i, place, kind, size, align, vec)
 
 
-def vector_load(e: Emitter, i: Instruction, place: Place, kind: str, size: int, align: int) -> str:
+def vector_load(e: Emitter, i: Instruction, place: MemRef, kind: str, size: int, align: int) -> str:
     offset = place.offset
     if by_range(e, place, size):
         return range_load(e, i, place, kind, size, align)
-    plan = None if e.out.careful else regular(e, offset, size)
+    plan = None if e.out.continue_after_fault else regular(e, offset, size)
     if plan is not None and (e.mask is None or maskable(place, size)):
         if place.limit is None:
             return fast_load(e, place, plan, kind, size, align)
@@ -148,7 +148,7 @@ def vector_load(e: Emitter, i: Instruction, place: Place, kind: str, size: int, 
 
 
 def _with_slow_load(
-    e: Emitter, i: Instruction, place: Place, fine: str, plan: list[Run], kind: str, size: int, align: int
+    e: Emitter, i: Instruction, place: MemRef, fine: str, plan: list[Run], kind: str, size: int, align: int
 ) -> str:
     site = e.out.site(i, place.root, size)
     good, bad, join = (e.fresh_label(x) for x in ("in", "out", "join"))
@@ -163,13 +163,13 @@ def _with_slow_load(
 
 
 def vector_store(
-    e: Emitter, i: Instruction, place: Place, kind: str, size: int, align: int, value: str
+    e: Emitter, i: Instruction, place: MemRef, kind: str, size: int, align: int, value: str
 ) -> None:
     val = place.offset
     if by_range(e, place, size):
         range_store(e, i, place, kind, size, align, value)
         return
-    plan = None if e.out.careful else regular(e, val, size)
+    plan = None if e.out.continue_after_fault else regular(e, val, size)
     quick = plan is not None and (
         maskable(place, size) if e.mask is not None else contiguous(val.terms, size) or storable(plan, size)
     )

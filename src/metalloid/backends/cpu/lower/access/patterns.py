@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from metalloid.analysis.lane_shape import Terms
 from metalloid.backends.cpu.lower.access.block_licm import in_place
 from metalloid.backends.cpu.lower.access.contiguous import concat, read, write
-from metalloid.backends.cpu.lower.access.mem_ref import Place, address
+from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address
 from metalloid.backends.cpu.lower.emitter import Emitter, Val
 
 
@@ -43,7 +43,7 @@ def contiguous(terms: Terms, size: int) -> bool:
     )
 
 
-def maskable(place: Place, size: int) -> bool:
+def maskable(place: MemRef, size: int) -> bool:
     """Whether a masked access does it, and the bounds are about the same lanes."""
     if not contiguous(place.offset.terms, size):
         return False
@@ -127,7 +127,7 @@ def run_start(e: Emitter, val: Val, run: Run, low: int) -> str:
     return e.put(f"add i64 {total}, {low}") if low else total
 
 
-def _load_chunks(e: Emitter, place: Place, kind: str, size: int, align: int) -> str:
+def _load_chunks(e: Emitter, place: MemRef, kind: str, size: int, align: int) -> str:
     """Register by register: neighbours in one register often need less than all lanes do, and many registers
     of one vector often need the same. Narrow numbers count as four bytes, as wide as most will be when used."""
     val = place.offset
@@ -157,7 +157,7 @@ def _is_plain(plan: list[Run], size: int) -> bool:
 
 
 def _load_chunk(
-    e: Emitter, place: Place, plan: list[Run], kind: str, size: int, align: int, count: int
+    e: Emitter, place: MemRef, plan: list[Run], kind: str, size: int, align: int, count: int
 ) -> str:
     parts = [_load_run(e, place, run, kind, size, align) for run in plan]
     if all(p is not None for p in parts):
@@ -173,7 +173,7 @@ def _load_chunk(
 
 
 def _load_run(
-    e: Emitter, place: Place, run: Run, kind: str, size: int, align: int
+    e: Emitter, place: MemRef, run: Run, kind: str, size: int, align: int
 ) -> tuple[str, int, list[int]] | None:
     """A run's elements: a vector, its length, and the element for each lane of the run."""
     low = min(run.offsets)
@@ -228,7 +228,7 @@ def _pieces(elements: list[int]) -> list[list[int]]:
 
 def _load_pieces(
     e: Emitter,
-    place: Place,
+    place: MemRef,
     start: str,
     pieces: list[list[int]],
     kind: str,
@@ -279,7 +279,7 @@ def merge(e: Emitter, kind: str, parts: list[Part], w: int) -> str:
     return ready[0][0]
 
 
-def fast_load(e: Emitter, place: Place, plan: list[Run], kind: str, size: int, align: int) -> str:
+def fast_load(e: Emitter, place: MemRef, plan: list[Run], kind: str, size: int, align: int) -> str:
     """All lanes at once, or under the mask where they are contiguous."""
     val = place.offset
     vk = e.vt(kind)
@@ -310,7 +310,7 @@ def storable(plan: list[Run], size: int) -> bool:
 
 
 def fast_store(
-    e: Emitter, place: Place, plan: list[Run], kind: str, size: int, align: int, value: str
+    e: Emitter, place: MemRef, plan: list[Run], kind: str, size: int, align: int, value: str
 ) -> None:
     val = place.offset
     vk = e.vt(kind)

@@ -5,16 +5,17 @@ Threadgroup and private addresses count from the start of that memory.
 
 from __future__ import annotations
 
-from metalloid.analysis.underlying_objects import Root
+from metalloid.analysis.underlying_objects import UnderlyingObject
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.emitter import Emitter, Val
 from metalloid.errors import NotVectorised
 from metalloid.ir import Instruction
-from metalloid.ir.types import ArrayType, PointerType, StructType, Type
+from metalloid.ir.gep import steps
+from metalloid.ir.types import PointerType
 from metalloid.ir.values import Int, Local, Value
 
 
-def start_of(e: Emitter, root: Root) -> str:
+def start_of(e: Emitter, root: UnderlyingObject) -> str:
     """The address a root stands for, as a scalar i64."""
     match root.kind:
         case "buffer":
@@ -54,7 +55,7 @@ def pointer_like(e: Emitter, value: Value, target: Local) -> Val:
     return pointer_from(e, value, wanted)
 
 
-def pointer_from(e: Emitter, value: Value, wanted: Root) -> Val:
+def pointer_from(e: Emitter, value: Value, wanted: UnderlyingObject) -> Val:
     made = e.get(value)
     root = e.roots.root(value)
     assert root is not None
@@ -81,22 +82,14 @@ def gep(e: Emitter, i: Instruction) -> None:
 
 def _sum(e: Emitter, i: Instruction, vector: bool) -> str:
     """Base plus index times stride, for each index; indices are signed."""
-    assert i.element is not None
     kind = e.vt("i64") if vector else "i64"
     pointer = e.get(i.operands[0])
     total = e.vector(i.operands[0]) if vector else pointer.base
-    type: Type = i.element
     constant = 0
-    for n, index in enumerate(i.operands[1:]):
-        if n and isinstance(type, StructType):
-            assert isinstance(index, Int)
-            constant += e.out.layout.struct(type)[0][index.value]
-            type = type.elements[index.value]
+    for index, stride in steps(e.out.layout, i.element, i.operands[1:]):
+        if index is None:
+            constant += stride
             continue
-        if n:
-            assert isinstance(type, ArrayType)
-            type = type.element
-        stride = e.out.layout.size(type)
         if isinstance(index, Int):
             constant += index.signed * stride
             continue

@@ -10,7 +10,7 @@ few places of the first cache. Only where there is arithmetic to wait behind: as
 from __future__ import annotations
 
 from metalloid.analysis.loop_stride import Stride, Strides
-from metalloid.backends.cpu.lower.access.mem_ref import Place, address
+from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address
 from metalloid.backends.cpu.lower.access.patterns import Run, regular, run_start
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.ir import Instruction
@@ -25,7 +25,7 @@ WORTH = 4  # registers of arithmetic for each line that is asked for
 OTHERS = ("fadd", "fsub", "fdiv", "call")
 
 
-def ask(e: Emitter, i: Instruction, place: Place, size: int) -> None:
+def ask(e: Emitter, i: Instruction, place: MemRef, size: int) -> None:
     """Ask for what the load `i`, which was just written, will load some iterations later."""
     loop = e.u.flow.forest.innermost.get(e.block)
     if loop is None or place.root.kind != "buffer" or e.out.check is not None:
@@ -49,7 +49,7 @@ def ask(e: Emitter, i: Instruction, place: Place, size: int) -> None:
         e.do(f"call void @llvm.prefetch.p0(ptr {address(e, place.ptr, at)}, i32 0, i32 3, i32 1)")
 
 
-def _lines(e: Emitter, place: Place, size: int) -> list[Run]:
+def _lines(e: Emitter, place: MemRef, size: int) -> list[Run]:
     """The cache lines that the lanes load from, as far as one can say."""
     found: dict[object, Run] = {}
     for run in regular(e, place.offset, size) or ():

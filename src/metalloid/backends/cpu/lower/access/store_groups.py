@@ -20,13 +20,13 @@ from metalloid.backends.cpu.lower.access.load_groups import (
     free_bounds,
     is_copied,
     lane_offset,
-    resolve,
     worth,
 )
-from metalloid.backends.cpu.lower.access.mem_ref import address, alignment, memory_type, shifted, where
+from metalloid.backends.cpu.lower.access.mem_ref import address, alignment, memory_type, resolve, shifted
 from metalloid.backends.cpu.lower.access.patterns import Run, run_start
 from metalloid.backends.cpu.lower.emitter import Emitter, lowered
 from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.gep import constant_base
 from metalloid.ir.intrinsics import effect
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import FloatType, IntType, PointerType
@@ -68,7 +68,7 @@ def find(function: Function, block: Block, layout: DataLayout) -> Found:
     for n, i in enumerate(block.body):
         if i.opcode == "store" and not i.ordering:
             value, pointer = i.operands
-            base, offset = resolve(function, pointer, layout)
+            base, offset = constant_base(function, pointer, layout)
             key = (base, str(value.type))
             close(_space(base), key)
             if isinstance(base, Local) and isinstance(value.type, FloatType | IntType):
@@ -109,7 +109,7 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
     type = first.operands[0].type
     kind, size = memory_type(type)
     shape, root = e.shape(group.base), e.roots.root(group.base)
-    if e.out.careful or e.mask is not None or e.width == 1 or kind != lowered(type):
+    if e.out.continue_after_fault or e.mask is not None or e.width == 1 or kind != lowered(type):
         return False
     if root is None or root.kind in ("private", "unknown"):
         return False
@@ -123,7 +123,7 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
     elif n * size < 8 or e.width > MAX_FREE:
         return False
     e.proved = all(is_proved(i) for _, i in group.stores)
-    place = where(e, group.base, size)
+    place = resolve(e, group.base, size)
     if place.search:
         return False
     align = min(alignment(i, size) for _, i in group.stores)

@@ -24,7 +24,7 @@ Slots = tuple[int, int]  # of the two elements of each lane
 
 @dataclass(frozen=True)
 class Segment:
-    """A segment, and what it does to slots."""
+    """A region, and what it does to slots."""
 
     flow: Flow
     reads: dict[int, list[Instruction]]  # by slot; those that somebody uses
@@ -42,7 +42,7 @@ def strips(parts: Sequence[Uniformity], count: int) -> list[list[Slots]]:
     for number, part in enumerate(parts):
         flow = part.flow
         for block in flow.function.blocks:
-            together = part.divergence.leader[block.name] == flow.order[0]
+            together = part.divergence.mask_head[block.name] == flow.order[0]
             if together and block.name not in flow.forest.innermost:
                 for vector in _vectors(flow.function, block, count):
                     slots = [_slots(segments, number, block, chain) for chain in vector]
@@ -98,7 +98,7 @@ def _only_for(function: Function, name: str, product: Instruction) -> bool:
 
 
 def _comes_back(segments: list[Segment], number: int, block: str, slot: int) -> bool:
-    """Whether the segment can be entered again, from this block of it, with nothing written to the slot."""
+    """Whether the region can be entered again, from this block of it, with nothing written to the slot."""
     seen: set[int] = set()
     count = len(segments)
     work = list(_leaves(segments[number], block, slot, count))
@@ -113,7 +113,7 @@ def _comes_back(segments: list[Segment], number: int, block: str, slot: int) -> 
 
 
 def _leaves(segment: Segment, start: str, slot: int, count: int) -> set[int]:
-    """The segments that follow where nothing is written to the slot on the way; 0 is the end."""
+    """The regions that follow where nothing is written to the slot on the way; 0 is the end."""
     writing = {block for block, _ in segment.writes.get(slot, ())}
     seen, work = set(), [start]
     while work:
@@ -131,7 +131,7 @@ def _leaves(segment: Segment, start: str, slot: int, count: int) -> set[int]:
 
 
 def _told(function: Function, state: Value, block: str, seen: set[str]) -> set[int] | None:
-    """What a segment can tell where it came from these blocks; None where one cannot say."""
+    """What a region can tell where it came from these blocks; None where one cannot say."""
     if isinstance(state, Int):
         return {state.value}
     i = function.definitions[state.name] if isinstance(state, Local) else None

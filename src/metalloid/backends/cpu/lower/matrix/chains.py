@@ -124,7 +124,7 @@ def find(function: Function, block: Block) -> list[Products]:
     return [p for p in found if sum(len(c.products) for c in p.chains) >= LEAST]
 
 
-def beside(out: Output) -> int:
+def sums_per_register(out: Output) -> int:
     """How many sums lie side by side in a register; 0 where products are computed one by one."""
     return out.vector_bytes // 32 if out.lanes.width == 32 else 0
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from metalloid.backends.cpu.lower.access.guard import checked_mask
-from metalloid.backends.cpu.lower.access.mem_ref import Place, address, where
+from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, resolve
 from metalloid.backends.cpu.lower.access.patterns import gather, scatter
 from metalloid.backends.cpu.lower.emitter import Emitter, Val
 from metalloid.backends.cpu.lower.matrix.guard import COLUMNS, HOLDER, ROWS, stop_outside
@@ -70,7 +70,7 @@ def picked(e: Emitter, x: str, y: str, side: str, k: int, lanes: range) -> str:
     return e.put(f"shufflevector {vf} {x}, {vf} {y}, <{len(lanes)} x i32> <{', '.join(picks)}>")
 
 
-def _offsets(e: Emitter, i: Instruction, place: Place, size: int, element: int) -> tuple[str, str]:
+def _offsets(e: Emitter, i: Instruction, place: MemRef, size: int, element: int) -> tuple[str, str]:
     """For each lane: the offset to check, and the offset to go to."""
     vi = e.vt("i64")
     stride = e.vector(i.operands[1])
@@ -90,7 +90,7 @@ def _offsets(e: Emitter, i: Instruction, place: Place, size: int, element: int) 
     return check, offset
 
 
-def element_offsets(e: Emitter, i: Instruction, place: Place, size: int) -> list[tuple[str, str]]:
+def element_offsets(e: Emitter, i: Instruction, place: MemRef, size: int) -> list[tuple[str, str]]:
     """Where the elements of a marked matrix access are: its operands behind the site's number."""
     inner = replace(i, operands=i.operands[1:])
     return [_offsets(e, inner, place, size, element) for element in (0, 1)]
@@ -102,17 +102,17 @@ def _plane(e: Emitter, stride: str, size: int, outer: list[int], inner: list[int
     return e.put(f"add {vi} {far}, {e.constants('i64', [size * x for x in inner])}")
 
 
-def _lanewise(e: Emitter, place: Place, check: str, offset: str) -> Place:
-    return Place(
+def _lanewise(e: Emitter, place: MemRef, check: str, offset: str) -> MemRef:
+    return MemRef(
         place.root, place.ptr, Val("i64", vec=check), place.limit, Val("i64", vec=offset), place.search
     )
 
 
-def loads_rows(e: Emitter, i: Instruction, place: Place) -> bool:
+def loads_rows(e: Emitter, i: Instruction, place: MemRef) -> bool:
     """Whether a matrix is loaded or stored row by row."""
     return (
         e.width == 32
-        and not e.out.careful
+        and not e.out.continue_after_fault
         and e.mask is None
         and place.offset.uniform
         and e.get(i.operands[1]).uniform
@@ -121,7 +121,7 @@ def loads_rows(e: Emitter, i: Instruction, place: Place) -> bool:
 
 
 def _load(e: Emitter, i: Instruction, size: int) -> None:
-    place = where(e, i.operands[0], size)
+    place = resolve(e, i.operands[0], size)
     kind = "i32" if size == 4 else "i16"
     if not loads_rows(e, i, place):
         _result(e, i, size, _load_lanes(e, i, place, size, kind))
@@ -143,7 +143,7 @@ def _result(e: Emitter, i: Instruction, size: int, pair: list[str]) -> None:
     e.set(i.name, Val("i32", vec=e.put(f"or {e.vt('i32')} {low}, {moved}")))
 
 
-def _load_lanes(e: Emitter, i: Instruction, place: Place, size: int, kind: str) -> list[str]:
+def _load_lanes(e: Emitter, i: Instruction, place: MemRef, size: int, kind: str) -> list[str]:
     pair = []
     for element in (0, 1):
         check, offset = _offsets(e, i, place, size, element)
@@ -153,7 +153,7 @@ def _load_lanes(e: Emitter, i: Instruction, place: Place, size: int, kind: str) 
     return pair
 
 
-def _load_rows(e: Emitter, i: Instruction, place: Place, size: int, kind: str) -> list[str]:
+def _load_rows(e: Emitter, i: Instruction, place: MemRef, size: int, kind: str) -> list[str]:
     stride = e.scalar(i.operands[1])
     transpose = i.operands[2]
     assert isinstance(transpose, Int) and place.offset.base is not None
@@ -190,7 +190,7 @@ def assemble(e: Emitter, kind: str, rows: list[str], element: int, transpose: bo
 
 
 def _store(e: Emitter, i: Instruction, size: int) -> None:
-    place = where(e, i.operands[0], size)
+    place = resolve(e, i.operands[0], size)
     kind = "i32" if size == 4 else "i16"
     values = [e.vector(o) for o in i.operands[3:5]]
     if not loads_rows(e, i, place):
@@ -213,7 +213,7 @@ def _store(e: Emitter, i: Instruction, size: int) -> None:
         e.do(f"store <8 x {kind}> {part}, ptr {address(e, place.ptr, at)}, align {size}")
 
 
-def _store_lanes(e: Emitter, i: Instruction, place: Place, size: int, kind: str, values: list[str]) -> None:
+def _store_lanes(e: Emitter, i: Instruction, place: MemRef, size: int, kind: str, values: list[str]) -> None:
     for element in (0, 1):
         check, offset = _offsets(e, i, place, size, element)
         mask = checked_mask(e, i, _lanewise(e, place, check, offset), size, True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metalloid.backends.cpu.lower.access import fault_reports
 from metalloid.backends.cpu.lower.access.guard import search
-from metalloid.backends.cpu.lower.access.mem_ref import Place
+from metalloid.backends.cpu.lower.access.mem_ref import MemRef
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.ir import Instruction
 from metalloid.ir.values import Int
@@ -15,7 +15,7 @@ HOLDER = {(ROWS[lane], COLUMNS[lane] + n): (lane, n) for lane in range(32) for n
 FARTHEST = 1 << 40  # elements from one row to the next
 
 
-def stop_outside(e: Emitter, i: Instruction, place: Place, size: int, write: bool) -> None:
+def stop_outside(e: Emitter, i: Instruction, place: MemRef, size: int, write: bool) -> None:
     """All 64 elements are accessed: where one is outside, that is reported, and the end."""
     if place.limit is None:
         return
@@ -35,7 +35,7 @@ def stop_outside(e: Emitter, i: Instruction, place: Place, size: int, write: boo
     e.label(good)
 
 
-def _corners(e: Emitter, place: Place, stride: str, size: int, write: bool) -> str:
+def _corners(e: Emitter, place: MemRef, stride: str, size: int, write: bool) -> str:
     """Whether all elements are inside; the two far corners suffice."""
     last = e.put(f"mul i64 {stride}, {7 * size}")
     negative = e.put(f"icmp slt i64 {last}, 0")

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from metalloid.backends.cpu.lower.access.load_groups import resolve
-from metalloid.backends.cpu.lower.access.mem_ref import address, where
+from metalloid.backends.cpu.lower.access.mem_ref import address, resolve
 from metalloid.backends.cpu.lower.access.transpose import SIDE
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.matrix.chains import Products
 from metalloid.backends.cpu.lower.matrix.elements import loads_rows
 from metalloid.backends.cpu.lower.matrix.guard import HOLDER
 from metalloid.ir import Instruction
+from metalloid.ir.gep import constant_base
 from metalloid.ir.intrinsics import MATRIX_PRODUCT, matrix_access
 from metalloid.ir.values import Int, Local, Value
 
@@ -57,7 +57,7 @@ class Source:
 def source(e: Emitter, pair: Pair, fresh: Iterable[str]) -> Source | None:
     """Where both elements of each lane were loaded from, where that is a matrix in memory."""
     found = [_loaded(e, value) for value in pair]
-    if e.out.careful or any(f is None or f[0].name not in fresh for f in found):
+    if e.out.continue_after_fault or any(f is None or f[0].name not in fresh for f in found):
         return None
     (first, kind, _), (second, other, _) = found[0], found[1]  # type: ignore[misc]
     if kind != other:
@@ -147,7 +147,7 @@ def _called(e: Emitter, i: Instruction, kind: str) -> Source | None:
     """A matrix load: a pointer, a stride, and whether rows and columns change places."""
     size = 4 if kind == "float" else 2
     e.proved = True  # it was checked where it was loaded
-    place = where(e, i.operands[0], size)
+    place = resolve(e, i.operands[0], size)
     if not loads_rows(e, i, place):
         return None
     assert place.offset.base is not None and isinstance(i.operands[2], Int)
@@ -166,8 +166,8 @@ def _bytes(e: Emitter, stride: Value, size: int) -> int | str:
 def _grid(e: Emitter, first: Instruction, second: Instruction, kind: str) -> Source | None:
     """Two loads by all lanes, at constant distances from one address."""
     layout = e.out.layout
-    base, low = resolve(e.function, first.operands[0], layout)
-    other, high = resolve(e.function, second.operands[0], layout)
+    base, low = constant_base(e.function, first.operands[0], layout)
+    other, high = constant_base(e.function, second.operands[0], layout)
     root, shape = e.roots.root(base), e.shape(base)
     if base != other or shape is None or root is None or root.kind in ("private", "unknown", "constant"):
         return None
@@ -182,7 +182,7 @@ def _grid(e: Emitter, first: Instruction, second: Instruction, kind: str) -> Sou
     if size not in (row, column):
         return None
     e.proved = True
-    place = where(e, base, size)
+    place = resolve(e, base, size)
     assert place.offset.base is not None
     start = address(e, place.ptr, place.offset.base)
     return Source(kind, address(e, start, str(at[0, 0])), row, column)

@@ -14,7 +14,7 @@ from functools import partial
 
 from metalloid.backends.cpu.lower.access.transpose import SIDE, part_of, side_by_side, turned_eights
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
-from metalloid.backends.cpu.lower.matrix.chains import Chain, Products, beside, origin, slot_of
+from metalloid.backends.cpu.lower.matrix.chains import Chain, Products, origin, slot_of, sums_per_register
 from metalloid.backends.cpu.lower.matrix.elements import assemble, kept_element
 from metalloid.backends.cpu.lower.matrix.operands import Pair, Source, rows_of, source
 from metalloid.backends.cpu.lower.output import MatrixPlace
@@ -35,13 +35,13 @@ class Tiles:
     """Writes all products of a group."""
 
     def __init__(self, e: Emitter, products: Products) -> None:
-        self.e, self.products, self.beside = e, products, beside(e.out)
+        self.e, self.products, self.sums_per_register = e, products, sums_per_register(e.out)
         self.left: dict[Pair, Elements] = {}
         self.right: dict[tuple[Pair, ...], str] = {}
 
     def write(self) -> None:
         for row in rows(self.products):
-            across = self.beside * VECTORS[self.beside]
+            across = self.sums_per_register * VECTORS[self.sums_per_register]
             for n in range(0, len(row), across):
                 self._multiply(row[n : n + across])
 
@@ -103,7 +103,7 @@ class Tiles:
 
     def _multiply(self, chains: list[Chain]) -> None:
         e = self.e
-        tile = list(vectors(chains, self.beside))
+        tile = list(vectors(chains, self.sums_per_register))
         sums = [self._start(vector) for vector in tile]
         for step in range(len(chains[0].products)):
             left = self._lay_left(chains[0].lefts[step])

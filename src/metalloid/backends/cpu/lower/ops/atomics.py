@@ -6,7 +6,7 @@ Where all lanes go to one address and nobody wants the old value, the lanes are 
 from __future__ import annotations
 
 from metalloid.backends.cpu.lower.access.atomic_guard import atomic_lanes, atomic_scalar
-from metalloid.backends.cpu.lower.access.mem_ref import address, memory_type, where
+from metalloid.backends.cpu.lower.access.mem_ref import address, memory_type, resolve
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.ops.collective import reduce_all
 from metalloid.backends.cpu.lower.ops.memory_orders import order
@@ -29,7 +29,7 @@ FOLDS = {
 def atomic_rmw(e: Emitter, i: Instruction) -> None:
     pointer, operand = i.operands
     kind, size = memory_type(operand.type)
-    place = where(e, pointer, size)
+    place = resolve(e, pointer, size)
     tail = order("atomicrmw", pointer)
     used = bool(e.function.users.get(i.name))
     if e.width == 1 or (
@@ -84,7 +84,7 @@ def cmpxchg(e: Emitter, i: Instruction) -> None:
     pointer, expected, new = i.operands
     assert isinstance(i.type, StructType) and isinstance(new.type, IntType)
     kind, size = memory_type(new.type)
-    place = where(e, pointer, size)
+    place = resolve(e, pointer, size)
     pair, tail = f"{{ {kind}, i1 }}", order("cmpxchg", pointer)
     if e.width == 1:
         a, b = e.scalar(expected), e.scalar(new)

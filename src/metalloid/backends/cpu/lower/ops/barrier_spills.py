@@ -15,7 +15,7 @@ from metalloid.ir.values import Local, Value
 
 
 def barrier(e: Emitter, i: Instruction) -> None:
-    """Wait for the other instances. Where there are none there is nobody to wait for. No fence: what stands behind it
+    """Wait for the other gangs. Where there are none there is nobody to wait for. No fence: what stands behind it
     reads what stands before it, as in any program."""
     if e.out.check is not None:
         _all_here(e, i)
@@ -70,7 +70,7 @@ def spill(e: Emitter, i: Instruction) -> None:
             keep_element(e, place.matrix, lowered(value.type), e.vector(value))
         return
     root = e.roots.slots.get(slot_number(i))
-    # Of the ways that give it different roots, this segment may have one only.
+    # Of the ways that give it different roots, this region may have one only.
     made = pointer_from(e, value, root) if root is not None else e.get(value)
     if e.width == 1 or place.shape is not None:
         assert made.base is not None
@@ -81,7 +81,7 @@ def spill(e: Emitter, i: Instruction) -> None:
 
 
 def state(e: Emitter, i: Instruction) -> None:
-    """Where this instance stopped, and in which iteration: all its lanes, or all that have not returned."""
+    """Where this gang stopped, and in which iteration: all its lanes, or all that have not returned."""
     here, anyone = _waiting(e, i.operands[0])
     lane = "" if all(e.get(o).uniform for o in i.operands) else e.first(here)
     ones: list[str] = []
@@ -117,7 +117,7 @@ def state(e: Emitter, i: Instruction) -> None:
 def _waiting(e: Emitter, number: Value) -> tuple[str | None, str]:
     """The lanes that have to agree, and (where it matters) a flag that says whether there are any.
 
-    Where threads may return before a barrier, those that have not are kept for the segments behind it.
+    Where threads may return before a barrier, those that have not are kept for the regions behind it.
     """
     if e.out.remaining is None:
         return e.entry_mask, ""

@@ -1,4 +1,4 @@
-"""Operations among the lanes of SIMD-groups (32) and quads (4), inside one instance.
+"""Operations among the lanes of SIMD-groups (32) and quads (4), inside one gang.
 
 Idle lanes take no part: reductions give them the identity, a lane that reads from one keeps its own value, or gets the
 one to fill with.

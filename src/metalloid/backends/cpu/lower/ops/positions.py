@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metalloid.analysis.lane_layout import QUAD, SIMD, Place
+from metalloid.analysis.lane_layout import QUAD, SIMD, PositionPattern
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.emitter import Emitter, Val
 from metalloid.ir import Instruction
@@ -34,11 +34,11 @@ def position(e: Emitter, i: Instruction) -> None:
     e.set(i.name, Val("i32", base, terms))
 
 
-def base_of(e: Emitter, place: Place) -> str:
-    if not place.step or e.out.lanes.one:
+def base_of(e: Emitter, place: PositionPattern) -> str:
+    if not place.step or e.out.lanes.single_gang:
         return "0"
     if place.row:
-        high = str(e.out.lanes.size[1]) if e.out.lanes.fixed else "%sy"
+        high = str(e.out.lanes.size[1]) if e.out.lanes.static_size else "%sy"
         return "%first" if place.row == "index" else e.put(f"{ROWS[place.row]} i32 %j, {high}")
     base = "%j" if place.step == 1 else e.put(f"mul i32 %j, {place.step}")
     if place.divide > 1:
@@ -80,7 +80,7 @@ def fixed(e: Emitter, name: str, axis: int) -> str:
         case "threadgroups_per_grid":
             return e.launch_field(abi.GROUPS + 4 * axis, "i32")
         case "threads_per_threadgroup":
-            return str(lanes.size[axis]) if lanes.fixed else f"%s{AXES[axis]}"
+            return str(lanes.size[axis]) if lanes.static_size else f"%s{AXES[axis]}"
         case "dispatch_threads_per_threadgroup":
             return str(lanes.size[axis])
         case "grid_origin":
@@ -88,7 +88,7 @@ def fixed(e: Emitter, name: str, axis: int) -> str:
         case "threads_per_simdgroup" | "thread_execution_width":
             return str(SIMD)
     unit = SIMD if "simd" in name else QUAD
-    if name.startswith("dispatch") or lanes.fixed:
+    if name.startswith("dispatch") or lanes.static_size:
         return str(-(-lanes.count // unit))
     more = e.put(f"add i32 %count, {unit - 1}")
     return e.put(f"udiv i32 {more}, {unit}")

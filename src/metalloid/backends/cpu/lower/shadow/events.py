@@ -9,14 +9,20 @@ from __future__ import annotations
 
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.access.guard import bounds, inside
-from metalloid.backends.cpu.lower.access.mem_ref import Place, frame_size, memory_type, to_memory, where
+from metalloid.backends.cpu.lower.access.mem_ref import MemRef, frame_size, memory_type, resolve, to_memory
 from metalloid.backends.cpu.lower.access.patterns import contiguous
 from metalloid.backends.cpu.lower.emitter import Emitter, Val
 from metalloid.backends.cpu.lower.ops.inactive_lanes import inactive
 from metalloid.backends.cpu.lower.output import Output
-from metalloid.backends.cpu.lower.shadow.memory import Lot, check, constant_field, shadow_number, window
-from metalloid.backends.cpu.lower.shadow.per_lane import Words
-from metalloid.backends.cpu.lower.shadow.uniform import Single
+from metalloid.backends.cpu.lower.shadow.memory import (
+    ShadowVector,
+    check,
+    constant_field,
+    shadow_number,
+    window,
+)
+from metalloid.backends.cpu.lower.shadow.per_lane import PerLaneEvent
+from metalloid.backends.cpu.lower.shadow.uniform import UniformEvent
 from metalloid.ir import Instruction
 from metalloid.ir.intrinsics import marks_matrix
 from metalloid.ir.values import Int
@@ -32,12 +38,12 @@ def event(e: Emitter, i: Instruction) -> None:
     if site.operation:
         inactive(e, i, site.operation)
         return
-    place = where(e, i.operands[1], site.size)
+    place = resolve(e, i.operands[1], site.size)
     if marks_matrix(i.called):
         from metalloid.backends.cpu.lower.matrix.elements import element_offsets
 
         for check_at, offset in element_offsets(e, i, place, site.size):
-            moved = Place(
+            moved = MemRef(
                 place.root,
                 place.ptr,
                 Val("i64", vec=check_at),
@@ -93,7 +99,7 @@ def fence(e: Emitter, i: Instruction) -> None:
         e.do("call void @mt_check_fence(ptr %launch)")
 
 
-class Event(Words, Single):
+class Event(PerLaneEvent, UniformEvent):
     """Writes the code of one marker."""
 
     def write(self) -> None:
@@ -106,7 +112,7 @@ class Event(Words, Single):
         elif not shared or not site.races:
             if shared and site.reads and place.root.kind == "buffer":
                 self._touch()
-            if e.out.careful or site.align:
+            if e.out.continue_after_fault or site.align:
                 self._bounds_only()
         else:
             if site.reads and place.root.kind == "buffer":
@@ -120,7 +126,7 @@ class Event(Words, Single):
         if e.range is not None:
             number = str(e.range[1] - e.range[0])
         elif e.mask is not None:
-            lot = Lot(e, self.words, e.width, "", None, e.mask)
+            lot = ShadowVector(e, self.words, e.width, "", None, e.mask)
             number = lot.number(e.put(f"freeze {e.vt('i1')} {e.mask}"))
         counts = constant_field(e, abi.COUNTS, "ptr")
         at = e.at_start(f"count{self.number}", f"getelementptr i64, ptr {counts}, i64 {self.number}")
@@ -233,7 +239,7 @@ class Event(Words, Single):
         if self.value:
             arguments += f", {self.value[0] if w == 1 else e.vt(self.value[0])} {self.value[1]}"
         got = e.put(f"call i32 @{name}({arguments})")
-        if e.out.careful:
+        if e.out.continue_after_fault:
             e.do(f"br label %{self.done}")
         else:
             stop = e.put(f"icmp ne i32 {got}, 0")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metalloid.analysis.underlying_objects import Root
+from metalloid.analysis.underlying_objects import UnderlyingObject
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.access.pointers import start_of
 from metalloid.backends.cpu.lower.emitter import Emitter
@@ -62,21 +62,21 @@ def moment(e: Emitter, offset: int, type: str) -> str:
     return e.put(f"load {type}, ptr {at}")
 
 
-def shadow_number(root: Root) -> int:
+def shadow_number(root: UnderlyingObject) -> int:
     return root.index if root.kind == "buffer" else abi.LOCAL_SHADOW
 
 
-def words(e: Emitter, root: Root, which: int) -> str:
+def words(e: Emitter, root: UnderlyingObject, which: int) -> str:
     return constant_field(e, abi.SHADOW_PLACES + abi.SHADOW_SIZE * shadow_number(root) + which, "ptr")
 
 
-def window(e: Emitter, root: Root) -> tuple[str, str]:
+def window(e: Emitter, root: UnderlyingObject) -> tuple[str, str]:
     """The first byte of a buffer that has words, and how many bytes have."""
     at = abi.SHADOW_PLACES + abi.SHADOW_SIZE * shadow_number(root)
     return constant_field(e, at + WINDOW, "i64"), constant_field(e, at + IN_WINDOW, "i64")
 
 
-def shadow_offset(e: Emitter, root: Root, offset: str) -> str:
+def shadow_offset(e: Emitter, root: UnderlyingObject, offset: str) -> str:
     """An offset from a root as one into what its shadow covers."""
     if root.kind == "buffer" or root.kind == "unknown":
         return offset
@@ -84,7 +84,7 @@ def shadow_offset(e: Emitter, root: Root, offset: str) -> str:
     return offset if start == "0" else e.put(f"add i64 {offset}, {start}")
 
 
-class Lot:
+class ShadowVector:
     """Words of one event: `count` neighbours from `start`, or one for each index of a vector."""
 
     def __init__(

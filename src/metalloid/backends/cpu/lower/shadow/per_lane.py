@@ -13,15 +13,22 @@ from dataclasses import dataclass
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.access.patterns import contiguous
 from metalloid.backends.cpu.lower.access.pointers import start_of
-from metalloid.backends.cpu.lower.shadow.memory import FIRST, OTHER, WRITER, Lot, check, shadow_offset
-from metalloid.backends.cpu.lower.shadow.shadow_access import Spot
+from metalloid.backends.cpu.lower.shadow.memory import (
+    FIRST,
+    OTHER,
+    WRITER,
+    ShadowVector,
+    check,
+    shadow_offset,
+)
+from metalloid.backends.cpu.lower.shadow.shadow_access import ShadowAccess
 
 
 @dataclass(frozen=True)
 class Look:
     """Words to look at: by whom (the first and, where there are more, the last lane), and what they said."""
 
-    lot: Lot
+    lot: ShadowVector
     first_lane: str  # its word, in each element
     last_lane: str  # the same where one lane goes to each granule
 
@@ -36,7 +43,7 @@ class Seen:
     bad: str
 
 
-class Words(Spot):
+class PerLaneEvent(ShadowAccess):
     """Vector tests."""
 
     def _vector(self) -> None:
@@ -78,7 +85,7 @@ class Words(Spot):
         looks = []
         for n in range(self.parts):
             indices = e.put(f"add {e.vt('i64')} {first}, splat (i64 {n})") if n else first
-            lot = Lot(e, self.words, e.width, "", indices, e.mask)
+            lot = ShadowVector(e, self.words, e.width, "", indices, e.mask)
             me = self._mine(lot, own, list(range(e.width)))
             looks.append(Look(lot, me, me))
         return looks, self._distinct()
@@ -96,7 +103,7 @@ class Words(Spot):
             mask = e.put(
                 f"shufflevector {e.vt('i1')} {mask}, {e.vt('i1')} poison, <{len(numbers)} x i32> <{picks}>"
             )
-        lot = Lot(e, self.words, len(numbers), self._index(val.base, pattern[lanes[0]]), None, mask)
+        lot = ShadowVector(e, self.words, len(numbers), self._index(val.base, pattern[lanes[0]]), None, mask)
         me = self._mine(lot, own, numbers)
         return Look(lot, me, me)
 
@@ -130,17 +137,17 @@ class Words(Spot):
         start = self._index(val.base, order[0])
         if all(b - a == self.site.size for a, b in itertools.pairwise(order)):
             lanes = [[lane for lane in end for _ in range(self.parts)] for end in ends]
-            lot = Lot(e, self.words, len(lanes[0]), start, None, None)
+            lot = ShadowVector(e, self.words, len(lanes[0]), start, None, None)
             return [Look(lot, *(self._mine(lot, own, end) for end in lanes))]
         looks = []
         for n in range(self.parts):
             steps = e.constants("i64", [(o - order[0] >> self.shift) + n for o in order])
             indices = e.put(f"add <{len(order)} x i64> {e.splat('i64', start, len(order))}, {steps}")
-            lot = Lot(e, self.words, len(order), "", indices, None)
+            lot = ShadowVector(e, self.words, len(order), "", indices, None)
             looks.append(Look(lot, *(self._mine(lot, own, end) for end in ends)))
         return looks
 
-    def _mine(self, lot: Lot, own: str, numbers: list[int]) -> str:
+    def _mine(self, lot: ShadowVector, own: str, numbers: list[int]) -> str:
         table = self.e.constants(self.words.type, numbers)
         return self.e.put(f"add {lot.vt} {lot.splat(own)}, {table}")
 
@@ -174,7 +181,7 @@ class Words(Spot):
             result = flags if not result else lot.either(result, flags)
         return Seen(word, first, fresh, result)
 
-    def _differs(self, lot: Lot, word: str, me: str) -> str:
+    def _differs(self, lot: ShadowVector, word: str, me: str) -> str:
         """Not zero where a word is another thread's."""
         bits = self.e.put(f"xor {lot.vt} {word}, {me}")
         return self.e.put(f"and {lot.vt} {bits}, splat ({self.words.type} {self.words.thread_mask})")
@@ -196,7 +203,7 @@ class Words(Spot):
         old = lot.both(before, lot.compare("uge", word, lot.splat(self._start())))
         return lot.either(recent, old), lot.either(old, lot.both(recent, other))
 
-    def _not_in_order(self, lot: Lot, word: str, differs: str) -> str:
+    def _not_in_order(self, lot: ShadowVector, word: str, differs: str) -> str:
         """Not of the own SIMD-group before its last barrier. Such kernels run a SIMD-group at a time."""
         e, t = self.e, self.words.type
         simd = e.put(f"zext i32 {e.put('lshr i32 %first, 5')} to i64")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from metalloid.backends.cpu import abi
-from metalloid.backends.cpu.lower.access.mem_ref import Place
+from metalloid.backends.cpu.lower.access.mem_ref import MemRef
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.shadow.memory import Layout, check, constant_field, layout, moment, words
 from metalloid.transforms.instrument import Checks, CheckSite
 
 
-class Spot:
+class ShadowAccess:
     """One access of all lanes. Code goes on at `fine` where nothing is wrong so far, at `slow` where something may
     be, and at `done` in the end."""
 
@@ -19,7 +19,7 @@ class Spot:
         checks: Checks,
         number: int,
         site: CheckSite,
-        place: Place,
+        place: MemRef,
         value: tuple[str, str] | None,
     ) -> None:
         self.e, self.checks, self.number, self.site, self.place, self.value = (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from metalloid.backends.cpu.lower.shadow.memory import FIRST, OTHER, WRITER, shadow_offset
-from metalloid.backends.cpu.lower.shadow.shadow_access import Spot
+from metalloid.backends.cpu.lower.shadow.shadow_access import ShadowAccess
 
 
-class Single(Spot):
+class UniformEvent(ShadowAccess):
     """Scalar tests of one granule, or a few."""
 
     def _uniform(self) -> None:
