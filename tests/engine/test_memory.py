@@ -62,7 +62,7 @@ def test_a_tree_stays_in_registers():
     module = canonical(scalar_ir(TREE.replace("T", "float"), "k")[0])
     text = vector_code(module, ((256, 1, 1), False, False, False, False, None), 256, target).text
     optimised = str(codegen.optimise(text, target, 1)[0])
-    loads = re.findall(rf"load <{target.vector_bits // 32} x float>", optimised)
+    loads = re.findall(rf"load <{target.info.lanes32} x float>", optimised)
     assert len(loads) == 1  # the last register's worth is halved in memory, and read back at the end
 
 

@@ -38,7 +38,7 @@ def _facts(device: mt.Device) -> dict[str, Any]:
         "name": device.name,
         "processor": target.cpu,
         "threads": config.threads(),
-        "vector_bits": target.vector_bits,
+        "vector_bits": 8 * target.info.vector_bytes,
         "max_threads_per_threadgroup": device.max_threads_per_threadgroup,
         "max_threadgroup_memory_length": device.max_threadgroup_memory_length,
     }

@@ -8,14 +8,16 @@ import json
 import sys
 import threading
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import llvmlite
 import llvmlite.binding as llvm
 
 from metalloid import cache as disk
+from metalloid import targets
 from metalloid.backends.cpu.parallel_codegen import OtherProcess, Part, answer, halves, joined, parted
 from metalloid.errors import DeviceError, NotVectorised
+from metalloid.targets import TargetInfo
 
 _FORMAT = 5  # of what is done here to a text; part of every key
 LARGE = 20_000  # lines of a module
@@ -31,12 +33,9 @@ class Target:
     features: str
     triple: str = ""  # of another machine: code to look at, not to run
 
-    @property
-    def vector_bits(self) -> int:
-        flags = self.features.split(",")
-        if "+avx512f" in flags:
-            return 512
-        return 256 if "+avx2" in flags else 128
+    @cached_property
+    def info(self) -> TargetInfo:
+        return targets.info(triple(self), self.features)
 
 
 @cache
@@ -94,7 +93,7 @@ def optimise(
         level = max(level, 1)
     made = machine(target, 2 if level or ready else 0)
     head = f'target triple = "{triple(target)}"\ntarget datalayout = "{made.target_data}"\n'
-    width = f'"prefer-vector-width"="{target.vector_bits}" "min-legal-vector-width"="0"'
+    width = f'"prefer-vector-width"="{8 * target.info.vector_bytes}" "min-legal-vector-width"="0"'
     text = (
         as_meant(text, target)
         .replace(" nounwind {", f" nounwind {width} {{")

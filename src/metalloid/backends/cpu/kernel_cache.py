@@ -22,7 +22,7 @@ from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.code import Compiled, Details
 
 _FORMAT = 1
-_PARTS = ("ir", "analysis", "transforms", "backends/cpu")  # of metalloid, that make the code
+_PARTS = ("ir", "targets", "analysis", "transforms", "backends/cpu")  # of metalloid, that make the code
 
 
 @cache

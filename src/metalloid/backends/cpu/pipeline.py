@@ -25,7 +25,7 @@ def vector_code(
 ) -> VectorCode:
     """Vector code of a canonical module. `width` forces a number of lanes."""
     size, ragged, tables, guard, backwards, proof = variant
-    lanes = LaneLayout(width or choose(module, size, target.vector_bits), size, ragged, tables, proof == FAR)
+    lanes = LaneLayout(width or choose(module, size, target.info), size, ragged, tables, proof == FAR)
     if not width and check is None:
         lanes = by_rows(module, lanes)
     # Under observation every barrier that not all threads reach is told, and nobody goes on.
@@ -37,7 +37,7 @@ def vector_code(
         module = proof.mark(module)
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))
-    return vectorise(module, lanes, guard, backwards, target.vector_bits, loops, check, way)
+    return vectorise(module, lanes, guard, backwards, target.info, loops, check, way)
 
 
 def vector_stage(ir: str, size: tuple[int, int, int], target: codegen.Target | None = None) -> str:

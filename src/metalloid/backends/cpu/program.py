@@ -139,7 +139,11 @@ class Program:
                 launch.grid, launch.threadgroup, {}, launch.threadgroup_memory, kernel=launch.kernel
             )
             found = Specializer(
-                small, guard, prover, lambda proof: self._prepare(small, guard, backwards, threads, proof)
+                small,
+                guard,
+                prover,
+                self.target.info,
+                lambda proof: self._prepare(small, guard, backwards, threads, proof),
             )
             if len(self._choices) > 64:
                 self._choices.clear()

@@ -13,14 +13,12 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from metalloid.backends.base import Launch
+from metalloid.targets import TargetInfo
 
 ROOM = 2048  # bytes of parameters; what is longer is data
 LARGE = 1 << 16  # threads; a launch of so many is worth a proof at once
 MOST_PROOFS = 4  # different ones of a size: each needs its own code
 MOST_KEYS = 256
-# Outputs of so many bytes are written past the caches: they would not fit, and a line that is written whole need not
-# be read first. The stores must be aligned: to lines, or (as numpy's large arrays are) to their pieces.
-STREAM, LINE, PIECE = 1 << 25, 64, 16
 Stream = tuple[int, int]  # index, alignment
 
 
@@ -86,9 +84,11 @@ class Specializer(Generic[Made]):
         launch: Launch,
         guard: bool,
         prover: Prover | None,
+        target: TargetInfo,
         prepare: Callable[[Hashable | None], Made],
     ) -> None:
         x, y, z = launch.grid
+        self._target = target
         self._launch, self._guard, self._prover, self._prepare = launch, guard, prover, prepare
         self._large = x * y * z >= LARGE
         self.parameters = prover.parameters if prover is not None and guard else ()
@@ -117,13 +117,18 @@ class Specializer(Generic[Made]):
         return key in self._found or self._prover is None or not (self._guard or key[2])
 
     def key(self, lengths: tuple[int, ...], contents: bytes | None, addresses: Sequence[int]) -> Key:
-        """What of a launch's memory the choice depends on."""
+        """What of a launch's memory the choice depends on.
+
+        Large outputs are written past the caches: a line that is written whole need not be read first. The stores
+        must be aligned: to lines, or (as numpy's large arrays are) to their pieces.
+        """
         streams: tuple[Stream, ...] = ()
-        if self._outputs and max(lengths, default=0) >= STREAM:
+        much, line, piece = self._target.stream_from, self._target.line, self._target.stream_piece
+        if self._outputs and max(lengths, default=0) >= much:
             streams = tuple(
-                (i, LINE if addresses[i] % LINE == 0 else PIECE)
+                (i, line if addresses[i] % line == 0 else piece)
                 for i in self._outputs
-                if i < len(lengths) and lengths[i] >= STREAM and addresses[i] % PIECE == 0
+                if i < len(lengths) and lengths[i] >= much and addresses[i] % piece == 0
             )
         return lengths, contents, streams
 

@@ -21,6 +21,7 @@ from metalloid.ir.intrinsics import BARRIER, ENTRY
 from metalloid.ir.layout import data_layout
 from metalloid.ir.name_privates import name_privates
 from metalloid.ir.types import FloatType, IntType
+from metalloid.targets import TargetInfo
 
 WIDEST = 256
 STRAIGHT = 4  # registers per value where there is no loop
@@ -29,15 +30,14 @@ CODE = 5000  # vector instructions, counted in registers
 SHORTEST = 4  # threads of a row that gets a gang of its own
 
 
-def choose(module: Module, size: Triple, vector_bits: int) -> int:
+def choose(module: Module, size: Triple, target: TargetInfo) -> int:
     """Lanes per gang, for a threadgroup of this size."""
     count = size[0] * size[1] * size[2]
     if uses_lanes(module):
         return 32
     if count == 1:
         return 1
-    lanes = vector_bits // 32  # of 32 bits in a register
-    registers = 32 if vector_bits == 512 else 16
+    lanes, registers = target.lanes32, target.vector_registers
     module, privates = name_privates(module)
     function = module.function[ENTRY]
     flow = Flow(function)

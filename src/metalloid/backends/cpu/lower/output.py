@@ -12,6 +12,7 @@ from metalloid.backends.cpu.abi import LOCAL_START
 from metalloid.ir import Instruction, Module
 from metalloid.ir.debug import Location, location
 from metalloid.ir.layout import DataLayout
+from metalloid.targets import TargetInfo
 
 if TYPE_CHECKING:
     from metalloid.transforms.instrument import Checks
@@ -66,7 +67,7 @@ class Output:
     layout: DataLayout
     lanes: LaneLayout
     guard: bool
-    vector_bytes: int = 64
+    target: TargetInfo
     short_loops: frozenset[str] = frozenset()  # headers of loops that end soon: nobody has to stop them
     local_offsets: dict[str, int] = field(default_factory=dict)  # of threadgroup variables
     local_sizes: dict[str, int] = field(default_factory=dict)

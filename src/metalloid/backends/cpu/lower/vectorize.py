@@ -38,6 +38,7 @@ from metalloid.ir.tokens import quote
 from metalloid.ir.types import PointerType
 from metalloid.ir.values import Local
 from metalloid.ir.write import write_value
+from metalloid.targets import TargetInfo
 from metalloid.transforms.barriers import split as segments
 from metalloid.transforms.canonicalize import tidy
 from metalloid.transforms.instrument import Checks, Options, instrument
@@ -89,8 +90,8 @@ def vectorise(
     module: Module,
     lanes: LaneLayout,
     guard: bool,
-    reverse: bool = False,
-    vector_bits: int = 512,
+    reverse: bool,
+    target: TargetInfo,
     short_loops: frozenset[str] = frozenset(),
     check: Options | None = None,
     way: Arrival = "together",
@@ -112,7 +113,7 @@ def vectorise(
         layout,
         lanes,
         guard,
-        vector_bits // 8,
+        target,
         short_loops,
         check=checks,
         barriers=tuple(barriers),

@@ -38,7 +38,7 @@ def write(
 
 def _step(e: Emitter, place: MemRef, count: int, size: int) -> int:
     """Elements in one access."""
-    register = max(1, e.out.vector_bytes // size)
+    register = max(1, e.out.target.vector_bytes // size)
     apart = place.root.kind in ("variable", "threadgroup") and e.out.lanes.single_gang
     pieces = count // register
     return register if apart and pieces * register == count and pieces & (pieces - 1) == 0 else count

@@ -126,7 +126,7 @@ def load_group(e: Emitter, group: Group) -> bool:
         return _free_rows(e, group, kind, size)
     if not shape.terms:
         return False
-    count = min(e.width, max(1, e.out.vector_bytes // size))
+    count = min(e.width, max(1, e.out.target.vector_bytes // size))
     n = len(group.loads)
     keys = chunks(shape.terms, e.width, count)
     if not all(worth(key, n * size) for key in keys):
@@ -168,7 +168,7 @@ def _free_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
     place = resolve(e, group.base, size)
     free_bounds(e, place, first, [offset for offset, _ in group.loads], size, False)
     align = min(alignment(i, size) for _, i in group.loads)
-    count = min(e.width, max(1, e.out.vector_bytes // size))
+    count = min(e.width, max(1, e.out.target.vector_bytes // size))
     offsets = e.expand(place.offset)
     by_lane: list[list[str]] = []
     columns: list[list[str]] = [[] for _ in range(n)]

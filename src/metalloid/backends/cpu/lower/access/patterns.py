@@ -131,7 +131,7 @@ def _load_chunks(e: Emitter, place: MemRef, kind: str, size: int, align: int) ->
     """Register by register: neighbours in one register often need less than all lanes do, and many registers
     of one vector often need the same. Narrow numbers count as four bytes, as wide as most will be when used."""
     val = place.offset
-    count = min(e.width, max(1, e.out.vector_bytes // max(size, 4)))
+    count = min(e.width, max(1, e.out.target.vector_bytes // max(size, 4)))
     symbolic = [(c, p) for c, p in val.terms if c]
     plain = dict(val.terms).get("", (0,) * e.width)
     made: dict[tuple[object, ...], str] = {}

@@ -17,11 +17,6 @@ from metalloid.ir import Instruction
 from metalloid.ir.loops import Loop
 from metalloid.ir.types import FloatType
 
-LINE = 64
-FAR = 2048  # bytes: what is nearer is fetched unasked
-LATENCY = 48  # cycles: the second cache answers in 15, when nobody else asks, the third in 70 and more
-MOST = 8  # iterations
-WORTH = 4  # registers of arithmetic for each line that is asked for
 OTHERS = ("fadd", "fsub", "fdiv", "call")
 
 
@@ -33,15 +28,15 @@ def ask(e: Emitter, i: Instruction, place: MemRef, size: int) -> None:
     if loop.header not in e.loops:
         e.loops[loop.header] = Strides(e.function, loop, e.out.layout), _work(e, loop)
     strides, work = e.loops[loop.header]
-    if work < WORTH:
+    if work < e.out.target.work_per_prefetch:
         return
     stride = strides.of(i.operands[0])
-    if stride is None or not _far(stride) or not all(_same(e, n) for names in stride for n in names):
+    if stride is None or not _far(e, stride) or not all(_same(e, n) for names in stride for n in names):
         return
     lines = _lines(e, place, size)
-    if work < WORTH * len(lines):
+    if work < e.out.target.work_per_prefetch * len(lines):
         return
-    rounds = min(MOST, -(-LATENCY * 2 // work))
+    rounds = min(e.out.target.prefetch_iterations, -(-e.out.target.prefetch_ahead * 2 // work))
     e.out.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
     by = _amount(e, stride, rounds)
     for run in lines:
@@ -51,16 +46,17 @@ def ask(e: Emitter, i: Instruction, place: MemRef, size: int) -> None:
 
 def _lines(e: Emitter, place: MemRef, size: int) -> list[Run]:
     """The cache lines that the lanes load from, as far as one can say."""
+    line = e.out.target.line
     found: dict[object, Run] = {}
     for run in regular(e, place.offset, size) or ():
         for offset in run.offsets:
-            found.setdefault((run.key, offset // LINE), Run(run.key, (), (offset // LINE * LINE,)))
+            found.setdefault((run.key, offset // line), Run(run.key, (), (offset // line * line,)))
     return list(found.values())
 
 
 def _work(e: Emitter, loop: Loop) -> int:
     """Registers of arithmetic in an iteration; products and sums are done together."""
-    registers = max(1, 4 * e.width // e.out.vector_bytes)
+    registers = max(1, 4 * e.width // e.out.target.vector_bytes)
     products = others = 0
     for name in loop.blocks:
         for i in e.function.block[name].body:
@@ -71,9 +67,9 @@ def _work(e: Emitter, loop: Loop) -> int:
     return registers * max(products, others)
 
 
-def _far(stride: Stride) -> bool:
+def _far(e: Emitter, stride: Stride) -> bool:
     """A stride that is a number in the program is as long as it says; one that is told at the launch is a row."""
-    return bool(stride) and (any(stride) or abs(stride[()]) >= FAR)
+    return bool(stride) and (any(stride) or abs(stride[()]) >= e.out.target.prefetch_beyond)
 
 
 def _same(e: Emitter, name: str) -> bool:

@@ -113,7 +113,7 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
         return False
     if root is None or root.kind in ("private", "unknown"):
         return False
-    count = min(e.width, max(1, e.out.vector_bytes // size))
+    count = min(e.width, max(1, e.out.target.vector_bytes // size))
     n = len(group.stores)
     keys: list[Key] = []
     if shape is not None:

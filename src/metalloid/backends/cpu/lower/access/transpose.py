@@ -10,13 +10,12 @@ from metalloid.backends.cpu.lower.access.contiguous import concat
 from metalloid.backends.cpu.lower.emitter import Emitter
 
 SIDE = 8  # of a matrix
-_PART = 16  # bytes of a register that are shuffled on their own
 _SIZES = {"half": 2, "i16": 2, "float": 4, "i32": 4, "double": 8, "i64": 8}
 
 
 def turned(e: Emitter, kind: str, rows: list[str], n: int) -> list[str]:
     """Rows of n elements as n columns: halves are interleaved until all is one vector."""
-    if n * _SIZES.get(kind, 0) == _PART and len(rows) % n == 0:
+    if n * _SIZES.get(kind, 0) == e.out.target.shuffle_part and len(rows) % n == 0:
         return _turned_in_parts(e, kind, rows, n)
     count, length = len(rows), n
     while len(rows) > 1:

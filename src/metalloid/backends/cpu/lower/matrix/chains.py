@@ -126,7 +126,7 @@ def find(function: Function, block: Block) -> list[Products]:
 
 def sums_per_register(out: Output) -> int:
     """How many sums lie side by side in a register; 0 where products are computed one by one."""
-    return out.vector_bytes // 32 if out.lanes.width == 32 else 0
+    return out.target.matrix_rows if out.lanes.width == 32 else 0
 
 
 def gathered(block: Block, found: list[Products]) -> Block:

@@ -19,8 +19,6 @@ from metalloid.backends.cpu.lower.matrix.elements import assemble, kept_element
 from metalloid.backends.cpu.lower.matrix.operands import Pair, Source, rows_of, source
 from metalloid.backends.cpu.lower.output import MatrixPlace
 
-VECTORS = {1: 1, 2: 2}  # of a tile, by the sums in each: 8 of 16 registers, or 16 of 32
-
 
 @dataclass(frozen=True)
 class Elements:
@@ -41,7 +39,7 @@ class Tiles:
 
     def write(self) -> None:
         for row in rows(self.products):
-            across = self.sums_per_register * VECTORS[self.sums_per_register]
+            across = self.sums_per_register * self.e.out.target.matrix_columns
             for n in range(0, len(row), across):
                 self._multiply(row[n : n + across])
 

@@ -14,7 +14,6 @@ from metalloid.ir import Instruction
 from metalloid.ir.types import IntType
 from metalloid.ir.values import Local, Value
 
-AVX512 = 64  # bytes of a vector
 LOWEST, HIGHEST, BIAS = -126, 127, 127  # exponents of normal floats
 
 
@@ -22,9 +21,9 @@ def ldexp(e: Emitter, i: Instruction, vector: bool) -> str:
     kind, (value, power) = lowered(i.type), i.operands
     promised = _promised(e, power)
     x, n = e.ref(value, vector), _word(e, power, vector, promised)
-    if promised and kind == "float" and e.out.vector_bytes < AVX512:
+    if promised and kind == "float" and not e.out.target.scales_floats:
         return _products(e, x, n, vector)
-    if vector and (kind != "float" or e.out.vector_bytes < AVX512):
+    if vector and (kind != "float" or not e.out.target.scales_floats):
         return _lane_by_lane(e, kind, x, n)
     return _call(e, kind, x, n, vector)
 

@@ -12,13 +12,12 @@ from metalloid.ir.values import Int, Local
 
 REGISTER = 16  # floats in one
 _MASKS = (1, 3, 7, 15)
-_LOOKUP = "llvm.x86.avx512.permvar.sf.512"
 
 
 def masked(e: Emitter, i: Instruction) -> Instruction | None:
     """The mask in front of a conversion, where a register has a float for each number that is left."""
     value = i.operands[0]
-    if str(i.type) != "float" or e.out.vector_bytes < 4 * REGISTER or e.width % REGISTER:
+    if str(i.type) != "float" or not e.out.target.float_table or e.width % REGISTER:
         return None
     made = e.function.definitions.get(value.name) if isinstance(value, Local) else None
     if made is None or made.opcode != "and" or not isinstance(made.operands[1], Int):
@@ -35,12 +34,13 @@ def looked_up(e: Emitter, made: Instruction) -> str:
         bits = e.put(f"{'zext' if int(kind[1:]) < 32 else 'trunc'} {e.vt(kind)} {bits} to {e.vt('i32')}")
     floats, numbers = f"<{REGISTER} x float>", f"<{REGISTER} x i32>"
     table = ", ".join(f"float {n & mask.value}.0" for n in range(REGISTER))
-    e.out.declare(_LOOKUP, f"declare {floats} @{_LOOKUP}({floats}, {numbers})")
+    lookup = e.out.target.float_table
+    e.out.declare(lookup, f"declare {floats} @{lookup}({floats}, {numbers})")
     parts = []
     for start in range(0, e.width, REGISTER):
         lanes = ", ".join(f"i32 {n}" for n in range(start, start + REGISTER))
         index = e.put(f"shufflevector {e.vt('i32')} {bits}, {e.vt('i32')} poison, {numbers} <{lanes}>")
-        parts.append(e.put(f"call {floats} @{_LOOKUP}({floats} <{table}>, {numbers} {index})"))
+        parts.append(e.put(f"call {floats} @{lookup}({floats} <{table}>, {numbers} {index})"))
     return joined(e, parts)
 
 

@@ -1,0 +1,17 @@
+"""Processors: what code generation asks of each. A number that is a machine's own stands here and nowhere else."""
+
+from __future__ import annotations
+
+from metalloid.targets import aarch64, x86
+from metalloid.targets.info import TargetInfo
+
+__all__ = ["TargetInfo", "info"]
+
+_ARM = ("aarch64", "arm64")
+
+
+def info(triple: str, features: str) -> TargetInfo:
+    """What is known of a processor, by LLVM's name of the machine and LLVM's list of what it can do."""
+    if triple.startswith(_ARM):
+        return aarch64.NEON
+    return x86.info(frozenset(features.split(",")))

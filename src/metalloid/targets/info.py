@@ -1,0 +1,43 @@
+"""What code generation asks of a processor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TargetInfo:
+    """One kind of processor. Times are in cycles, sizes in bytes."""
+
+    name: str
+    vector_bytes: int  # of a register
+    vector_registers: int  # as many as a loop's values may fill
+    # ---- memory
+    line: int = 64  # of the caches
+    stream_piece: int = 16  # the least that a store past the caches is aligned to
+    stream_from: int = 1 << 25  # outputs so large fit no cache: they are written past them
+    prefetch_beyond: int = 2048  # strides that the processor does not follow by itself
+    prefetch_ahead: int = (
+        48  # the second cache answers in 15, when nobody else asks, the third in 70 and more
+    )
+    prefetch_iterations: int = 8  # at most
+    work_per_prefetch: int = 4  # registers of arithmetic that hide one; a prefetch takes the place of a load
+    # ---- instructions
+    shuffle_part: int = 16  # of a register: what is inside moves in one cycle
+    scales_floats: bool = False  # x * 2^n is one instruction
+    float_table: str = ""  # LLVM's name of a table of 16 floats in a register; "": there is none
+
+    @property
+    def lanes32(self) -> int:
+        """Numbers of 32 bits in a register."""
+        return self.vector_bytes // 4
+
+    @property
+    def matrix_rows(self) -> int:
+        """Rows of 8x8 matrices of floats that lie side by side in a register; 0 where not even one does."""
+        return self.vector_bytes // 32
+
+    @property
+    def matrix_columns(self) -> int:
+        """Registers of sums in each row of a tile: half of all registers hold sums."""
+        return max(1, self.vector_registers // 16) if self.matrix_rows else 0
