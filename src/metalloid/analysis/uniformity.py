@@ -6,27 +6,26 @@ where lanes meet that had parted varies; so does one behind a loop that lanes le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from metalloid.analysis import lane_shape as S
 from metalloid.analysis.divergence import Divergence, Flow
-from metalloid.analysis.intervals import is_no_wrap
 from metalloid.analysis.lane_layout import LaneLayout
 from metalloid.analysis.lane_shape import UNIFORM, LaneShape
+from metalloid.analysis.shape_transfer import TRANSFER, Context
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.ir import Instruction
-from metalloid.ir.gep import steps
 from metalloid.ir.intrinsics import BUFFER, among_lanes, intrinsic, is_reload
 from metalloid.ir.layout import DataLayout
-from metalloid.ir.types import FloatType, IntType, PointerType, Type
+from metalloid.ir.types import IntType, PointerType
 from metalloid.ir.values import Expression, Int, Local, Named, Value
 
 _BOTTOM = object()
 
 
 class Uniformity:
-    """Shapes of all values of a function, for instances of `lanes.width` lanes."""
+    """Shapes of all values of a function, for gangs of `lanes.width` lanes."""
 
     def __init__(
         self,
@@ -37,6 +36,7 @@ class Uniformity:
         known: Mapping[int, LaneShape | None] | None = None,
     ) -> None:
         self.flow, self.roots, self.lanes, self.layout = flow, roots, lanes, layout
+        self.context = Context(layout, lanes.may_wrap32)
         self.known = known or {}  # of values that were kept across a barrier, by slot
         self.shapes: dict[str, LaneShape | None] = {}
         self.divergence = Divergence(flow, frozenset())
@@ -150,7 +150,7 @@ class Uniformity:
             operands = [self._look(o) for o in i.operands]
             if any(o is _BOTTOM for o in operands):
                 return _BOTTOM
-            return special(self, i, operands)  # type: ignore[arg-type]
+            return special(self.context, i, operands)  # type: ignore[arg-type]
         if i.opcode == "call":
             return self._call(i)
         return self._plain(i)
@@ -180,251 +180,3 @@ class Uniformity:
         row = intrinsic(i.called)
         same = row is not None and row.same == "simdgroup"
         return UNIFORM if same and self.lanes.width == 32 else None
-
-
-Operands = list[LaneShape | None]
-
-
-def _bits(type: Type) -> int:
-    return type.bits if isinstance(type, IntType) else 64
-
-
-def _add(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
-    if not isinstance(i.type, IntType) or o[0] is None or o[1] is None:
-        return None
-    return S.clamp(S.add(o[0], o[1], -1 if i.opcode == "sub" else 1), i.type.bits)
-
-
-def _mul(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
-    a, b = o
-    if a is None or b is None:
-        return None
-    left, right = i.operands
-    if not b.uniform:
-        a, b, left, right = b, a, right, left
-    if not b.uniform:
-        return None
-    bits = _bits(i.type)
-    if isinstance(right, Int):
-        if not a.uniform or right.signed >= 0:
-            return S.clamp(S.scale(a, right.signed), bits)
-        return S.clamp(replace(S.scale(a, right.value), constant=None), bits)
-    if a.uniform:
-        return S.clamp(S.times(a, "", b), bits)
-    return S.clamp(S.times(a, right.name, b), bits) if isinstance(right, Local) else None
-
-
-def _shl(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
-    if o[0] is None or not isinstance(i.operands[1], Int) or not isinstance(i.type, IntType):
-        return _uniform(o)
-    return S.clamp(S.scale(o[0], 1 << i.operands[1].value % i.type.bits), i.type.bits)
-
-
-def _uniform(o: Operands) -> LaneShape | None:
-    return UNIFORM if all(s is not None and s.uniform for s in o) else None
-
-
-def _or(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
-    if "disjoint" in i.flags and o[0] is not None and o[1] is not None:
-        return S.clamp(S.add(o[0], o[1]), _bits(i.type))
-    return _bitwise(u, i, o)
-
-
-def _bitwise(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
-    """and, or, xor with a known number, where the base has zeros wherever the pattern has ones."""
-    a, mask = o[0], i.operands[1]
-    if a is None or not isinstance(mask, Int):
-        return _uniform(o)
-    if a.uniform:
-        if i.opcode == "and":
-            low = mask.value & -mask.value or S.MAX_ALIGN
-            return LaneShape((), max(low, a.align & -a.align), min(a.umax, mask.value))
-        return UNIFORM
-    whole = (1 << a.umax.bit_length()) - 1
-    if i.opcode == "and" and whole & mask.value == whole and a.exact and a.pattern and min(a.pattern) >= 0:
-        return a  # nothing is masked away
-    at = S.seam(a)
-    pattern = S.splits(a, at) if a.exact else None
-    if pattern is None:
-        return None
-    low = mask.value & (at - 1)
-    change: Callable[[int], int] = {
-        "and": lambda x: x & low,
-        "or": lambda x: x | low,
-        "xor": lambda x: x ^ low,
-    }[i.opcode]
-    umax = min(a.umax, mask.value) if i.opcode == "and" else S.UNKNOWN
-    base = None if a.constant is None else _fold_base(i.opcode, a.constant, mask.value & ~(at - 1))
-    return S.clamp(S.lanes(tuple(change(x) for x in pattern), at, umax, base), _bits(i.type))
-
-
-def _fold_base(opcode: str, base: int, mask: int) -> int:
-    return {"and": base & mask, "or": base | mask, "xor": base ^ mask}[opcode]
-
-
-def _divide(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
-    """lshr, udiv and urem by a known number that divides the base and the pattern alike."""
-    a, by = o[0], i.operands[1]
-    if a is None or not isinstance(by, Int) or not isinstance(i.type, IntType):
-        return _uniform(o)
-    divisor = 1 << by.value % i.type.bits if i.opcode == "lshr" else by.value
-    if divisor == 0:
-        return _uniform(o)
-    if a.uniform:
-        if i.opcode == "urem":
-            return LaneShape((), 1, min(a.umax, divisor - 1))
-        align = a.align // divisor if a.align % divisor == 0 else 1
-        return LaneShape(
-            (), align, a.umax // divisor, True, a.constant // divisor if a.constant is not None else None
-        )
-    pattern = a.pattern
-    if pattern is None or not a.exact or min(pattern) < 0 or not _no_wrap(a, i.type.bits):
-        return None
-    if a.align % divisor == 0:
-        if i.opcode == "urem":
-            return S.lanes(tuple(x % divisor for x in pattern), S.MAX_ALIGN, divisor - 1, 0)
-        base = a.constant // divisor if a.constant is not None else None
-        return S.lanes(tuple(x // divisor for x in pattern), a.align // divisor, a.umax // divisor, base)
-    if divisor % a.align == 0 and max(pattern) < a.align:  # lanes stay within one multiple of the divisor
-        if i.opcode == "urem":
-            return S.lanes(pattern, a.align, min(a.umax, divisor - 1))
-        return LaneShape((), 1, a.umax // divisor)
-    return None
-
-
-_UNSIGNED = {"sdiv": "udiv", "srem": "urem", "ashr": "lshr"}
-
-
-def _divide_signed(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
-    """The same, where no lane's value is negative and so the sign does not matter."""
-    a, by = o[0], i.operands[1]
-    if a is not None and isinstance(i.type, IntType) and isinstance(by, Int):
-        half = 1 << i.type.bits - 1
-        if a.umax < half and by.value < half:
-            return _divide(u, replace(i, opcode=_UNSIGNED[i.opcode]), o)
-    return _uniform(o)
-
-
-def _no_wrap(a: LaneShape, bits: int) -> bool:
-    """Whether base + pattern stays inside the type for every lane."""
-    pattern = a.pattern or (0,)
-    return a.umax < (1 << bits) - 1 or max(pattern) < (a.align & -a.align)
-
-
-def _widen(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
-    a = o[0]
-    if a is None or not isinstance(i.operands[0].type, IntType):
-        return None
-    bits = i.operands[0].type.bits
-    if bits == 1:
-        return _uniform(o)
-    if a.uniform:
-        fits = i.opcode == "zext" or a.umax < 1 << bits - 1
-        return a if fits else LaneShape((), a.align & -a.align)
-    top = (1 << bits - 1) - 1 if i.opcode == "sext" else (1 << bits) - 1
-    if a.exact and a.umax < top:
-        return a
-    if a.exact and a.pattern and min(a.pattern) >= 0 and max(a.pattern) < (a.align & -a.align):
-        return a if i.opcode == "zext" else replace(a, umax=S.UNKNOWN, constant=None)
-    if is_no_wrap(i) and a.exact and all(min(p) >= 0 for _, p in a.terms):
-        return replace(a, umax=min(a.umax, (1 << 31) - 1))
-    if bits < 32 or u.lanes.may_wrap32 or any(max(p) - min(p) >= 1 << bits - 1 for c, p in a.terms if not c):
-        return None  # a lane that wraps round may still be inside its buffer
-    return replace(a, exact=False, umax=S.UNKNOWN, constant=None, align=a.align & -a.align)
-
-
-def _trunc(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
-    if o[0] is None or not isinstance(i.type, IntType) or (i.type.bits < 16 and not o[0].uniform):
-        return _uniform(o)
-    a = o[0] if o[0].umax < 1 << i.type.bits else replace(o[0], align=o[0].align & -o[0].align)
-    return S.clamp(replace(a, exact=a.exact or i.type.bits <= 32), i.type.bits)
-
-
-def _select(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
-    if o[0] is None or not o[0].uniform:
-        return None
-    return S.join(o[1], o[2])
-
-
-def _signed_terms(found: LaneShape, bits: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Patterns of an index as getelementptr reads it: in `~lane` lane 0 has 2^32-1, which is -1."""
-
-    def signed(value: int) -> int:
-        value &= (1 << bits) - 1
-        return value - (1 << bits) if value >> (bits - 1) else value
-
-    base = found.constant or 0
-    return tuple(
-        (name, pattern if name else tuple(signed(base + x) - signed(base) for x in pattern))
-        for name, pattern in found.terms
-    )
-
-
-def address_shape(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
-    total = o[0]
-    for (index, stride), found in zip(steps(u.layout, i.element, i.operands[1:]), o[1:], strict=True):
-        if total is None or found is None:
-            return None
-        if index is None:
-            total = S.add(total, S.constant(stride, 64))
-            continue
-        bits = _bits(index.type)
-        wide = found
-        if isinstance(index, Int):
-            wide = S.LaneShape((), abs(index.signed) or S.MAX_ALIGN, S.UNKNOWN, True, index.signed)
-        elif bits < 64 and found.umax >= 1 << bits - 1:
-            wide = replace(
-                found,
-                terms=_signed_terms(found, bits),
-                exact=found.exact and found.uniform,
-                constant=None,
-                align=found.align & -found.align,
-            )
-        total = S.add(total, S.scale(wide, stride))
-    return replace(total, umax=S.UNKNOWN) if total is not None else None
-
-
-def _load(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
-    space = i.operands[0].type.space if isinstance(i.operands[0].type, PointerType) else 0
-    return _uniform(o) if space != 5 else None
-
-
-def _same(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
-    return o[0]
-
-
-def _never(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
-    return None
-
-
-def _bitcast(u: Uniformity, i: Instruction, o: Operands) -> LaneShape | None:
-    if isinstance(i.type, FloatType) or isinstance(i.operands[0].type, FloatType):
-        return _uniform(o)
-    return o[0]
-
-
-TRANSFER: dict[str, Callable[[Uniformity, Instruction, Operands], LaneShape | None]] = {
-    "add": _add,
-    "sub": _add,
-    "mul": _mul,
-    "shl": _shl,
-    "or": _or,
-    "and": _bitwise,
-    "xor": _bitwise,
-    "lshr": _divide,
-    "udiv": _divide,
-    "urem": _divide,
-    "ashr": _divide_signed,
-    "sdiv": _divide_signed,
-    "srem": _divide_signed,
-    "zext": _widen,
-    "sext": _widen,
-    "trunc": _trunc,
-    "select": _select,
-    "getelementptr": address_shape,
-    "load": _load,
-    "freeze": _same,
-    "bitcast": _bitcast,
-    "atomicrmw": _never,
-    "cmpxchg": _never,
-}

@@ -14,15 +14,14 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from metalloid.analysis.intervals import PROVED, is_proved
+from metalloid.analysis.pointer_alignment import alignment
 from metalloid.analysis.underlying_objects import UnderlyingObject, UnderlyingObjects
 from metalloid.ir import Block, Function, Instruction, Module
-from metalloid.ir.debug import Location, location
-from metalloid.ir.gep import distances
+from metalloid.ir.debug import location
 from metalloid.ir.intrinsics import (
     BARRIER,
     ENTRY,
     FENCE,
-    MEMORIES,
     PRIVATE,
     SIMD_BARRIER,
     lanes_marker_name,
@@ -33,73 +32,11 @@ from metalloid.ir.intrinsics import (
 from metalloid.ir.layout import DataLayout, data_layout, scalar_bytes
 from metalloid.ir.loops import loops
 from metalloid.ir.types import I32, VOID, PointerType
-from metalloid.ir.values import Expression, Global, Int, Local, Value
+from metalloid.ir.values import Global, Int, Value
+from metalloid.transforms.check_sites import Checks, CheckSite, Options
 
 DEVICE, LOCAL = 1, 3  # address spaces
 _FLAG = {DEVICE: 1, LOCAL: 2}  # of a barrier
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a launch asks of the code: a run that goes on behind accesses outside; buffers nobody has set;
-    buffers that share memory; words of 64 bits; buffers of which every read is to be remembered; how far from
-    a multiple of 16 bytes buffers start."""
-
-    continue_after_fault: bool = False
-    undefined: frozenset[int] = frozenset()
-    aliased: bool = False
-    wide: bool = False
-    marked: frozenset[int] = frozenset()
-    starts: tuple[tuple[int, int], ...] = ()
-    windowed: bool = False  # only a window of each buffer has words
-
-
-@dataclass(frozen=True)
-class CheckSite:
-    """An access, and what to look at."""
-
-    location: Location | None
-    root: UnderlyingObject
-    size: int
-    align: int  # to be tested; 0 where it is known to hold
-    write: bool
-    atomic: bool
-    reads: bool
-    writer: bool = False  # compare with the last writer
-    defined: bool = False  # ask whether anybody wrote it
-    readers: bool = False  # a read: remember it; a write: compare with the readers
-    operation: str = ""  # of a SIMD-group operation
-    bias: int = 0  # what to add to an offset before its alignment is tested
-
-    @property
-    def races(self) -> bool:
-        return self.writer or self.defined or self.readers or self.write
-
-    @property
-    def tested(self) -> bool:
-        return self.races or bool(self.align)
-
-
-@dataclass(frozen=True)
-class Checks:
-    """What the code and the launch must agree on."""
-
-    sites: tuple[CheckSite, ...]
-    options: Options
-    granules: Mapping[int, int]  # bytes, by buffer
-    local_granule: int
-    written: frozenset[int]  # buffers
-    followed: frozenset[int]  # buffers whose readers are remembered
-    unknown: bool  # some device pointer may lead to any buffer
-    locals: tuple[UnderlyingObject, ...]  # threadgroup variables and arguments
-    simd_barriers: bool
-    privates: tuple[str, ...]  # names of private arrays
-    proved: bool  # no access can be outside
-    steps: int  # serials that a threadgroup needs at most; 0 where nobody knows
-
-    @property
-    def site_bits(self) -> int:
-        return max(1, (len(self.sites) - 1).bit_length())
 
 
 @dataclass(frozen=True)
@@ -293,7 +230,7 @@ def _site(
     i, root = access.instruction, access.root
     bias = dict(options.starts).get(root.index, 0) if root.kind == "buffer" else 0
     align = i.align
-    if align <= 1 or gcd(_multiple(function, layout, access.pointer), bias or 16) % align == 0:
+    if align <= 1 or gcd(alignment(function, layout, access.pointer), bias or 16) % align == 0:
         align = 0
     place = location(module, i)
     site = CheckSite(place, root, access.size, align, access.write, access.atomic, access.reads, bias=bias)
@@ -370,32 +307,6 @@ def _reached(function: Function, start: tuple[str, int]) -> Iterator[tuple[str, 
                 if (target, 0) not in seen:
                     seen.add((target, 0))
                     work.append((target, 0))
-
-
-# ---- alignment ----------------------------------------------------------------------------------------------
-
-
-def _multiple(function: Function, layout: DataLayout, pointer: Value, depth: int = 0) -> int:
-    """A number that divides a pointer's distance from its root, by the sizes it was stepped over with."""
-    if depth > 16:
-        return 1
-    if isinstance(pointer, Expression) and pointer.opcode == "getelementptr" and pointer.element is not None:
-        inner = _multiple(function, layout, pointer.operands[0], depth + 1)
-        return min([*_powers(layout, pointer), inner])
-    if not isinstance(pointer, Local):
-        return 16
-    i = function.definitions[pointer.name]
-    if i.opcode == "getelementptr" and i.element is not None:
-        return min([*_powers(layout, i), _multiple(function, layout, i.operands[0], depth + 1)])
-    if i.opcode in ("phi", "select"):
-        values = i.operands[1:] if i.opcode == "select" else i.operands
-        return min(_multiple(function, layout, v, depth + 4) for v in values)
-    return 16 if i.called in MEMORIES else 1
-
-
-def _powers(layout: DataLayout, i: Instruction | Expression) -> list[int]:
-    """Powers of two that divide each step of an address."""
-    return [min(16, s & -s) for s in distances(layout, i) if s]
 
 
 __all__ = ["CheckSite", "Checks", "Options", "instrument", "read_once"]

@@ -11,8 +11,9 @@ from metalloid.analysis import lane_shape as S
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.lane_layout import LaneLayout
 from metalloid.analysis.lane_shape import LaneShape
+from metalloid.analysis.shape_transfer import address_shape
 from metalloid.analysis.underlying_objects import UnderlyingObjects
-from metalloid.analysis.uniformity import Uniformity, address_shape
+from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.cpu.lower.access.mem_ref import memory_type
 from metalloid.ir import Instruction
 from metalloid.ir.layout import DataLayout
@@ -83,7 +84,7 @@ def _from_start(uniformity: Uniformity, pointer: Value) -> LaneShape | None:
     if i.opcode != "getelementptr":
         return None
     indices = [uniformity.shape(o) for o in i.operands[1:]]
-    return address_shape(uniformity, i, [_from_start(uniformity, i.operands[0]), *indices])
+    return address_shape(uniformity.context, i, [_from_start(uniformity, i.operands[0]), *indices])
 
 
 def _by_all(uniformity: Uniformity, block: str) -> bool:
