@@ -40,13 +40,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def made(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The variants that were vectorised."""
     variants: list[object] = []
-    vectorise = vector_module.vectorise
+    vectorize = vector_module.vectorize
 
     def noted(*arguments: object, **named: object) -> object:
         variants.append(arguments)
-        return vectorise(*arguments, **named)  # type: ignore[arg-type]
+        return vectorize(*arguments, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(vector_module, "vectorise", noted)
+    monkeypatch.setattr(vector_module, "vectorize", noted)
     return variants
 
 

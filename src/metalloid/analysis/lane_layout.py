@@ -76,7 +76,7 @@ class LaneLayout:
         return self.row if self.rows else str(self.width)
 
     @property
-    def instances(self) -> int:
+    def gangs(self) -> int:
         """How many there are at most."""
         if self.rows:
             return self.size[1] * self.size[2]
@@ -85,7 +85,7 @@ class LaneLayout:
     @property
     def single_gang(self) -> bool:
         """Whether a single gang is the whole threadgroup."""
-        return self.instances == 1
+        return self.gangs == 1
 
     @cached_property
     def places(self) -> tuple[PositionPattern, PositionPattern, PositionPattern]:
@@ -100,7 +100,7 @@ class LaneLayout:
             )
         if self.tables:
             return (PositionPattern(table=True), PositionPattern(table=True), PositionPattern(table=True))
-        rounded = self.instances * w
+        rounded = self.gangs * w
         if y == z == 1:
             return PositionPattern(iota, w, limit=rounded), PositionPattern(limit=1), PositionPattern(limit=1)
         if x % w == 0:
@@ -120,14 +120,14 @@ class LaneLayout:
             if w % (x * y) == 0:
                 down = PositionPattern(tuple(n // x % y for n in iota), limit=y)
                 deep = PositionPattern(
-                    tuple(n // (x * y) for n in iota), w // (x * y), limit=self.instances * (w // (x * y))
+                    tuple(n // (x * y) for n in iota), w // (x * y), limit=self.gangs * (w // (x * y))
                 )
                 return across, down, deep
         return PositionPattern(table=True), PositionPattern(table=True), PositionPattern(table=True)
 
     def place(self, builtin: str, axis: int) -> PositionPattern | None:
         """The lanes of a position builtin; None where it is uniform."""
-        w, iota, all = self.width, tuple(range(self.width)), self.instances * self.width
+        w, iota, all = self.width, tuple(range(self.width)), self.gangs * self.width
         match builtin:
             case "thread_position_in_threadgroup" | "thread_position_in_grid":
                 return self.places[axis]

@@ -1,23 +1,32 @@
-"""Scalar IR to vector code: the passes for one variant of a kernel."""
+"""The CPU's way from scalar IR to machine code:
+
+    canonicalize -> prove -> share bases (checked runs: instrument) -> split at barriers -> vectorize -> codegen
+
+`STAGES` has each text on the way by its name; `metalloid show --stage` prints them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from metalloid.analysis.barrier_arrival import arrival
+from metalloid.analysis.barrier_arrival import Arrival, arrival
 from metalloid.analysis.intervals.prove import Proof
 from metalloid.analysis.lane_layout import SIMD, LaneLayout
-from metalloid.backends.cpu import abi, codegen
+from metalloid.analysis.underlying_objects import UnderlyingObjects
+from metalloid.backends.base import Triple
+from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.code import Compiled, Details, Variant
 from metalloid.backends.cpu.lower.driver import ENTRY_NAME
 from metalloid.backends.cpu.lower.gang_width import by_rows, choose
-from metalloid.backends.cpu.lower.vectorize import VectorCode, vectorise
+from metalloid.backends.cpu.lower.vectorize import VectorCode, regions, vectorize
 from metalloid.backends.cpu.specialize import FAR
-from metalloid.ir import Module
-from metalloid.ir.intrinsics import ENTRY
+from metalloid.ir import Module, write
+from metalloid.ir.intrinsics import BARRIER, ENTRY
+from metalloid.ir.name_privates import name_privates
 from metalloid.transforms.canonicalize import canonical
+from metalloid.transforms.check_sites import Options
 from metalloid.transforms.common_gep_base import share
-from metalloid.transforms.instrument import Options
 
 
 def vector_code(
@@ -26,25 +35,24 @@ def vector_code(
     """Vector code of a canonical module. `width` forces a number of lanes."""
     size, ragged, tables, guard, backwards, proof = variant
     lanes = LaneLayout(width or choose(module, size, target.info), size, ragged, tables, proof == FAR)
-    if not width and check is None:
-        lanes = by_rows(module, lanes)
-    # Under observation every barrier that not all threads reach is told, and nobody goes on.
-    way = arrival(module.function[ENTRY], size) if check is None else "together"
-    if way == "parted":
-        lanes = replace(lanes, width=SIMD, rows=False)
+    lanes, way = _gangs(module, lanes, bool(width), check)
     loops = proof.loops if isinstance(proof, Proof) else frozenset()
     if isinstance(proof, Proof):
         module = proof.mark(module)
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))
-    return vectorise(module, lanes, guard, backwards, target.info, loops, check, way)
+    return vectorize(module, lanes, guard, backwards, target.info, loops, check, way)
 
 
-def vector_stage(ir: str, size: tuple[int, int, int], target: codegen.Target | None = None) -> str:
-    """The guarded vector code of a kernel for threadgroups of one size, as text. May raise NotVectorised."""
-    return vector_code(
-        canonical(ir), (size, False, False, True, False, None), 0, target or codegen.host()
-    ).text
+def _gangs(
+    module: Module, lanes: LaneLayout, forced: bool, check: Options | None
+) -> tuple[LaneLayout, Arrival]:
+    """Which threads a gang is, and how they come to barriers."""
+    if check is not None:  # every barrier that not all threads reach is reported, and nobody goes on
+        return lanes, "together"
+    way = arrival(module.function[ENTRY], lanes.size)
+    lanes = lanes if forced else by_rows(module, lanes)
+    return (replace(lanes, width=SIMD, rows=False) if way == "parted" else lanes), way
 
 
 def compiled(code: VectorCode, target: codegen.Target, level: int) -> Compiled:
@@ -60,7 +68,42 @@ def compiled(code: VectorCode, target: codegen.Target, level: int) -> Compiled:
         code.formats,
         code.local,
         code.scratch,
-        tables="%tables, i64" in code.text,
-        searches=abi.OUTSIDE in code.text,
+        tables=code.tables,
+        searches=code.searches,
         look_up=lambda: details,
     )
+
+
+# ---- stages to look at ----------------------------------------------------------------------------------------------
+
+
+def _canonical(ir: str, size: Triple, target: codegen.Target) -> str:
+    return write(canonical(ir))
+
+
+def _regions(ir: str, size: Triple, target: codegen.Target) -> str:
+    module = canonical(ir)
+    lanes, way = _gangs(module, LaneLayout(choose(module, size, target.info), size), False, None)
+    module, _ = name_privates(module.with_function(share(module.function[ENTRY])))
+    function = module.function[ENTRY]
+    if lanes.single_gang or way == "parted" or not any(i.called == BARRIER for i in function.instructions()):
+        return write(module)  # in one piece
+    return write(regions(module, UnderlyingObjects(function), lanes)[1])
+
+
+def vector_stage(ir: str, size: Triple, target: codegen.Target | None = None) -> str:
+    """The guarded vector code of a kernel for threadgroups of one size, as text. May raise NotVectorised."""
+    variant = (size, False, False, True, False, None)
+    return vector_code(canonical(ir), variant, 0, target or codegen.host()).text
+
+
+def _assembly(ir: str, size: Triple, target: codegen.Target) -> str:
+    return codegen.to_assembly(vector_stage(ir, size, target), target)
+
+
+STAGES: dict[str, Callable[[str, Triple, codegen.Target], str]] = {
+    "canon.ll": _canonical,
+    "regions.ll": _regions,
+    "vec.ll": vector_stage,
+    "asm": _assembly,
+}

@@ -86,6 +86,7 @@ class Output:
     )
     # the lanes stand that have not
     barriers: tuple[Instruction, ...] = ()
+    uses_tables: bool = False  # positions are read from tables
     suspends: bool = False  # a gang waits at a barrier inside its function, which is a coroutine
 
     @property

@@ -7,8 +7,7 @@ The result is one function that runs one threadgroup: for each region, a loop ov
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from metalloid.analysis.barrier_arrival import Arrival
@@ -27,25 +26,23 @@ from metalloid.backends.cpu.lower.driver import PLACE, Driver
 from metalloid.backends.cpu.lower.elide_zero_init import filled_first
 from metalloid.backends.cpu.lower.emitter import Emitter, lowered
 from metalloid.backends.cpu.lower.matrix import accumulators, chains
-from metalloid.backends.cpu.lower.ops.constants import initial
+from metalloid.backends.cpu.lower.module_text import module_text
 from metalloid.backends.cpu.lower.output import MatrixPlace, Output, Site, SlotPlace
 from metalloid.backends.cpu.lower.private_arrays import Scratch, place_privates
 from metalloid.ir import Function, Instruction, Module, write
 from metalloid.ir.intrinsics import ENTRY, among_lanes
 from metalloid.ir.layout import data_layout
 from metalloid.ir.name_privates import name_privates
-from metalloid.ir.tokens import quote
 from metalloid.ir.types import PointerType
 from metalloid.ir.values import Local
-from metalloid.ir.write import write_value
 from metalloid.targets import TargetInfo
-from metalloid.transforms.barriers import split as segments
+from metalloid.transforms.barriers import split
 from metalloid.transforms.canonicalize import tidy
 from metalloid.transforms.instrument import Checks, Options, instrument
 
 # Lines of all regions; LLVM takes more than twice as long for a function of twice the size.
 MAX_INLINED = 8000
-MAX_TWICE = 2000  # lines of all regions, to be written a second time for instances without idle lanes
+MAX_TWICE = 2000  # lines of all regions, to be written a second time for gangs without idle lanes
 MAX_TWICE_RETURNED = 8000  # the same where every gang would have a mask, though hardly ever a thread returns
 INLINED = ") alwaysinline nounwind {"
 _ARGUMENTS = (
@@ -75,7 +72,9 @@ class VectorCode:
     local: int  # bytes of threadgroup memory inside the kernel
     scratch: int  # bytes of scratch for a threadgroup
     lanes: LaneLayout
-    segments: int
+    regions: int
+    tables: bool  # positions are read from tables
+    searches: bool  # pointers look for their buffers
     checks: Checks | None = None
     check_lengths: Mapping[int, int] = field(default_factory=dict)
     local_places: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # offset and bytes of variables
@@ -86,7 +85,7 @@ def uses_lanes(module: Module) -> bool:
     return any(among_lanes(i) for i in module.function[ENTRY].instructions())
 
 
-def vectorise(
+def vectorize(
     module: Module,
     lanes: LaneLayout,
     guard: bool,
@@ -106,59 +105,67 @@ def vectorise(
         module, checks = instrument(module, check)
     function = module.function[ENTRY]
     whole = UnderlyingObjects(function)
-    barriers = [i for i in function.instructions() if i.called == segments.BARRIER]
-    layout = data_layout(module.datalayout)
+    barriers = tuple(i for i in function.instructions() if i.called == split.BARRIER)
+    layout, parted = data_layout(module.datalayout), way == "parted"
     out = Output(
-        module,
-        layout,
-        lanes,
-        guard,
-        target,
-        short_loops,
-        check=checks,
-        barriers=tuple(barriers),
-        suspends=way == "parted",
+        module, layout, lanes, guard, target, short_loops, check=checks, barriers=barriers, suspends=parted
     )
     local = out.layout_locals()
     barrier_sites = tuple(Site(s.location, None, 0, False, "M204") for s in _sites_of(out, barriers))
     scratch = Scratch()
     place_privates(out, function, whole, privates, scratch)
-    if barriers and not lanes.single_gang and not out.suspends:
+    if barriers and not lanes.single_gang and not parted:
         if way == "returned":
             out.remaining = scratch.take(max(8, lanes.width) // 8, 64)
         parts = _split(out, module, whole, scratch)
     else:
         parts = [Part(module, function, whole, Uniformity(Flow(function), whole, lanes, layout))]
-    first = parts[0]
-    synchronous = 1 + len(barriers) if len(parts) > 1 else 1
-    filled = filled_first(
-        first.uniformity.flow, first.roots, first.uniformity, lanes, layout, out.local_sizes
-    )
-    texts = _texts(out, parts, synchronous)
-    cleared = frozenset(out.local_sizes) - filled
-    driver = Driver(out, synchronous, len(parts), scratch, reverse, cleared, barriers)
-    turns = Turns(out, function, barriers, scratch, reverse, cleared)
-    main = turns.write() if out.suspends else driver.write()
+    text, many = _written(out, parts, scratch, reverse)
     return VectorCode(
-        _module_text(out, texts, main),
+        text,
         tuple(out.sites),
         barrier_sites,
         tuple(out.formats),
         local,
-        scratch.stride * lanes.instances if driver.many or out.suspends else scratch.size,
+        scratch.stride * lanes.gangs if many else scratch.size,
         lanes,
         len(parts),
+        out.uses_tables,
+        abi.OUTSIDE in out.declared,
         checks,
         out.check_lengths,
         {name: (at, out.local_sizes[name]) for name, at in out.local_offsets.items()},
     )
 
 
+def _written(out: Output, parts: list[Part], scratch: Scratch, reverse: bool) -> tuple[str, bool]:
+    """The module's text; whether each gang of a threadgroup has its own scratch."""
+    u, function = parts[0].uniformity, out.module.function[ENTRY]
+    synchronous = 1 + len(out.barriers) if len(parts) > 1 else 1
+    filled = filled_first(u.flow, parts[0].roots, u, out.lanes, out.layout, out.local_sizes)
+    texts = _texts(out, parts, synchronous)
+    cleared = frozenset(out.local_sizes) - filled
+    if out.suspends:
+        main = Turns(out, function, list(out.barriers), scratch, reverse, cleared).write()
+        return module_text(out, texts, main), True
+    driver = Driver(out, synchronous, len(parts), scratch, reverse, cleared, list(out.barriers))
+    return module_text(out, texts, driver.write()), driver.many
+
+
+def regions(
+    module: Module, objects: UnderlyingObjects, lanes: LaneLayout
+) -> tuple[split.Split, Module, Uniformity]:
+    """A kernel with barriers as a module of regions; and what is known of the values of the whole."""
+    function = module.function[ENTRY]
+    known = Uniformity(Flow(function), objects, lanes, data_layout(module.datalayout))
+    made = split.split(function, lambda value: _coefficients(known, value), known.varies)
+    return made, tidy(write(split.as_module(module, made)), first=False), known
+
+
 def _split(out: Output, module: Module, whole: UnderlyingObjects, scratch: Scratch) -> list[Part]:
     """Regions between barriers, with a place in the scratch for each value that lives across one."""
-    function, lanes = module.function[ENTRY], out.lanes
-    known = Uniformity(Flow(function), whole, lanes, out.layout)
-    made = segments.split(function, lambda value: _coefficients(known, value), known.varies)
+    lanes = out.lanes
+    made, tidied, known = regions(module, whole, lanes)
     out.rounds = made.rounds
     slot_roots: dict[int, UnderlyingObject] = {}
     for slot in made.slots:
@@ -168,7 +175,6 @@ def _split(out: Output, module: Module, whole: UnderlyingObjects, scratch: Scrat
         out.slots[slot.number] = SlotPlace(at, shape)
         if isinstance(slot.value.type, PointerType):
             slot_roots[slot.number] = whole.of[slot.value.name]
-    tidied = tidy(write(segments.as_module(module, made)), first=False)
     parts = []
     for n in range(len(made.functions)):
         part = tidied.function[f"segment{n}"]
@@ -230,11 +236,11 @@ def _in_region(shape: LaneShape | None, number: int) -> LaneShape | None:
     """The same shape with the names that coefficients have in a region."""
     if shape is None:
         return None
-    terms = ((segments.kept_name(number, c) if c else c, p) for c, p in shape.terms)
+    terms = ((split.kept_name(number, c) if c else c, p) for c, p in shape.terms)
     return replace(shape, terms=tuple(sorted(terms)))
 
 
-def _sites_of(out: Output, barriers: list[Instruction]) -> list[Site]:
+def _sites_of(out: Output, barriers: Sequence[Instruction]) -> list[Site]:
     return [out.sites[out.site(i, None, rule="M204")] for i in barriers]
 
 
@@ -276,7 +282,7 @@ def _twice(out: Output, some: str, all_lanes: str, number: int) -> str:
 
 
 def _region_text(out: Output, part: Part, number: int, whole: bool = False) -> str:
-    """A region as a function; `whole`: for instances without idle lanes."""
+    """A region as a function; `whole`: for gangs without idle lanes."""
     e = Emitter(out, part.function, part.roots, part.uniformity)
     control = Control(e)
     head: list[str] = []
@@ -349,41 +355,3 @@ def _present(lanes: LaneLayout) -> list[str]:
         f"  %left.v = shufflevector <{w} x i32> %left.0, <{w} x i32> poison, <{w} x i32> zeroinitializer",
         f"  %present = icmp ult <{w} x i32> {lane}, %left.v",
     ]
-
-
-def _module_text(out: Output, texts: list[str], driver: str) -> str:
-    constants = []
-    for g in out.module.globals:
-        if g.space in (1, 4) and g.constant and g.initializer is not None:
-            held = _in_one_space(f"{g.type} {write_value(initial(out, g.initializer))}")
-            constants.append(f'@"{g.name}" = internal constant {held}, align {max(g.align, 16)}')
-    types = [f"{quote('%', t.name)} = type {_in_one_space(str(t.body))}" for t in out.module.types]
-    if abi.OUTSIDE in out.declared:
-        constants.append(_constant_ranges(out))
-    parts = [*types, *constants, *out.declared.values(), *out.helpers.values(), *texts, driver]
-    meta = [
-        "!0 = !{}",
-        '!1 = !{!"branch_weights", i32 100000, i32 1}',
-        '!2 = !{!"branch_weights", i32 1, i32 100000}',
-        "!3 = !{i32 1}",
-    ]
-    return "\n".join([*parts, *meta]) + "\n"
-
-
-def _in_one_space(text: str) -> str:
-    """Types and initial values without address spaces, which vector code does not have; strings stay."""
-    return _SPACE.sub(lambda found: found[0] if found[0].startswith('"') else "", text)
-
-
-def _constant_ranges(out: Output) -> str:
-    """Where the constant tables lie, for pointers that may point into one; the last entry is empty."""
-    found = [
-        f'{{ ptr, i64 }} {{ ptr @"{g.name}", i64 {out.layout.size(g.type)} }}'
-        for g in out.module.globals
-        if g.space in (1, 4) and g.constant and g.initializer is not None
-    ]
-    entries = ", ".join([*found, "{ ptr, i64 } zeroinitializer"])
-    return f"@{abi.CONSTANTS} = constant [{len(found) + 1} x {{ ptr, i64 }}] [{entries}]"
-
-
-_SPACE = re.compile(r'"[^"]*"| addrspace\([14]\)')

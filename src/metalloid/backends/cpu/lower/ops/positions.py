@@ -58,6 +58,7 @@ def of_index(e: Emitter, name: str) -> Val:
 
 def looked_up(e: Emitter, axis: int, origin: str) -> Val:
     """From the table that the runtime keeps for this size of threadgroup."""
+    e.out.uses_tables = True
     start = e.put(f"getelementptr i32, ptr %tables, i64 {axis * 2048}")
     at = e.put(f"getelementptr i32, ptr {start}, i32 %first")
     if e.width == 1:
