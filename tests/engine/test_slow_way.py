@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import metalloid as mt
 from metalloid.backends.cpu import codegen
-from metalloid.backends.cpu.lower import control_flow
+from metalloid.backends.cpu.lower import instructions
 from metalloid.backends.cpu.lower import vectorize as kernel_passes
 from metalloid.cli import group
 from metalloid.errors import KernelFault
@@ -104,7 +104,7 @@ def test_a_mistake_in_a_pass_sends_the_kernel_the_slow_way_and_leaves_a_report(m
         raise KeyError("insertvalue")
 
     monkeypatch.setenv("METALLOID_CACHE_DIR", str(tmp_path))
-    monkeypatch.setitem(control_flow.OPCODES, "fmul", broken)
+    monkeypatch.setitem(instructions.OPCODES, "fmul", broken)
     text = f"{HEADER}kernel void k(device float* y, uint i [[thread_position_in_grid]]) {{ y[i] = y[i] * y[i + 1]; }}"
     y = np.arange(41, dtype=np.float32)
     with pytest.warns(
@@ -115,6 +115,13 @@ def test_a_mistake_in_a_pass_sends_the_kernel_the_slow_way_and_leaves_a_report(m
     (report,) = (tmp_path / "reports").iterdir()
     said = (report / "error.txt").read_text()
     assert "KeyError: 'insertvalue'" in said and "--threadgroup 8,1,1" in said
+    left = {path.name for path in report.iterdir()}
+    assert left == {
+        "error.txt",
+        "kernel.ll",
+        "kernel.canon.ll",
+        "kernel.regions.ll",
+    }  # up to the one that fails
     monkeypatch.undo()
     shown = CliRunner().invoke(group, said.split("again: metalloid ")[1].split("\n")[0].split())
     assert shown.exit_code == 0 and "@mt_threadgroup" in shown.output

@@ -6,32 +6,33 @@ import contextlib
 import hashlib
 import shutil
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from metalloid import config
 from metalloid.errors import MetalloidError, NotVectorised
 
 MOST = 20  # reports that are kept
+Stages = Mapping[str, Callable[[], str]]  # each text on the kernel's way, by name, in order
 
 
 @contextlib.contextmanager
-def slow_way(ir: str, what: str, size: object = None) -> Iterator[None]:
+def slow_way(ir: str, what: str, size: object = None, stages: Stages | None = None) -> Iterator[None]:
     """What is not one of metalloid's own errors becomes NotVectorised, with a folder that says how it came to it."""
     try:
         yield
     except (MetalloidError, MemoryError):
         raise
     except Exception as error:
-        folder = _left(ir, what, size)
+        folder = _left(ir, what, size, stages or {})
         where = f"; its stages are in {folder}" if folder else ""
         raise NotVectorised(
             f"[engine] a mistake of metalloid's in {what}, {type(error).__name__}: {error}{where}"
         ) from error
 
 
-def _left(ir: str, what: str, size: object) -> Path | None:
-    """Write the scalar IR and the traceback into a folder of their own; none where the disk does not take them."""
+def _left(ir: str, what: str, size: object, stages: Stages) -> Path | None:
+    """Write the stages that can be made and the traceback into a folder; none where the disk does not take them."""
     try:
         root = config.cache_directory() / "reports"
         folder = root / hashlib.sha256(ir.encode()).hexdigest()[:16]
@@ -40,6 +41,11 @@ def _left(ir: str, what: str, size: object) -> Path | None:
         shape = ",".join(map(str, size)) if isinstance(size, tuple) else "256"
         again = f"metalloid show {folder / 'kernel.ll'} --stage vec.ll --threadgroup {shape}"
         (folder / "error.txt").write_text(f"in {what}\nagain: {again}\n\n{traceback.format_exc()}")
+        for name, make in stages.items():
+            try:
+                (folder / f"kernel.{name}").write_text(make())
+            except Exception:  # this is the one that fails
+                break
         for old in sorted(root.iterdir(), key=lambda p: p.stat().st_mtime)[:-MOST]:
             shutil.rmtree(old, ignore_errors=True)
     except OSError:

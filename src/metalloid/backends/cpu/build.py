@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from metalloid.backends.cpu import codegen, native
@@ -88,13 +88,14 @@ class Vectors:
         found = self._shelf.code(self._key(*shape, name, check))
         if found is not None:
             return found
-        from metalloid.backends.cpu.pipeline import compiled, vector_code
+        from metalloid.backends.cpu.pipeline import STAGES, compiled, vector_code
 
         if isinstance(proof, LazyProof):
             proof = proof.proof()
             name = name_of(proof)  # of this one: made again, it may have found less than was claimed
         module = self.module
-        with slow_way(self.ir, "vector code", variant[0]):
+        stages = {n: partial(stage, self.ir, variant[0], self.target) for n, stage in STAGES.items()}
+        with slow_way(self.ir, "vector code", variant[0], stages):
             code = vector_code(module, (*variant[:-1], proof), self.width, self.target, check)
         made = compiled(code, self.target, self.level if check is None or len(code.text) < LONG else 0)
         self._shelf.keep(self._key(*shape, name, check), made)

@@ -1,4 +1,4 @@
-"""Code that several segments share is a segment of its own: the results are the same."""
+"""Code that several regions share is a region of its own: the results are the same."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     noted: list[str] = []
 
     def watched(*arguments: object) -> list[str]:
-        noted.extend(made := shared_tails.meetings(*arguments))  # type: ignore[arg-type]
+        noted.extend(made := shared_tails.shared_tails(*arguments))  # type: ignore[arg-type]
         return made
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shared_tails, "MUCH", 1)
-        patch.setattr(split, "meetings", watched)
+        patch.setattr(split, "shared_tails", watched)
         patch.setenv("METALLOID_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield noted
 
