@@ -19,9 +19,10 @@ import numpy as np
 from bench.engine import KERNELS, array, best, program
 from bench.oclgrind import seconds_under_oclgrind
 from metalloid.backends.base import Launch
-from metalloid.backends.cpu.checked.program import CheckedProgram, CheckedRun, Mode
+from metalloid.backends.cpu.checked.program import CheckedProgram, CheckedRun
 from metalloid.compile import checked_program, cpu_program, scalar
 from metalloid.source import Source
+from metalloid.transforms.check_sites import Options
 
 MEAN, WORST, RACY, OCLGRIND = 5.0, 10.0, 30.0, 1000.0
 BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);"
@@ -95,8 +96,8 @@ def launched(case: Case, size: int) -> Launch:
 
 def shadow(case: Case, launch: Launch) -> float:
     """Bytes of shadow over bytes of buffers."""
-    made = checked(case).program(Mode())
-    run = CheckedRun(launch, made, False, Mode(), {})
+    made = checked(case).program(Options())
+    run = CheckedRun(launch, made, False, Options(), {})
     return run.shadow_bytes / sum(np.asarray(b).nbytes for b in launch.buffers.values())
 
 

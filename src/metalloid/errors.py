@@ -109,3 +109,7 @@ class ModelError(MetalloidError):
 
 class NotVectorised(DeviceError):
     """The engine has no vector code for a kernel. A launch goes the slow way, thread by thread, and says so."""
+
+
+class NotWatched(DeviceError):
+    """A launch that a device cannot run under observation; the oracle can."""

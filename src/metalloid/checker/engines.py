@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from metalloid import config
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch
-from metalloid.backends.cpu.checked.program import NotWatched
 from metalloid.backends.observe import Observation
-from metalloid.errors import NotVectorised
+from metalloid.errors import NotVectorised, NotWatched
 
 if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel

@@ -21,10 +21,9 @@ import numpy as np
 
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch
-from metalloid.backends.cpu.checked.program import NotWatched
 from metalloid.backends.interpret import Schedule
 from metalloid.backends.observe import Access, Memory, Record
-from metalloid.errors import KernelFault, NotVectorised
+from metalloid.errors import KernelFault, NotVectorised, NotWatched
 from metalloid.ir.debug import Location
 from metalloid.ir.module import Function, Instruction
 from metalloid.runtime.arguments import element

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from metalloid.analysis.underlying_objects import UnderlyingObject
-from metalloid.ir.debug import Location
+if TYPE_CHECKING:
+    from metalloid.analysis.underlying_objects import UnderlyingObject
+    from metalloid.location import Location
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a launch asks of the code: a run that goes on behind accesses outside; buffers nobody has set;
-    buffers that share memory; words of 64 bits; buffers of which every read is to be remembered; how far from
-    a multiple of 16 bytes buffers start."""
+    """What the code of a checked launch is made for."""
 
-    continue_after_fault: bool = False
-    undefined: frozenset[int] = frozenset()
-    aliased: bool = False
-    wide: bool = False
-    marked: frozenset[int] = frozenset()
-    starts: tuple[tuple[int, int], ...] = ()
-    windowed: bool = False  # only a window of each buffer has words
+    continue_after_fault: bool = False  # lanes outside are left out, one by one
+    undefined: frozenset[int] = frozenset()  # buffers nobody has set
+    aliased: bool = False  # buffers share memory
+    wide: bool = False  # words of 64 bits
+    marked: frozenset[int] = frozenset()  # buffers of which every read is remembered
+    starts: tuple[tuple[int, int], ...] = ()  # buffers that start off a multiple of 16 bytes, and how far
+    windowed: bool = False  # only a window of each buffer has words, and the launch runs once for each
 
 
 @dataclass(frozen=True)

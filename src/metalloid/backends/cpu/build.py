@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from metalloid.analysis.intervals.prove import Prover
     from metalloid.backends.cpu.checked.program import CheckedProgram
     from metalloid.ir import Module
-    from metalloid.transforms.instrument import Options
+    from metalloid.transforms.check_sites import Options
 
 
 # Characters of code under observation. Longer code (a flash attention has 9 million) would keep LLVM's optimiser busy
@@ -36,16 +36,14 @@ def cpu_program(
 
 def checked_program(ir: str, signature: Signature, width: int = 0, level: int = 1) -> CheckedProgram:
     """A kernel under observation, from IR that keeps every access (`scalar(..., checked=True)`)."""
-    from metalloid.backends.cpu.checked.program import CheckedProgram, Mode
+    from metalloid.backends.cpu.checked.program import CheckedProgram
     from metalloid.ir.debug import variable_name
-    from metalloid.transforms.instrument import Options, read_once
+    from metalloid.transforms.instrument import read_once
 
     made = Vectors(ir, width, codegen.host(), level)
     names = {g.name: variable_name(made.module, g) for g in made.module.globals}
 
-    def make(mode: Mode) -> Program:
-        options = Options(**vars(mode))
-
+    def make(options: Options) -> Program:
         def compile(variant: Variant) -> Compiled:
             native.checks()  # which the code refers to
             return made.compile(variant, options)

@@ -6,48 +6,23 @@ import ctypes
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from metalloid.backends.base import Triple
 from metalloid.backends.cpu import codegen, native
-from metalloid.location import Location
 
-
-class RootLike(Protocol):
-    """The memory that an access was meant for."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def index(self) -> int: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def space(self) -> int: ...
-
-
-class SiteLike(Protocol):
-    """A place that can fault; passes make them."""
-
-    @property
-    def location(self) -> Location | None: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def write(self) -> bool: ...
-    @property
-    def rule(self) -> str: ...
-    @property
-    def root(self) -> RootLike | None: ...
+if TYPE_CHECKING:
+    from metalloid.backends.cpu.lower.output import Site
+    from metalloid.transforms.check_sites import Checks
 
 
 @dataclass(frozen=True)
 class Details:
     """What messages and checked runs want to know of vector code."""
 
-    sites: Sequence[SiteLike]
-    barriers: Sequence[SiteLike]
-    checks: Any = None  # of a checked run: see cpu/checked/program.py
+    sites: Sequence[Site]
+    barriers: Sequence[Site]
+    checks: Checks | None = None  # of a checked run
     check_lengths: Mapping[int, int] = field(default_factory=dict)
     local_places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 

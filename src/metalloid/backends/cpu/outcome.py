@@ -6,12 +6,16 @@ import ctypes
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from metalloid.backends.base import Fault, Launch, LogMessage, Triple
 from metalloid.backends.cpu import native
-from metalloid.backends.cpu.code import Compiled, Loaded, SiteLike
+from metalloid.backends.cpu.code import Compiled, Loaded
 from metalloid.errors import DeviceError
 from metalloid.location import plain_name
+
+if TYPE_CHECKING:
+    from metalloid.backends.cpu.lower.output import Site
 
 _NEAR = 1 << 16  # bytes behind a buffer that are told from its end
 
@@ -66,7 +70,7 @@ def _nearest(record: native.LaunchRecord, launch: Launch, names: Mapping[int, st
 
 
 def _access_fault(
-    site: SiteLike, offset: int, launch: Launch, thread: Triple, group: Triple, names: Mapping[int, str]
+    site: Site, offset: int, launch: Launch, thread: Triple, group: Triple, names: Mapping[int, str]
 ) -> Fault:
     root, size, write = site.root, site.size, site.write
     assert root is not None

@@ -13,7 +13,7 @@ from metalloid.backends.base import Launch
 from metalloid.backends.cpu import native
 from metalloid.backends.cpu.binding import bind
 from metalloid.backends.cpu.checked.arena import ARENA, Piece, address_of
-from metalloid.backends.cpu.checked.mode import Mode, NotWatched, checks_of, clusters, range_of
+from metalloid.backends.cpu.checked.mode import checks_of, clusters, range_of
 from metalloid.backends.cpu.checked.records import (
     GROUPS,
     LOCAL,
@@ -29,6 +29,8 @@ from metalloid.backends.cpu.checked.records import (
 )
 from metalloid.backends.cpu.code import Compiled
 from metalloid.backends.cpu.program import Program
+from metalloid.errors import NotWatched
+from metalloid.transforms.check_sites import Options
 
 # enum RootKind.
 _ROOT_KINDS = {"buffer": 0, "threadgroup": 1, "variable": 2, "constant": 3, "private": 4}
@@ -47,7 +49,7 @@ class CheckedRun:
         launch: Launch,
         program: Program,
         backwards: bool,
-        mode: Mode,
+        mode: Options,
         names: Mapping[str, str],
         seed: int | None = None,
         window: tuple[int, int] = (0, 1),

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from metalloid.analysis.underlying_objects import UnderlyingObject
 from metalloid.backends.base import SIMD_WIDTH, Triple
 from metalloid.backends.cpu.checked.arena import ARENA
 from metalloid.backends.cpu.checked.attempt import CheckedRun
-from metalloid.backends.cpu.checked.mode import CheckSiteLike, range_of
+from metalloid.backends.cpu.checked.mode import range_of
 from metalloid.backends.cpu.checked.records import KINDS, LOCAL, FindingRecord, Writers, thread_at
-from metalloid.backends.cpu.code import RootLike
 from metalloid.backends.observe import Access, Memory, Observation, Record
 from metalloid.location import Location
+from metalloid.transforms.check_sites import CheckSite
 
 _NOBODY = 0xFFFFFFFF
-
-
-@dataclass(frozen=True)
-class _Buffer:
-    index: int
-    kind: str = "buffer"
-    name: str = ""
-    space: int = 1
 
 
 class Findings:
@@ -106,7 +99,7 @@ class Findings:
             detail = {"align": site.align, "base": site.bias % site.align}
         return Record(KINDS[raw.kind], access, other, memory, offset, int(raw.count), detail)
 
-    def _inactive(self, site: CheckSiteLike, group: Triple, raw: FindingRecord) -> Record:
+    def _inactive(self, site: CheckSite, group: Triple, raw: FindingRecord) -> Record:
         """A lane that reads one which does not take part."""
         width = 4 if "_quad_" in site.operation else SIMD_WIDTH
         lane, x, y, z = raw.thread % SIMD_WIDTH, *self.launch.size_of(group)
@@ -138,15 +131,18 @@ class Findings:
                 group = (int(self.groups[n]["x"]), int(self.groups[n]["y"]), int(self.groups[n]["z"]))
                 access = self._side(site, group, word & (1 << shift) - 1)
                 granule = int(mine[0]) + self.run.firsts[index]
-                memory, offset = self._memory(_Buffer(index)), granule * self.checks.granules[index]
+                memory, offset = (
+                    self._memory(UnderlyingObject("buffer", index)),
+                    granule * self.checks.granules[index],
+                )
                 found.append(Record("write to an input", access, None, memory, offset, len(mine)))
         return found
 
-    def _side(self, site: CheckSiteLike, group: Triple, thread: int) -> Access:
+    def _side(self, site: CheckSite, group: Triple, thread: int) -> Access:
         what = "atomic" if site.atomic else "write" if site.write else "read"
         return Access(site.location, thread_at(self.launch, group, thread), group, what, site.size)
 
-    def _memory(self, root: RootLike) -> Memory:
+    def _memory(self, root: UnderlyingObject) -> Memory:
         match root.kind:
             case "buffer":
                 memory = self.launch.buffers.get(root.index)

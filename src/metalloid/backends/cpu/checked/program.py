@@ -21,11 +21,12 @@ from metalloid.backends.cpu.checked.arena import ARENA, Piece
 from metalloid.backends.cpu.checked.attempt import CheckedRun
 from metalloid.backends.cpu.checked.findings import Findings
 from metalloid.backends.cpu.checked.joined import Joined
-from metalloid.backends.cpu.checked.mode import ChecksLike, Mode, NotWatched, bytes_of, checks_of, overlapping
+from metalloid.backends.cpu.checked.mode import bytes_of, checks_of, overlapping
 from metalloid.backends.cpu.program import Program
 from metalloid.backends.interpret.scheduler import Schedule
 from metalloid.backends.observe import Observation, start_of
-from metalloid.errors import DeviceError
+from metalloid.errors import DeviceError, NotWatched
+from metalloid.transforms.check_sites import Checks, Options
 
 T = TypeVar("T")
 REDO_CAREFUL, REDO_WIDE = 5, 6
@@ -38,14 +39,14 @@ class CheckedProgram:
     def __init__(
         self,
         ir: str,
-        make: Callable[[Mode], Program],
+        make: Callable[[Options], Program],
         names: Mapping[str, str],
         once: Mapping[int, int],
     ) -> None:
         self.ir, self._make, self._names, self._once = ir, make, names, once
-        self._programs: dict[Mode, Program] = {}
+        self._programs: dict[Options, Program] = {}
 
-    def program(self, mode: Mode) -> Program:
+    def program(self, mode: Options) -> Program:
         if mode not in self._programs:
             self._programs[mode] = self._make(mode)
         return self._programs[mode]
@@ -67,7 +68,7 @@ class CheckedProgram:
             backwards = bool(seed & 1)
         if 0 in launch.grid:
             return Observation()
-        mode = Mode(
+        mode = Options(
             undefined=frozenset(launch.undefined & launch.buffers.keys()),
             aliased=overlapping(launch),
             marked=self._marked(launch),
@@ -84,7 +85,7 @@ class CheckedProgram:
                     mode = replace(mode, windowed=True)
                     backup.keep(launch, run.checks)
 
-                def prepared(window: tuple[int, int], mode: Mode = mode) -> CheckedRun:
+                def prepared(window: tuple[int, int], mode: Options = mode) -> CheckedRun:
                     return CheckedRun(launch, self.program(mode), backwards, mode, self._names, seed, window)
 
                 seen = self._passes(prepared, run, backup, end, timeout, on_log)
@@ -104,7 +105,7 @@ class CheckedProgram:
         end: float | None,
         timeout: float | None,
         on_log: Callable[[LogMessage], None] | None,
-    ) -> Observation | Mode:
+    ) -> Observation | Options:
         """The launch, once for each window of its buffers; how to run again where it has to."""
         count = run.windows
         joined = Joined(run) if count > 1 else None
@@ -136,7 +137,7 @@ class CheckedProgram:
             if i in launch.buffers and bytes_of(launch.buffers[i]).nbytes // size > x * y * z
         )
 
-    def _writable(self, launch: Launch, mode: Mode, backwards: bool) -> Launch:
+    def _writable(self, launch: Launch, mode: Options, backwards: bool) -> Launch:
         """Kernels that write to arrays which cannot be written get copies of them."""
         fixed = [i for i, m in launch.buffers.items() if not bytes_of(m).flags.writeable]
         if not fixed:
@@ -148,7 +149,7 @@ class CheckedProgram:
         buffers = {**launch.buffers, **{i: bytes_of(launch.buffers[i]).copy() for i in copied}}
         return replace(launch, buffers=buffers, inputs=launch.inputs | frozenset(copied))
 
-    def _better(self, run: CheckedRun, status: int) -> Mode | None:
+    def _better(self, run: CheckedRun, status: int) -> Options | None:
         """How to run again; None where this was the last word."""
         mode = run.mode
         if status == REDO_WIDE:
@@ -191,7 +192,7 @@ class _Backup:
         if not run.sure:
             self.keep(launch, run.checks)
 
-    def keep(self, launch: Launch, checks: ChecksLike) -> None:
+    def keep(self, launch: Launch, checks: Checks) -> None:
         if self._kept:
             return
         indices = launch.buffers.keys() if checks.unknown else checks.written & launch.buffers.keys()
@@ -238,4 +239,4 @@ def _copied(view: np.ndarray[Any, Any]) -> Piece:
     return piece
 
 
-__all__ = ["CheckedProgram", "CheckedRun", "Mode", "NotWatched"]
+__all__ = ["CheckedProgram", "CheckedRun", "NotWatched", "Options"]
