@@ -96,7 +96,7 @@ class CheckRecord(ctypes.Structure):
         *(
             (name, ctypes.c_uint32)
             for name in (
-                *("thread_bits", "site_bits", "site_count", "wide", "careful", "local_count"),
+                *("thread_bits", "site_bits", "site_count", "wide", "continue_after_fault", "local_count"),
                 *("shadow_count", "fences"),
             )
         ),
