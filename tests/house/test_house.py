@@ -18,11 +18,6 @@ MOST_LINES_OF_A_FILE = 400
 
 OPEN_CIRCLES: set[Circle] = {
     frozenset(f"metalloid.checker.{n}" for n in "explain page page.launches page.source report".split()),
-    frozenset(
-        f"metalloid.runtime.{n}"
-        for n in "arguments buffer commands device encoder faults guess kernel library places plan queue resources"
-        " steps trace watch".split()
-    ),
     frozenset(f"metalloid.analysis.intervals.{name}" for name in ("call_results", "evaluate", "trip_counts")),
 }
 OPEN_FILES = {
@@ -32,7 +27,6 @@ OPEN_FILES = {
 }
 OPEN_FUNCTIONS = {
     "metalloid.kernels.torch._operator",
-    "metalloid.runtime.plan.Plan.go",
 }
 
 HERE = Path(metalloid.__file__).parent

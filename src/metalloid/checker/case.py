@@ -20,20 +20,20 @@ from metalloid.ir.debug import Location
 from metalloid.types import Parameter
 
 if TYPE_CHECKING:
-    from metalloid.runtime.kernel import Kernel
+    from metalloid.runtime.kernel_code import KernelCode
 
 
 @dataclass(frozen=True)
 class Case:
     """What a rule is given."""
 
-    kernel: Kernel
+    kernel: KernelCode
     launch: Launch
     observation: Observation
 
     @cached_property
     def texts(self) -> Texts:
-        return Texts(self.kernel.library.source)
+        return Texts(self.kernel.source)
 
     @cached_property
     def code(self) -> Code:

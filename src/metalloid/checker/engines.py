@@ -12,12 +12,12 @@ from metalloid.backends.observe import Observation
 from metalloid.errors import NotVectorised, NotWatched
 
 if TYPE_CHECKING:
-    from metalloid.runtime.kernel import Kernel
+    from metalloid.runtime.kernel_code import KernelCode
 
 SECONDS = 60.0  # of the launch itself; what takes longer is stopped, and says so
 
 
-def observe(kernel: Kernel, launch: Launch) -> Observation:
+def observe(kernel: KernelCode, launch: Launch) -> Observation:
     """Run a launch and see what it does; its buffers are changed as by any run.
 
     Bounds are those of the binding: what lies below a buffer's offset is of its allocation, but was not bound.
@@ -31,6 +31,6 @@ def observe(kernel: Kernel, launch: Launch) -> Observation:
         return _oracle(kernel, launch, str(why))
 
 
-def _oracle(kernel: Kernel, launch: Launch, why: str) -> Observation:
+def _oracle(kernel: KernelCode, launch: Launch, why: str) -> Observation:
     seen = interpret.observe(kernel.checked_ir, launch, on_log=kernel.on_log, seconds=SECONDS)
     return replace(seen, note=f"watched by the interpreter: {why}")

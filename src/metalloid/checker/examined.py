@@ -37,7 +37,7 @@ from metalloid.ir.values import Float
 from metalloid.runtime.arguments import WRITES, element
 
 if TYPE_CHECKING:
-    from metalloid.runtime.kernel import Kernel
+    from metalloid.runtime.kernel_code import KernelCode
 
 STEPS = 200_000  # instructions of one sample: about two seconds
 SPREAD = 8  # threadgroups of a sample, as far as the steps suffice
@@ -50,7 +50,7 @@ _CALL = re.compile(r"(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*\s*\(")
 class Known:
     """What is remembered of a kernel between launches."""
 
-    kernel: weakref.ref[Kernel]
+    kernel: weakref.ref[KernelCode]
     sampled: set[object] = field(default_factory=set)
     looks: int = 0
 
@@ -83,14 +83,14 @@ class Known:
         return any(isinstance(o, Float) and not np.isfinite(o.value) for o in operands)
 
 
-_known: weakref.WeakKeyDictionary[Kernel, Known] = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[KernelCode, Known] = weakref.WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
 class Before:
     """A kernel and its launch, with the contents of buffers before it."""
 
-    kernel: Kernel
+    kernel: KernelCode
     launch: Launch
     contents: dict[int, Any]
 
@@ -116,7 +116,7 @@ class Before:
         return found
 
 
-def before(kernel: Kernel, launch: Launch) -> Before:
+def before(kernel: KernelCode, launch: Launch) -> Before:
     """Keep what a launch is about to change: what it reads as well, and what is small."""
     seen = Before(kernel, launch, {})
     read = {p.index for p in kernel.signature.buffers if p.access == "read_write"}
@@ -127,7 +127,7 @@ def before(kernel: Kernel, launch: Launch) -> Before:
     return seen
 
 
-def forget(kernel: Kernel) -> None:
+def forget(kernel: KernelCode) -> None:
     """Look again at launches that were looked at before: whoever asks about one launch wants all of it."""
     if (known := _known.get(kernel)) is not None:
         known.sampled.clear()
@@ -157,7 +157,7 @@ def with_numbers(seen: Before, observation: Observation) -> Observation:
 def _examined(seen: Before, observation: Observation, new: bool) -> tuple[tuple[Record, ...], str]:
     """Records, and how much was looked at where it was not all."""
     kernel, launch, known = seen.kernel, seen.launch, seen.known
-    fast = kernel.library.source.math == "fast"
+    fast = kernel.source.math == "fast"
     outside, odd = list(_outside(observation)), list(_not_finite(seen, observation))
     floats = new and (known.narrow or (fast and (known.infinite or _given_infinities(seen))))
     indices = new and not never_wraps(kernel, launch)
@@ -229,9 +229,9 @@ def _not_finite(seen: Before, observation: Observation) -> Iterator[Triple]:
             yield x // width, y // height, z // depth
 
 
-def _calls(kernel: Kernel, place: Location) -> bool:
+def _calls(kernel: KernelCode, place: Location) -> bool:
     """Whether a function is called at this place of the source."""
-    lines = kernel.library.source.text.splitlines()
-    if place.file != kernel.library.source.name or not 0 < place.line <= len(lines):
+    lines = kernel.source.text.splitlines()
+    if place.file != kernel.source.name or not 0 < place.line <= len(lines):
         return False
     return _CALL.match(lines[place.line - 1][max(0, place.column - 1) :]) is not None

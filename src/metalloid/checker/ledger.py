@@ -18,7 +18,7 @@ from metalloid.runtime import resources
 from metalloid.runtime.watch import Watcher
 
 if TYPE_CHECKING:
-    from metalloid.runtime.kernel import Kernel
+    from metalloid.runtime.kernel_code import KernelCode
 
 MANY_BUFFERS = 8  # of one line, each made after another launch, all still there
 MANY_KERNELS = 6  # of one name, made by one line
@@ -34,7 +34,7 @@ class Ledger(Watcher):
         self._commands: list[tuple[weakref.ref[Any], str]] = []
         self._kernels: dict[tuple[str, str], int] = defaultdict(int)
 
-    def before(self, kernel: Kernel, launch: Launch) -> bool:
+    def before(self, kernel: KernelCode, launch: Launch) -> bool:
         self._launches += 1
         return False
 

@@ -29,7 +29,7 @@ from metalloid.ir.module import Function, Instruction
 from metalloid.runtime.arguments import element
 
 if TYPE_CHECKING:
-    from metalloid.runtime.kernel import Kernel
+    from metalloid.runtime.kernel_code import KernelCode
 
 SECONDS = 5.0  # for one run of the engine, or all of the oracle's
 ORACLE_THREADS = 16384  # of a launch that the oracle might manage in its time
@@ -49,7 +49,7 @@ class Tried:
 
 
 def order_matters(
-    kernel: Kernel, again: Callable[[], Launch], written: Sequence[int], place: Location | None
+    kernel: KernelCode, again: Callable[[], Launch], written: Sequence[int], place: Location | None
 ) -> Tried:
     """A record for the first output that is not the same in all orders; `again` gives a fresh launch."""
     threads = prod(again().grid)
@@ -73,21 +73,21 @@ def order_matters(
     return Tried()
 
 
-def _on_engine(kernel: Kernel, launch: Launch, deadline: float, backwards: bool) -> None:
+def _on_engine(kernel: KernelCode, launch: Launch, deadline: float, backwards: bool) -> None:
     kernel.program.run(launch, threads=1, backwards=backwards, timeout=SECONDS)
 
 
-def _seeded(kernel: Kernel, launch: Launch, deadline: float, seed: int | None) -> None:
+def _seeded(kernel: KernelCode, launch: Launch, deadline: float, seed: int | None) -> None:
     """Threadgroups in a shuffled order, which the code of checked runs knows how to do."""
     if kernel.checked_program.run(launch, SECONDS, seed=seed).stopped:
         raise KernelFault("stopped")
 
 
-def _on_oracle(kernel: Kernel, launch: Launch, deadline: float, schedule: Schedule) -> None:
+def _on_oracle(kernel: KernelCode, launch: Launch, deadline: float, schedule: Schedule) -> None:
     interpret.run(kernel.ir, launch, schedule, deadline=deadline)
 
 
-Order = tuple[str, Callable[["Kernel", Launch, float], None]]
+Order = tuple[str, Callable[["KernelCode", Launch, float], None]]
 _ENGINE: tuple[Order, ...] = (
     ("forward", partial(_on_engine, backwards=False)),
     ("backward", partial(_on_engine, backwards=True)),
@@ -104,7 +104,7 @@ _ORACLE: tuple[Order, ...] = (
 
 
 def _difference(
-    kernel: Kernel,
+    kernel: KernelCode,
     written: Sequence[int],
     first: Mapping[int, Any],
     second: Mapping[int, Any],

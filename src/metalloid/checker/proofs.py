@@ -23,7 +23,7 @@ from metalloid.ir.values import Local
 from metalloid.transforms.canonicalize import canonical
 
 if TYPE_CHECKING:
-    from metalloid.runtime.kernel import Kernel
+    from metalloid.runtime.kernel_code import KernelCode
 
 ROOM = 4096  # bytes of a buffer that may hold sizes
 MOST_ANSWERS = 256
@@ -57,10 +57,10 @@ class Known:
     answers: dict[object, bool] = field(default_factory=dict)
 
 
-_known: weakref.WeakKeyDictionary[Kernel, Known] = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[KernelCode, Known] = weakref.WeakKeyDictionary()
 
 
-def never_wraps(kernel: Kernel, launch: Launch) -> bool:
+def never_wraps(kernel: KernelCode, launch: Launch) -> bool:
     """Whether no index of this launch can wrap around; False where that is not known."""
     known = _known.get(kernel)
     if known is None:
@@ -89,7 +89,7 @@ def _proved(prover: Prover, launch: Launch, sizes: Mapping[int, int], contents: 
         return False
 
 
-def _prover(kernel: Kernel) -> Prover | None:
+def _prover(kernel: KernelCode) -> Prover | None:
     try:
         made = Prover(canonical(kernel.checked_ir))
     except MetalloidError:

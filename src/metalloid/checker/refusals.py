@@ -19,10 +19,10 @@ from metalloid.runtime.places import inside
 from metalloid.runtime.watch import Notice, Watcher, watchers
 
 if TYPE_CHECKING:
-    from metalloid.runtime.kernel import Kernel
+    from metalloid.runtime.kernel_code import KernelCode
 
 
-def refusal(kernel: Kernel | None, error: LaunchError, place: str = "") -> Finding:
+def refusal(kernel: KernelCode | None, error: LaunchError, place: str = "") -> Finding:
     """A launch that was refused, at the caller's line; beside it the parameter that it is about."""
     location, excerpt = python_line(place)
     declared = _declared(kernel, error.what) if kernel is not None else None
@@ -43,18 +43,18 @@ def refusal(kernel: Kernel | None, error: LaunchError, place: str = "") -> Findi
     )
 
 
-def _declared(kernel: Kernel, message: str) -> Side | None:
+def _declared(kernel: KernelCode, message: str) -> Side | None:
     """The line of the parameter that a message names."""
-    if kernel.library.source.form == "mlx":  # its parameters are written by MLX
+    if kernel.source.form == "mlx":  # its parameters are written by MLX
         return None
     named = (p.line for p in kernel.signature.parameters if f"'{p.name}'" in message and p.line)
     line = next(named, 0)
     return _side(kernel, line) if line else None
 
 
-def _side(kernel: Kernel, line: int) -> Side:
+def _side(kernel: KernelCode, line: int) -> Side:
     file, name = kernel.signature.file, kernel.signature.name
-    excerpt = Texts(kernel.library.source).line(file, line)
+    excerpt = Texts(kernel.source).line(file, line)
     return Side("declared here", Location(file, line, 0, name), excerpt=excerpt)
 
 

@@ -24,6 +24,7 @@ _SMALL = 1 << 20  # bytes of an output that explanations may run again from
 
 if TYPE_CHECKING:
     from metalloid.runtime.kernel import Kernel, Local
+    from metalloid.runtime.kernel_code import KernelCode
     from metalloid.runtime.sizes import Size
 
 
@@ -58,7 +59,7 @@ def check(
     return Report([check_launch(kernel, launch)], heard)
 
 
-def check_launch(kernel: Kernel, launch: Launch) -> Checked:
+def check_launch(kernel: KernelCode, launch: Launch) -> Checked:
     """Check a launch that has been validated. Its buffers are changed as by a run."""
     start = time.perf_counter()
     launch = _exported(launch)

@@ -24,7 +24,7 @@ from metalloid.runtime.places import place
 from metalloid.runtime.watch import Notice, Watcher, watchers
 
 if TYPE_CHECKING:
-    from metalloid.runtime.kernel import Kernel
+    from metalloid.runtime.kernel_code import KernelCode
 
 Listener = Callable[[Checked | Finding], None]
 
@@ -49,12 +49,12 @@ class Checking(Watcher):
             if not self._listeners:
                 watchers.remove(self)
 
-    def before(self, kernel: Kernel, launch: Launch) -> bool:
+    def before(self, kernel: KernelCode, launch: Launch) -> bool:
         with self._lock:  # launches of several threads one after the other
             self._tell(check_launch(kernel, launch))
         return True
 
-    def refused(self, kernel: Kernel, error: BaseException) -> None:
+    def refused(self, kernel: KernelCode, error: BaseException) -> None:
         if isinstance(error, LaunchError) and not self.said(error):
             self._said = error
             self._tell(refusal(kernel, error, place()))

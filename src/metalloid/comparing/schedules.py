@@ -20,7 +20,7 @@ from metalloid.comparing.judge import RAISED, SCHEDULE, Outcome, Pair, weighed
 from metalloid.runtime.watch import Watcher, watchers
 
 if TYPE_CHECKING:
-    from metalloid.runtime.kernel import Kernel
+    from metalloid.runtime.kernel_code import KernelCode
 
 THREADS = 1024  # of a launch that the oracle takes
 SECONDS = 2.0  # for all of it
@@ -39,7 +39,7 @@ class _Ordered(Watcher):
         self.schedule = schedule
         self.groups = 0  # of 32 threads, in the largest launch
 
-    def before(self, kernel: Kernel, launch: Launch) -> bool:
+    def before(self, kernel: KernelCode, launch: Launch) -> bool:
         self.groups = max(self.groups, -(-prod(launch.grid) // 32))
         if self.schedule is None:
             kernel.program.run(launch, backwards=True, on_log=kernel.on_log)

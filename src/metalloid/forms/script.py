@@ -19,8 +19,10 @@ import numpy as np
 from metalloid.errors import LaunchError
 from metalloid.forms.mlx_source import ATTRIBUTES, Origin, Text
 from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.device import Device, device
+from metalloid.runtime.device import device
 from metalloid.runtime.kernel import Kernel
+from metalloid.runtime.library import Library
+from metalloid.runtime.processor import Processor
 from metalloid.runtime.sizes import Size
 from metalloid.source import MathMode, Source
 
@@ -71,12 +73,12 @@ def metal_kernel(
 
 
 def _kernel(
-    own: Device, body: str, header: str, math: MathMode, declared: tuple[tuple[str, str], ...]
+    own: Processor, body: str, header: str, math: MathMode, declared: tuple[tuple[str, str], ...]
 ) -> Kernel:
     key = (id(own), body, header, math, declared)
     found = _made.get(key)
     if found is None:
-        found = _made[key] = own.library(_source(body, header, math, declared))[NAME]
+        found = _made[key] = Library(own, _source(body, header, math, declared), {})[NAME]
         if len(_made) > _MOST:
             _made.popitem(last=False)
     return found

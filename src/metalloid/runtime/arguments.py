@@ -7,17 +7,15 @@ what was expected.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from metalloid.errors import LaunchError
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.pack import NUMPY, layout, pack
+from metalloid.runtime.processor import Processor
 from metalloid.types import Matrix, Parameter, Scalar, Signature, Struct, Type, Vector
-
-if TYPE_CHECKING:
-    from metalloid.runtime.device import Device
 
 Memory = np.ndarray[Any, Any]
 Resources = list[tuple[int, Memory]]
@@ -28,7 +26,7 @@ def bound(
     signature: Signature,
     given: Sequence[object],
     named: Mapping[str, object],
-    device: Device | None = None,
+    device: Processor | None = None,
     overlap: bool = False,
 ) -> tuple[dict[int, Memory], Resources]:
     """Memory by buffer index; and memory that only pointers inside arguments lead to."""
@@ -90,7 +88,7 @@ def argument(
     parameter: Parameter,
     value: object,
     resources: Resources,
-    device: Device | None = None,
+    device: Processor | None = None,
 ) -> Memory:
     """One argument as memory: arrays and buffers as they are, values as bytes."""
     if isinstance(value, Buffer):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +11,7 @@ from metalloid.errors import LaunchError
 from metalloid.runtime import resources
 from metalloid.runtime.pack import NUMPY
 from metalloid.runtime.places import warn_once
-
-if TYPE_CHECKING:
-    from metalloid.runtime.device import Device
+from metalloid.runtime.processor import Processor
 
 _PAGE = 4096  # misaligned buffers cost a quarter of the speed of 512-bit code
 _BY_NAME = {dtype.numpy_name: kind for dtype, kind in NUMPY.items()}
@@ -44,7 +42,7 @@ class Buffer:
     def __init__(
         self,
         array: np.ndarray[Any, Any],
-        device: Device | None = None,
+        device: Processor | None = None,
         shared: bool = False,
         parent: Buffer | None = None,
         fresh: bool = False,

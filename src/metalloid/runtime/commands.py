@@ -9,8 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from metalloid.backends.base import Launch
 from metalloid.errors import LaunchError
@@ -20,34 +19,22 @@ from metalloid.runtime.arguments import WRITES
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.encoder import ComputeEncoder
 from metalloid.runtime.events import SharedEvent
+from metalloid.runtime.executor import SerialExecutor, Status, Work
+from metalloid.runtime.kernel import Kernel
 from metalloid.runtime.places import place
 from metalloid.runtime.steps import step
-
-if TYPE_CHECKING:
-    from metalloid.runtime.kernel import Kernel
-    from metalloid.runtime.queue import Queue
 
 Handler = Callable[["CommandBuffer"], object]
 
 
-class Status(StrEnum):
-    NOT_ENQUEUED = "not enqueued"
-    ENQUEUED = "enqueued"
-    COMMITTED = "committed"
-    SCHEDULED = "scheduled"
-    COMPLETED = "completed"
-    ERROR = "error"
-
-
-class CommandBuffer:
+class CommandBuffer(Work):
     """Commands in order. Errors of its kernels come out of `wait_until_completed`, of `await`, and of `error`."""
 
-    def __init__(self, queue: Queue, label: str = "") -> None:
+    def __init__(self, queue: SerialExecutor, label: str = "") -> None:
+        super().__init__()
         self.queue, self.label = queue, label
-        self.status = Status.NOT_ENQUEUED
         self.error: BaseException | None = None
         self.gpu_start_time = self.gpu_end_time = 0.0
-        self.waits_for = ""  # the event that holds it up right now, in words
         self._commands: list[Callable[[], None]] = []
         self._encoder: ComputeEncoder | None = None
         self._scheduled: list[Handler] = []
@@ -61,7 +48,7 @@ class CommandBuffer:
     def compute_encoder(self) -> ComputeEncoder:
         """A new encoder; the one before it has to be ended."""
         self._still_open("compute_encoder")
-        self._encoder = ComputeEncoder(self)
+        self._encoder = ComputeEncoder(self.queue.device, self._encoded, self._encoder_ended)
         return self._encoder
 
     def signal_event(self, event: SharedEvent, value: int) -> None:

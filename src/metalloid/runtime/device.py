@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,12 @@ import numpy as np
 
 from metalloid import config
 from metalloid.errors import DeviceError
-from metalloid.runtime import steps, trace
+from metalloid.runtime import trace
 from metalloid.runtime.buffer import Buffer, dtype_of
 from metalloid.runtime.library import Library
 from metalloid.runtime.places import MUCH, note
 from metalloid.runtime.pool import Pool
+from metalloid.runtime.processor import Processor
 from metalloid.runtime.queue import Queue
 from metalloid.runtime.sizes import LOCAL_LIMIT, MOST_THREADS
 from metalloid.source import Constant, MathMode, Source
@@ -30,14 +30,11 @@ _PLAIN: dict[str, np.dtype[Any]] = {
 }
 
 
-class Device:
-    """A processor that runs kernels."""
+class Device(Processor):
+    """A processor that runs kernels, and makes what they are launched with."""
 
     max_threads_per_threadgroup = MOST_THREADS
     max_threadgroup_memory_length = LOCAL_LIMIT
-
-    def __init__(self, name: str = "cpu") -> None:
-        self.name = name
 
     @cached_property
     def pool(self) -> Pool:
@@ -119,12 +116,6 @@ class Device:
     def trace(self) -> trace.Trace:
         """`with device.trace() as trace:` records every step of every launch."""
         return trace.Trace()
-
-    def step(self, kind: str, subject: str, **detail: object) -> AbstractContextManager[None]:
-        return steps.step(kind, subject, ", ".join(f"{k} {v}" for k, v in detail.items()))
-
-    def __repr__(self) -> str:
-        return f"<device {self.name}>"
 
 
 def _obstacle(data: np.ndarray[Any, Any], array: np.ndarray[Any, Any]) -> str:

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from metalloid.backends.base import Launch
 from metalloid.errors import LaunchError
 from metalloid.runtime.arguments import matched, refuse
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.kernel import Kernel, Local
+from metalloid.runtime.processor import Processor
 from metalloid.runtime.sizes import Size
 from metalloid.runtime.watch import refusals
 
-if TYPE_CHECKING:
-    from metalloid.runtime.commands import CommandBuffer
+# Takes a launch with its arguments, and whether it is guarded.
+Encoded = Callable[[Kernel, Launch, list[object], bool], None]
 
 
 class ComputeEncoder:
-    """Bindings stay from dispatch to dispatch, as in Metal."""
+    """Bindings stay from dispatch to dispatch, as in Metal. Each dispatch is handed to `encoded`."""
 
-    def __init__(self, commands: CommandBuffer) -> None:
-        self._commands = commands
+    def __init__(self, device: Processor, encoded: Encoded, ended: Callable[[ComputeEncoder], None]) -> None:
+        self._device, self._encoded, self._when_ended = device, encoded, ended
         self._pipeline: Kernel | None = None
         self._bound: dict[int, object] = {}
         self._below: dict[int, int] = {}  # offsets: what lies before them is of the same allocation
@@ -119,12 +122,12 @@ class ComputeEncoder:
         )
         values = matched(kernel.signature, arguments, named)
         ordered = [values[p.index] for p in kernel.signature.buffers]
-        self._commands._encoded(kernel, launch, ordered, self.guard)
+        self._encoded(kernel, launch, ordered, self.guard)
 
     def end_encoding(self) -> None:
         self._open("end_encoding")
         self._ended = True
-        self._commands._encoder_ended(self)
+        self._when_ended(self)
 
     def __enter__(self) -> ComputeEncoder:
         return self
@@ -156,17 +159,17 @@ class ComputeEncoder:
         local = {i: n for i, n in self._local.items() if i in wanted}
         launch = kernel.launch(*arguments, threadgroup_memory=local, overlap=True, **size)
         below = {index: n for index, n in self._below.items() if n and index in launch.buffers}
-        self._commands._encoded(kernel, replace(launch, below=below), arguments, self.guard)
+        self._encoded(kernel, replace(launch, below=below), arguments, self.guard)
 
     def _belongs(self, kernel: object) -> None:
         if not isinstance(kernel, Kernel):
             raise LaunchError(
                 f"[encoder] M306 a pipeline is a kernel; got {kernel!r}.\nPass library['name']."
             )
-        if kernel.library.device is not self._commands.queue.device:
+        if kernel.device is not self._device:
             raise LaunchError(
-                f"[encoder] M306 {kernel} is of {kernel.library.device}; this queue is of"
-                f" {self._commands.queue.device}.\nMake the library and the queue from one device."
+                f"[encoder] M306 {kernel} is of {kernel.device}; this queue is of"
+                f" {self._device}.\nMake the library and the queue from one device."
             )
 
     def _open(self, what: str) -> None:

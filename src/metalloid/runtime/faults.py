@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from metalloid.backends.base import Fault, Launch
@@ -12,9 +10,8 @@ from metalloid.findings import Finding
 from metalloid.findings.bounds import Outside
 from metalloid.findings.places import pointed
 from metalloid.frontend.diagnose import Texts
-
-if TYPE_CHECKING:
-    from metalloid.runtime.kernel import Kernel
+from metalloid.source import Source
+from metalloid.types import Signature
 
 CHECK = "metalloid check, or mt.check with the same arguments, runs on and shows all that is wrong"
 
@@ -23,18 +20,18 @@ _APART = "write one barrier that all threads come to, outside the branch that so
 _HINTS = {"M103": _ODD, "M204": _APART, "": "look for a loop that does not end, or allow it more time"}
 
 
-def told(kernel: Kernel, fault: Fault, launch: Launch) -> KernelFault:
+def told(source: Source, signature: Signature, fault: Fault, launch: Launch) -> KernelFault:
     """The error for a fault; `error.finding` has its parts."""
-    finding = _finding(kernel, fault, launch)
+    finding = _finding(source, signature, fault, launch)
     return KernelFault(finding.text(), finding)
 
 
-def _finding(kernel: Kernel, fault: Fault, launch: Launch) -> Finding:
+def _finding(source: Source, signature: Signature, fault: Fault, launch: Launch) -> Finding:
     excerpt = ""
     if fault.location is not None:
-        excerpt = Texts(kernel.library.source).line(fault.location.file, fault.location.line)
+        excerpt = Texts(source).line(fault.location.file, fault.location.line)
     message, hint, name = fault.message, _HINTS.get(fault.rule, CHECK), ""
-    parameter = next((p for p in kernel.signature.buffers if p.index == fault.buffer), None)
+    parameter = next((p for p in signature.buffers if p.index == fault.buffer), None)
     memory = launch.buffers.get(fault.buffer) if fault.buffer is not None else None
     if parameter is not None:
         name = parameter.name

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import TYPE_CHECKING
 
 from metalloid.backends.base import Triple
 from metalloid.runtime.arguments import WRITES, Memory
+from metalloid.runtime.kernel_code import KernelCode
 from metalloid.runtime.places import warn_once
 from metalloid.runtime.sizes import shown
 
-if TYPE_CHECKING:
-    from metalloid.runtime.kernel import Kernel
-
 
 def warn_about_grid(
-    kernel: Kernel, grid: Triple, threadgroup: Triple, memory: Mapping[int, Memory], form: str = ""
+    kernel: KernelCode, grid: Triple, threadgroup: Triple, memory: Mapping[int, Memory], form: str = ""
 ) -> None:
     """Warn, once per place, where far fewer threads run than the outputs and threadgroups tell of."""
     each = prod(threadgroup)

@@ -1,113 +1,42 @@
-"""A kernel that can be called."""
+"""A kernel that can be called: arguments become a launch, which runs under the eyes of all watchers."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from metalloid import config
-from metalloid.backends.base import Fault, Launch, LogMessage
-from metalloid.errors import KernelFault, LaunchError, NotVectorised
+from metalloid.backends.base import Launch
+from metalloid.errors import LaunchError, NotVectorised
 from metalloid.runtime.arguments import bound, unshared, untouched
 from metalloid.runtime.guess import warn_about_grid
+from metalloid.runtime.kernel_code import KernelCode
 from metalloid.runtime.places import place, warn_slow
-from metalloid.runtime.sizes import Size, local_memory, shown, sizes, thread_limit
+from metalloid.runtime.processor import Processor
+from metalloid.runtime.sizes import Size, local_memory, shown, sizes
 from metalloid.runtime.steps import step
+from metalloid.runtime.unit import TranslationUnit
 from metalloid.runtime.watch import refusals, watchers
 from metalloid.source import Constant
-from metalloid.types import Parameter, Signature
 
 if TYPE_CHECKING:
-    from metalloid.backends.cpu.checked.program import CheckedProgram
-    from metalloid.backends.cpu.program import Program
-    from metalloid.runtime.library import Library
     from metalloid.runtime.plan import Plan
 
 Local = Mapping[Any, int]  # bytes of threadgroup memory by index or name
 _MOST_PLANS = 64
 
 
-class Kernel:
+class Kernel(KernelCode):
     """One kernel of a library. Call it with its arguments in the order of their buffer indices, or by name."""
 
-    def __init__(self, library: Library, name: str, constants: Mapping[str | int, Constant]) -> None:
-        self.library, self.name, self.constants = library, name, dict(constants)
-        self.on_log: Callable[[LogMessage], None] | None = None
+    def __init__(
+        self, device: Processor, unit: TranslationUnit, name: str, constants: Mapping[str | int, Constant]
+    ) -> None:
+        super().__init__(device, unit, name, constants)
         self.interpreted = ""  # why there is no vector code
         self._plans: dict[object, Plan] = {}
-
-    @cached_property
-    def _scalar(self) -> tuple[str, Signature]:
-        return self.library.scalar(self.name, self.constants)
-
-    @property
-    def ir(self) -> str:
-        """The scalar LLVM IR."""
-        return self._scalar[0]
-
-    @cached_property
-    def signature(self) -> Signature:
-        return self._scalar[1]
-
-    @cached_property
-    def checked_ir(self) -> str:
-        """The scalar IR with every access that the user wrote, for runs that watch them."""
-        from metalloid.compile import scalar
-
-        return scalar(self.library.source, self.name, self.constants, checked=True)[0]
-
-    @cached_property
-    def checked_program(self) -> CheckedProgram:
-        """This kernel under observation, on the vector engine."""
-        from metalloid.compile import checked_program
-
-        return checked_program(self.checked_ir, self.signature)
-
-    @cached_property
-    def inputs(self) -> frozenset[int]:
-        """Buffers that the kernel declares const."""
-        return frozenset(p.index for p in self.signature.buffers if p.const or p.space == "constant")
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        return self.signature.parameters
-
-    @cached_property
-    def program(self) -> Program:
-        from metalloid.compile import cpu_program
-
-        made = cpu_program(self.ir, self.signature)
-        made.told = self._told
-        return made
-
-    def _told(self, fault: Fault, launch: Launch) -> KernelFault:
-        from metalloid.runtime.faults import told
-
-        return told(self, fault, launch)
-
-    @cached_property
-    def loops(self) -> bool:
-        """Whether a thread may go over the same code twice."""
-        from metalloid.ir import read
-        from metalloid.ir.intrinsics import ENTRY
-        from metalloid.ir.loops import loops
-
-        forest = loops(read(self.ir).function[ENTRY])
-        return bool(forest.loops or forest.irreducible)
-
-    @property
-    def max_threads_per_threadgroup(self) -> int:
-        return thread_limit(self.signature)
-
-    @property
-    def thread_execution_width(self) -> int:
-        return 32
-
-    @property
-    def threadgroup_memory_length(self) -> int:
-        return self.signature.threadgroup_memory
 
     def __call__(
         self,
@@ -166,7 +95,7 @@ class Kernel:
             self._refuse_undefined()
             threads, size = sizes(self.signature, grid, threadgroup, threadgroups)
             local = local_memory(self.signature, threadgroup_memory)
-            memory, resources = bound(self.signature, arguments, named, self.library.device, overlap)
+            memory, resources = bound(self.signature, arguments, named, self.device, overlap)
         if grid is not None and threadgroup is not None:
             warn_about_grid(self, threads, size, memory)
         undefined = untouched(self.signature, arguments, named)
@@ -270,9 +199,6 @@ class Kernel:
         if self.interpreted or self.program.prepared(launch, guard, False, threads).searches:
             return None
         return Plan(self, launch, self.program.choice(launch, guard, False, threads), threads)
-
-    def __repr__(self) -> str:
-        return f"<kernel {self.name}>"
 
 
 def _kinds(size: object) -> object:

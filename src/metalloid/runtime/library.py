@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 from metalloid.runtime.kernel import Kernel
 from metalloid.runtime.places import place
+from metalloid.runtime.processor import Processor
+from metalloid.runtime.steps import step
+from metalloid.runtime.unit import TranslationUnit
 from metalloid.runtime.watch import watchers
 from metalloid.source import Constant, Source
-from metalloid.types import Signature
-
-if TYPE_CHECKING:
-    from metalloid.frontend import Examined
-    from metalloid.runtime.device import Device
 
 
 class Library:
@@ -28,30 +23,24 @@ class Library:
 
     def __init__(
         self,
-        device: Device,
+        device: Processor,
         source: Source,
         constants: Mapping[str | int, Constant],
         *,
         trusted: bool = False,
     ) -> None:
         self.device, self.source, self.constants = device, source, dict(constants)
-        self._examined: Examined | None = None
+        self._unit = TranslationUnit(source)
         if not trusted:
-            from metalloid.compile import examined
-
-            with device.step("library", source.name):
-                self._examined = examined(source)
+            with step("library", source.name):
+                self._unit.examine()
         self._kernels: dict[object, Kernel] = {}
         self._lock = threading.Lock()
 
-    @cached_property
+    @property
     def kernels(self) -> tuple[str, ...]:
         """Names of all kernels, host names included."""
-        if self._examined is not None:
-            return self._examined.names
-        from metalloid.frontend import find_kernels
-
-        return tuple(entry.name for entry in find_kernels(self.source))
+        return self._unit.kernels
 
     def kernel(self, name: str, constants: Mapping[str | int, Constant] | None = None) -> Kernel:
         """A kernel, with values for its function constants."""
@@ -59,8 +48,8 @@ class Library:
         key = (name, repr(sorted(values.items(), key=repr)))  # repr: True is not 1
         with self._lock:
             if key not in self._kernels:
-                made = Kernel(self, name, values)
-                with self.device.step("compile", name, source=self.source.name):
+                made = Kernel(self.device, self._unit, name, values)
+                with step("compile", name, f"source {self.source.name}"):
                     _ = made.signature  # now, so that mistakes show here and not at the first call
                 self._kernels[key] = made
                 if watchers:
@@ -68,18 +57,6 @@ class Library:
                     for watcher in tuple(watchers):
                         watcher.made(made, "kernel", where)
             return self._kernels[key]
-
-    def scalar(self, name: str, constants: Mapping[str | int, Constant]) -> tuple[str, Signature]:
-        """The scalar IR and the signature of a kernel."""
-        from metalloid.compile import scalar
-
-        known = self._examined
-        made = scalar(self.source, name, constants, known=known)
-        if (
-            known is not None and known.parsed is not None
-        ):  # the first kernel has it from here, the next need not wait
-            self._examined = replace(known, parsed=None)
-        return made
 
     def __getitem__(self, name: str) -> Kernel:
         return self.kernel(name)

@@ -11,7 +11,7 @@ import ctypes
 import struct
 import threading
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +21,8 @@ from metalloid.backends.cpu.code import Prepared
 from metalloid.backends.cpu.specialize import ParameterSnapshot, Specializer
 from metalloid.runtime.arguments import WRITES, argument, element
 from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.kernel_code import KernelCode
 from metalloid.types import Parameter, Scalar, Struct, Vector
-
-if TYPE_CHECKING:
-    from metalloid.runtime.kernel import Kernel
 
 _address = ctypes.addressof
 _exported = ctypes.c_char.from_buffer  # refuses what is not writable or not contiguous
@@ -120,7 +118,9 @@ class Plan:
         "threads",
     )
 
-    def __init__(self, kernel: Kernel, launch: Launch, choice: Specializer[Prepared], threads: int) -> None:
+    def __init__(
+        self, kernel: KernelCode, launch: Launch, choice: Specializer[Prepared], threads: int
+    ) -> None:
         self._kernel, self._choice, self.threads = kernel, choice, threads
         self._parameters = choice.parameters
         self.launch = Launch(
@@ -134,7 +134,7 @@ class Plan:
         self._pack = struct.Struct(f"{self._count}Q{_LENGTHS - 8 * self._count}x{self._count}Q").pack_into
         self.run = native.runtime().run
 
-    def go(self, arguments: tuple[Any, ...], kernel: Kernel) -> bool:
+    def go(self, arguments: tuple[Any, ...], kernel: KernelCode) -> bool:
         """Run with these arguments; False where the long road has to look at them, and nothing ran."""
         slots = self._slots
         if len(arguments) != len(slots):
@@ -153,7 +153,7 @@ class Plan:
                 if slot.index in live and kind is int:
                     numbers.append(value)
             else:
-                if kind is Buffer and value.device is kernel.library.device:
+                if kind is Buffer and value.device is kernel.device:
                     if slot.written:
                         value.fresh = False
                     value = value.memory()
@@ -166,7 +166,7 @@ class Plan:
                 ):
                     if value is None:
                         return False
-                    value = argument(kernel.signature, slot.parameter, value, [], kernel.library.device)
+                    value = argument(kernel.signature, slot.parameter, value, [], kernel.device)
                     size = value.nbytes
                     kept.append(value)
                 try:
@@ -183,9 +183,7 @@ class Plan:
         if known is None:
             if _overlap(slots, addresses, lengths):
                 return False
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            known = self._known[memory] = {}
+            known = self._first_seen(memory)
         if self._gaps:
             addresses, lengths = self._spread(addresses), self._spread(lengths)
         if len(numbers) != len(live):
@@ -196,6 +194,13 @@ class Plan:
             prepared = found or self._find(spare, addresses, lengths, known, said)
         self._start(spare, prepared, addresses, lengths, arguments)
         return True
+
+    def _first_seen(self, memory: tuple[int, ...]) -> dict[tuple[int, ...], Prepared]:
+        """Room for what is found out about memory that does not overlap."""
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        known = self._known[memory] = {}
+        return known
 
     def _find(
         self,

@@ -8,16 +8,14 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from metalloid import config
 from metalloid.backends.base import Launch
+from metalloid.runtime.kernel_code import KernelCode
 from metalloid.runtime.sizes import shown
 from metalloid.runtime.steps import Step
 from metalloid.runtime.watch import Notice, Watcher, watchers
-
-if TYPE_CHECKING:
-    from metalloid.runtime.kernel import Kernel
 
 
 class Trace(Watcher):
@@ -42,7 +40,7 @@ class Trace(Watcher):
             with self._lock:
                 self._steps.append(step)
 
-    def before(self, kernel: Kernel, launch: Launch) -> bool:
+    def before(self, kernel: KernelCode, launch: Launch) -> bool:
         for parameter in kernel.signature.buffers:
             self.add(Step("bind", kernel.name, _binding(parameter, launch.buffers.get(parameter.index))))
         groups = launch.threadgroups
@@ -59,13 +57,11 @@ class Trace(Watcher):
         self.add(Step("threadgroup memory", kernel.name, declared + local))
         return False
 
-    def after(self, kernel: Kernel, launch: Launch, seconds: float, error: BaseException | None) -> None:
+    def after(self, kernel: KernelCode, launch: Launch, seconds: float, error: BaseException | None) -> None:
         outcome = "completed" if error is None else f"{error.__class__.__name__}: {error}"
-        self.add(
-            Step("run", kernel.name, f"pipeline {kernel.name} on {kernel.library.device}", outcome, seconds)
-        )
+        self.add(Step("run", kernel.name, f"pipeline {kernel.name} on {kernel.device}", outcome, seconds))
 
-    def refused(self, kernel: Kernel, error: BaseException) -> None:
+    def refused(self, kernel: KernelCode, error: BaseException) -> None:
         self.add(Step("refused", kernel.name, "nothing ran", f"{error.__class__.__name__}: {error}"))
 
     def noticed(self, notice: Notice) -> bool:

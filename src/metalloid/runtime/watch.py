@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from metalloid.backends.base import Launch
 from metalloid.errors import MetalloidError
-
-if TYPE_CHECKING:
-    from metalloid.runtime.kernel import Kernel
+from metalloid.runtime.kernel_code import KernelCode
 
 
 @dataclass(frozen=True)
@@ -37,14 +34,14 @@ class Notice:
 class Watcher:
     """Override what is of interest."""
 
-    def before(self, kernel: Kernel, launch: Launch) -> bool:
+    def before(self, kernel: KernelCode, launch: Launch) -> bool:
         """Called with a launch that is valid; True where nothing is left to do."""
         return False
 
-    def after(self, kernel: Kernel, launch: Launch, seconds: float, error: BaseException | None) -> None:
+    def after(self, kernel: KernelCode, launch: Launch, seconds: float, error: BaseException | None) -> None:
         """Called when a launch has ended, well or not."""
 
-    def refused(self, kernel: Kernel, error: BaseException) -> None:
+    def refused(self, kernel: KernelCode, error: BaseException) -> None:
         """Called with a launch that was not valid; perhaps again, where several layers see the same error."""
 
     def noticed(self, notice: Notice) -> bool:
@@ -60,7 +57,7 @@ watchers: list[Watcher] = []
 
 
 @contextmanager
-def refusals(kernel: Kernel) -> Iterator[None]:
+def refusals(kernel: KernelCode) -> Iterator[None]:
     """What is raised inside is told to all who watch."""
     try:
         yield

@@ -195,9 +195,7 @@ def _unwritten_hint(written: Extent, undefined: bool) -> str:
 
 def _finding(case: Case, rule: str, extent: Extent, message: str, hint: str) -> Finding:
     parameter, signature = extent.parameter, case.kernel.signature
-    if (
-        case.kernel.library.source.form == "mlx"
-    ):  # MLX writes the parameters; the caller has never seen that line
+    if case.kernel.source.form == "mlx":  # MLX writes the parameters; the caller has never seen that line
         return replace(case.at_launch(rule, message, hint), buffer=parameter.name)
     place = Location(signature.file, parameter.line or signature.line, 0, signature.name)
     named = re.search(rf"\b{parameter.name}\b", case.line(place))

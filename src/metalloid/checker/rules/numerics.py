@@ -25,7 +25,7 @@ def numbers(case: Case) -> Iterator[Finding]:
 
 def tested_under_fast_math(case: Case) -> Iterator[Finding]:
     """M405 without a run: a test for NaN or infinity that fast math allows to be left out."""
-    if case.kernel.library.source.math != "fast":
+    if case.kernel.source.math != "fast":
         return
     for place in case.code.places:
         line = case.line(place)

@@ -71,7 +71,7 @@ def atomic_hint(case: Case, record: Record, update: Update) -> str:
         which = "float in threadgroup memory" if atomic else "this type"
         return f"there are no atomics for {which}: {OWN}"
     call = f"atomic_fetch_{_FETCH[update.operator]}_explicit"
-    if case.kernel.library.source.form == "mlx" and space == "device":
+    if case.kernel.source.form == "mlx" and space == "device":
         return (
             f"pass atomic_outputs=True and init_value=0, and write {call}(&{update.target}, {update.value},"
             " memory_order_relaxed)"

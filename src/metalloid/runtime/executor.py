@@ -1,0 +1,124 @@
+"""Work in the order of its places, run by a thread that comes and goes.
+
+Whoever encodes work reserves a place here and wakes the thread once the work is committed. `Queue` is one of these
+and makes the command buffers as well.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import threading
+import time
+import weakref
+from collections import deque
+from enum import StrEnum
+
+from metalloid.runtime.processor import Processor
+
+_LINGER = 0.2  # seconds a thread waits for more work: starting one costs 0.1 ms
+_executors: weakref.WeakSet[SerialExecutor] = weakref.WeakSet()
+
+
+class Status(StrEnum):
+    NOT_ENQUEUED = "not enqueued"
+    ENQUEUED = "enqueued"
+    COMMITTED = "committed"
+    SCHEDULED = "scheduled"
+    COMPLETED = "completed"
+    ERROR = "error"
+
+
+class Work:
+    """What is run: it has a place from the moment it is reserved, and may run once it is committed."""
+
+    def __init__(self) -> None:
+        self.status = Status.NOT_ENQUEUED
+        self.waits_for = ""  # the event that holds it up right now, in words
+
+    def _run(self) -> None:
+        """Called by the executor's thread."""
+        raise NotImplementedError
+
+
+class SerialExecutor:
+    """The work of one executor runs one after the other; executors run beside each other."""
+
+    def __init__(self, device: Processor, label: str = "") -> None:
+        self.device, self.label = device, label
+        self._waiting: deque[weakref.ref[Work] | Work] = deque()
+        self._changed = threading.Condition()
+        self._running = False
+        _executors.add(self)
+
+    def wait_until_idle(self) -> None:
+        """Wait for everything that has been committed."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._running or self._next() is None)
+
+    def _reserve(self, work: Work) -> None:
+        # Weak until it is committed: a place in the queue does not keep forgotten work alive.
+        with self._changed:
+            self._waiting.append(weakref.ref(work))
+
+    def _wake(self) -> None:
+        with self._changed:
+            for at, item in enumerate(self._waiting):
+                work = item() if isinstance(item, weakref.ref) else item
+                if work is not None and work.status is Status.COMMITTED:
+                    self._waiting[at] = work
+            if not self._running:
+                self._running = True
+                threading.Thread(
+                    target=self._serve, name=f"metalloid queue {self.label}", daemon=True
+                ).start()
+            self._changed.notify_all()
+
+    def _next(self) -> Work | None:
+        """The first in line, if it may start."""
+        while self._waiting:
+            first = self._waiting[0]
+            if isinstance(first, Work):
+                return first
+            if first() is not None:
+                return None  # enqueued, and what comes after it has to wait
+            self._waiting.popleft()
+        return None
+
+    def _serve(self) -> None:
+        while True:
+            with self._changed:
+                work = self._next()
+                if work is None:
+                    self._changed.wait(_LINGER)
+                    work = self._next()
+                if work is None:
+                    self._running = False
+                    self._changed.notify_all()
+                    return
+            work._run()
+            with self._changed:
+                self._waiting.popleft()
+                self._changed.notify_all()
+            del work
+
+    def __repr__(self) -> str:
+        return f"<queue{f' {self.label!r}' if self.label else ''} of {self.device}, {len(self._waiting)} waiting>"
+
+
+@atexit.register
+def _finish() -> None:
+    """Work that was committed runs, also where the program ends before it; unless it waits for what nobody will do."""
+    stuck: list[Work] = []
+    while True:
+        running = [executor._next() for executor in tuple(_executors) if executor._running]
+        busy = [work for work in running if work is not None]
+        if not busy:
+            return
+        if all(work.waits_for for work in busy):
+            if busy == stuck:
+                break
+            stuck = busy
+        time.sleep(0.02)
+    for work in stuck:
+        print(f"metalloid: {work!r} never ran: it waits for {work.waits_for}", file=sys.stderr)

@@ -1,0 +1,108 @@
+"""What a kernel is, before anybody calls it: its signature and its code, made when they are asked for.
+
+Whoever watches a launch or speaks of one needs this much; `Kernel` adds arguments and launches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from metalloid.backends.base import Fault, Launch, LogMessage
+from metalloid.errors import KernelFault
+from metalloid.runtime.processor import Processor
+from metalloid.runtime.sizes import thread_limit
+from metalloid.runtime.unit import TranslationUnit
+from metalloid.source import Constant, Source
+from metalloid.types import Parameter, Signature
+
+if TYPE_CHECKING:
+    from metalloid.backends.cpu.checked.program import CheckedProgram
+    from metalloid.backends.cpu.program import Program
+
+
+class KernelCode:
+    """One kernel of a text, with values for its function constants, for one device."""
+
+    def __init__(
+        self, device: Processor, unit: TranslationUnit, name: str, constants: Mapping[str | int, Constant]
+    ) -> None:
+        self.device, self.unit, self.name, self.constants = device, unit, name, dict(constants)
+        self.on_log: Callable[[LogMessage], None] | None = None
+
+    @property
+    def source(self) -> Source:
+        return self.unit.source
+
+    @cached_property
+    def _scalar(self) -> tuple[str, Signature]:
+        return self.unit.scalar(self.name, self.constants)
+
+    @property
+    def ir(self) -> str:
+        """The scalar LLVM IR."""
+        return self._scalar[0]
+
+    @cached_property
+    def signature(self) -> Signature:
+        return self._scalar[1]
+
+    @cached_property
+    def checked_ir(self) -> str:
+        """The scalar IR with every access that the user wrote, for runs that watch them."""
+        return self.unit.checked(self.name, self.constants)
+
+    @cached_property
+    def checked_program(self) -> CheckedProgram:
+        """This kernel under observation, on the vector engine."""
+        from metalloid.compile import checked_program
+
+        return checked_program(self.checked_ir, self.signature)
+
+    @cached_property
+    def program(self) -> Program:
+        from metalloid.compile import cpu_program
+
+        made = cpu_program(self.ir, self.signature)
+        made.told = self._told
+        return made
+
+    def _told(self, fault: Fault, launch: Launch) -> KernelFault:
+        from metalloid.runtime.faults import told
+
+        return told(self.source, self.signature, fault, launch)
+
+    @cached_property
+    def inputs(self) -> frozenset[int]:
+        """Buffers that the kernel declares const."""
+        return frozenset(p.index for p in self.signature.buffers if p.const or p.space == "constant")
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return self.signature.parameters
+
+    @cached_property
+    def loops(self) -> bool:
+        """Whether a thread may go over the same code twice."""
+        from metalloid.ir import read
+        from metalloid.ir.intrinsics import ENTRY
+        from metalloid.ir.loops import loops
+
+        forest = loops(read(self.ir).function[ENTRY])
+        return bool(forest.loops or forest.irreducible)
+
+    @property
+    def max_threads_per_threadgroup(self) -> int:
+        return thread_limit(self.signature)
+
+    @property
+    def thread_execution_width(self) -> int:
+        return 32
+
+    @property
+    def threadgroup_memory_length(self) -> int:
+        return self.signature.threadgroup_memory
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}>"
