@@ -17,12 +17,10 @@ MOST_LINES_OF_A_FUNCTION = 60  # its docstring counts
 MOST_LINES_OF_A_FILE = 400
 
 OPEN_CIRCLES: set[Circle] = {
-    frozenset(f"metalloid.checker.{n}" for n in "explain page page.launches page.source report".split()),
     frozenset(f"metalloid.analysis.intervals.{name}" for name in ("call_results", "evaluate", "trip_counts")),
 }
 OPEN_FILES = {
     "metalloid.backends.interpret.examiner",
-    "metalloid.checker.explain",
     "metalloid.frontend.scan",
 }
 OPEN_FUNCTIONS = {

@@ -10,7 +10,8 @@ function `mt.check`.
 
 from __future__ import annotations
 
-from metalloid.checker.report import Checked, Report
+from metalloid.checker.checked_launches import Checked
+from metalloid.checker.report import Report
 from metalloid.checker.run import check
 from metalloid.checker.watch import checked
 from metalloid.findings import Finding, Side

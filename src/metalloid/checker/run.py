@@ -10,11 +10,12 @@ import numpy as np
 
 from metalloid.backends.base import Launch
 from metalloid.checker.case import Case
+from metalloid.checker.checked_launches import Checked
 from metalloid.checker.engines import observe
 from metalloid.checker.examined import before, forget, with_numbers
 from metalloid.checker.fold import fold
 from metalloid.checker.refusals import listening, refusal
-from metalloid.checker.report import Checked, Report
+from metalloid.checker.report import Report
 from metalloid.checker.rules import RULES
 from metalloid.errors import LaunchError
 from metalloid.findings import Finding

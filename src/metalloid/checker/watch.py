@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from metalloid.backends.base import Launch
+from metalloid.checker.checked_launches import Checked
 from metalloid.checker.ledger import Ledger
 from metalloid.checker.refusals import noticed, raised, refusal
-from metalloid.checker.report import Checked, Report
-from metalloid.checker.rules import AFTERWARDS
+from metalloid.checker.report import Report
 from metalloid.checker.run import check_launch
 from metalloid.errors import LaunchError
 from metalloid.findings import Finding
@@ -91,9 +91,6 @@ def checked() -> Iterator[Report]:
         _checking.leave(report.add)
         for finding in ledger.findings():
             report.add(finding)
-        for rule in AFTERWARDS:
-            for finding in rule(report):
-                report.add(finding)
 
 
 def note_error(report: Report, error: BaseException) -> bool:

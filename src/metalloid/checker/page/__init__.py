@@ -9,15 +9,15 @@ from __future__ import annotations
 from html import escape
 from importlib import resources
 
+from metalloid.checker.checked_launches import CheckedLaunches
 from metalloid.checker.page.launches import launches
 from metalloid.checker.page.rules import rule_pages
 from metalloid.checker.page.source import sources
 from metalloid.checker.page.words import counted, place
-from metalloid.checker.report import Report
 from metalloid.findings import Finding
 
 
-def html(report: Report, explanation: str = "") -> str:
+def html(report: CheckedLaunches, explanation: str = "") -> str:
     """The page of a report; `explanation` says why an output is what it is."""
     findings = report.findings
     style = (resources.files(__name__) / "style.css").read_text(encoding="utf-8")
@@ -41,7 +41,7 @@ def html(report: Report, explanation: str = "") -> str:
     )
 
 
-def _verdict(report: Report) -> str:
+def _verdict(report: CheckedLaunches) -> str:
     problems = sum(f.severity != "note" for f in report.findings)
     notes = len(report.findings) - problems
     said = counted(problems, "finding") if problems else "no findings"
@@ -49,7 +49,7 @@ def _verdict(report: Report) -> str:
     return said + (f", {counted(notes, 'note')}{cost}" if notes else "")
 
 
-def _head(report: Report) -> str:
+def _head(report: CheckedLaunches) -> str:
     threads = sum(c.observation.threads for c in report.launches)
     ran = f"{counted(len(report.launches), 'launch', 'launches')}, {counted(threads, 'thread')} checked"
     stopped = f'<p class="stopped">Stopped early: {escape(report.stopped)}</p>' if report.stopped else ""

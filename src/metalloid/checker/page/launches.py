@@ -7,8 +7,8 @@ from math import prod
 
 import numpy as np
 
+from metalloid.checker.checked_launches import Checked, CheckedLaunches
 from metalloid.checker.page.words import counted, position, triple
-from metalloid.checker.report import Checked, Report
 from metalloid.runtime.arguments import WRITES
 
 MOST = 12  # launches with a map
@@ -16,7 +16,7 @@ CELLS = 2048  # per map; larger outputs have several elements in a cell
 SIDE = 12
 
 
-def launches(report: Report) -> str:
+def launches(report: CheckedLaunches) -> str:
     """All launches, those with findings first and those alike as one; the first few with maps."""
     alike: dict[object, list[Checked]] = {}
     for checked in sorted(report.launches, key=lambda c: not c.findings):

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from html import escape
 
+from metalloid.checker.checked_launches import CheckedLaunches
 from metalloid.checker.page.timeline import timeline
 from metalloid.checker.page.words import where, who
-from metalloid.checker.report import Report
 from metalloid.findings import Finding
 
 ALL = 160  # texts of more lines are shown around their findings only
@@ -22,7 +22,7 @@ _TOKEN = re.compile(
 )
 
 
-def sources(report: Report, findings: Sequence[Finding]) -> str:
+def sources(report: CheckedLaunches, findings: Sequence[Finding]) -> str:
     """A section per file that findings are in; at the end what has no line."""
     numbered = list(enumerate(findings, 1))
     files = dict.fromkeys(f.location.file for f in findings if f.location)
@@ -37,7 +37,7 @@ def sources(report: Report, findings: Sequence[Finding]) -> str:
     return "\n".join(sections)
 
 
-def text_of(report: Report, file: str) -> list[str]:
+def text_of(report: CheckedLaunches, file: str) -> list[str]:
     """The lines of a file: what was compiled, else what is on disk."""
     for checked in report.launches:
         lines = checked.case.texts.lines(file)
@@ -46,7 +46,7 @@ def text_of(report: Report, file: str) -> list[str]:
     return [line.rstrip("\n") for line in linecache.getlines(file)]
 
 
-def _file(report: Report, file: str, findings: list[tuple[int, Finding]]) -> str:
+def _file(report: CheckedLaunches, file: str, findings: list[tuple[int, Finding]]) -> str:
     lines = text_of(report, file)
     marked = {f.location.line for _, f in findings if f.location}
     others = {

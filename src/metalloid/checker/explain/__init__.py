@@ -1,0 +1,50 @@
+"""Why zeros: follow a result from the launch to the value, and name the first link that is broken.
+
+Every call succeeded and the output is zeros, one value, half empty or wrong. The chain is always the same:
+was it committed, did threads run, is the output bound, did stores run, where did they go, did another
+overwrite them, is the value itself zero. Each link is answered with what the checked run saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from metalloid.checker.checked_launches import CheckedLaunches
+from metalloid.checker.explain import launch, stores, values
+from metalloid.checker.explain.link import Explanation, Link
+from metalloid.checker.explain.output import Output, choose
+
+LINKS: tuple[Callable[[Output, CheckedLaunches], Link | None], ...] = (
+    launch.committed,
+    launch.ran,
+    launch.bound,
+    launch.local_memory,
+    stores.stored,
+    stores.inside,
+    launch.ended,
+    stores.one_place,
+    stores.covered,
+    values.kept,
+    values.value,
+    values.found,
+)
+
+
+def explain(report: CheckedLaunches, output: str = "", expected: Any = None) -> Explanation:
+    """Why an output is as it is: the one named, else the first that looks odd, of the last launch that has one."""
+    if not report.launches:
+        return Explanation("why is there no result?", tuple(launch.nothing_ran(report)))
+    chosen = choose(report, output, expected)
+    if chosen is None:
+        return Explanation("the launches have no output to explain", ())
+    looks = chosen.looks()
+    subject = f"why is '{chosen.name}' of {chosen.checked.kernel} {looks or 'as it is'}?"
+    links: list[Link] = []
+    for question in LINKS:
+        link = question(chosen, report)
+        if link is not None:
+            links.append(link)
+            if not link.holds:
+                break
+    return Explanation(subject, tuple(links))
