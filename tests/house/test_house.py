@@ -21,7 +21,6 @@ OPEN_CIRCLES: set[Circle] = {
 }
 OPEN_FILES = {
     "metalloid.backends.interpret.examiner",
-    "metalloid.frontend.scan",
 }
 OPEN_FUNCTIONS = {
     "metalloid.kernels.torch._operator",
