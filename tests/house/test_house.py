@@ -19,9 +19,7 @@ MOST_LINES_OF_A_FILE = 400
 OPEN_CIRCLES: set[Circle] = {
     frozenset(f"metalloid.analysis.intervals.{name}" for name in ("call_results", "evaluate", "trip_counts")),
 }
-OPEN_FILES = {
-    "metalloid.backends.interpret.examiner",
-}
+OPEN_FILES: set[str] = set()
 OPEN_FUNCTIONS = {
     "metalloid.kernels.torch._operator",
 }

@@ -22,6 +22,7 @@ from metalloid.backends.interpret.program import prepare
 from metalloid.backends.interpret.scheduler import Schedule, Scheduler
 from metalloid.backends.interpret.thread import Group, Thread
 from metalloid.backends.interpret.trace import Did, Tracer
+from metalloid.backends.interpret.twin_code import with_twins
 from metalloid.backends.observe import Memory, Observation, Record, start_of
 from metalloid.errors import DeviceError, KernelFault
 from metalloid.ir import Module, read
@@ -107,7 +108,7 @@ def examine(
     module = _read(module_text)
     function = module.function[ENTRY]
     examiner = Examiner(module, launch, wanted)
-    code = examiner.watched(prepare(module, function), function)
+    code = with_twins(prepare(module, function), function, examiner)
     device, buffers = _bind(launch)
     constants = constant_objects(module, device, len(launch.threadgroup_memory))
     scheduler = Scheduler(module, launch, list, None, examiner)
