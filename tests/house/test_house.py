@@ -20,9 +20,7 @@ OPEN_CIRCLES: set[Circle] = {
     frozenset(f"metalloid.analysis.intervals.{name}" for name in ("call_results", "evaluate", "trip_counts")),
 }
 OPEN_FILES: set[str] = set()
-OPEN_FUNCTIONS = {
-    "metalloid.kernels.torch._operator",
-}
+OPEN_FUNCTIONS: set[str] = set()
 
 HERE = Path(metalloid.__file__).parent
 ROOT = HERE.parent
