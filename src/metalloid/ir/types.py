@@ -101,8 +101,6 @@ FLOAT = FloatType("float", 32)
 DOUBLE = FloatType("double", 64)
 PTR = PointerType(0)
 DEVICE_PTR = PointerType(1)
-THREADGROUP_PTR = PointerType(3)
-PRIVATE_PTR = PointerType(5)
 VOID = PlainType("void")
 LABEL = PlainType("label")
 METADATA = PlainType("metadata")
@@ -119,11 +117,6 @@ def scalar(type: Type) -> Type:
 def like(shape: Type, element: Type) -> Type:
     """`element`, as wide a vector as `shape` is."""
     return VectorType(shape.count, element) if isinstance(shape, VectorType) else element
-
-
-def is_int(type: Type) -> bool:
-    """True for an integer or a vector of them."""
-    return isinstance(scalar(type), IntType)
 
 
 def is_float(type: Type) -> bool:
