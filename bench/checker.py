@@ -19,8 +19,9 @@ import numpy as np
 from bench.engine import KERNELS, array, best, program
 from bench.oclgrind import seconds_under_oclgrind
 from metalloid.backends.base import Launch
+from metalloid.backends.cpu.build import checked_program, cpu_program
 from metalloid.backends.cpu.checked.program import CheckedProgram, CheckedRun
-from metalloid.compile import checked_program, cpu_program, scalar
+from metalloid.compile import scalar
 from metalloid.source import Source
 from metalloid.transforms.check_sites import Options
 

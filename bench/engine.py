@@ -21,8 +21,9 @@ from pathlib import Path
 import numpy as np
 
 from metalloid.backends.base import Launch
+from metalloid.backends.cpu.build import cpu_program
 from metalloid.backends.cpu.program import Program
-from metalloid.compile import cpu_program, scalar
+from metalloid.compile import scalar
 from metalloid.runtime.buffer import aligned
 from metalloid.source import Source
 

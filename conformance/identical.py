@@ -20,7 +20,8 @@ import click
 from conformance import ggml, inline_kernels, mlx_headers
 from conformance.cases import Case
 from metalloid.backends.cpu import codegen
-from metalloid.compile import scalar, vector_code, vector_stage
+from metalloid.backends.cpu.pipeline import vector_code, vector_stage
+from metalloid.compile import scalar
 from metalloid.errors import MetalloidError
 from metalloid.frontend import find_kernels
 from metalloid.source import Source

@@ -10,9 +10,10 @@ import numpy as np
 
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch
+from metalloid.backends.cpu.build import checked_program
 from metalloid.backends.cpu.checked.program import CheckedProgram
 from metalloid.backends.observe import Observation, Record
-from metalloid.compile import checked_program, scalar
+from metalloid.compile import scalar
 from metalloid.source import Source
 from tests.engine.both import HEADER as METAL
 from tests.engine.both import launch

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch
+from metalloid.backends.cpu.build import checked_program
 from metalloid.backends.observe import Observation
-from metalloid.compile import checked_program, scalar
+from metalloid.compile import scalar
 from metalloid.errors import NotVectorised
 from metalloid.source import Source
 from tests.checker_engine.both import keys

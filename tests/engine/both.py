@@ -11,8 +11,9 @@ import numpy as np
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch
 from metalloid.backends.cpu import codegen
+from metalloid.backends.cpu.build import cpu_program
 from metalloid.backends.cpu.program import Program
-from metalloid.compile import cpu_program, scalar
+from metalloid.compile import scalar
 from metalloid.source import Source
 
 HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"

@@ -9,7 +9,8 @@ import pytest
 
 from metalloid.backends.cpu import native
 from metalloid.backends.cpu.codegen import Target, machine, optimise
-from metalloid.compile import scalar, vector_code
+from metalloid.backends.cpu.pipeline import vector_code
+from metalloid.compile import scalar
 from metalloid.frontend import find_kernels
 from metalloid.source import Source
 from metalloid.transforms.canonicalize import canonical

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from metalloid.backends import interpret
-from metalloid.compile import cpu_program, scalar
+from metalloid.backends.cpu.build import cpu_program
+from metalloid.compile import scalar
 from metalloid.ir import read
 from metalloid.ir.layout import data_layout
 from metalloid.source import Source

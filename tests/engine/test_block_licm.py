@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from metalloid.backends.cpu import abi
-from metalloid.compile import vector_stage
+from metalloid.backends.cpu.pipeline import vector_stage
 from metalloid.errors import KernelFault
 from tests.engine.both import launch, program, same, scalar_ir
 

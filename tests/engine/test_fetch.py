@@ -11,7 +11,7 @@ import pytest
 
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.loop_stride import Strides
-from metalloid.compile import vector_stage
+from metalloid.backends.cpu.pipeline import vector_stage
 from metalloid.ir.layout import data_layout
 from metalloid.transforms.canonicalize import ENTRY, canonical
 from tests.engine.both import WIDE, launch, program, same, scalar_ir

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from metalloid.backends import interpret
 from metalloid.backends.cpu import codegen
-from metalloid.compile import cpu_program, scalar
+from metalloid.backends.cpu.build import cpu_program
+from metalloid.compile import scalar
 from metalloid.errors import KernelFault
 from metalloid.source import Source
 from tests.engine.both import HEADER, LESSER, launch

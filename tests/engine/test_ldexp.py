@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from metalloid.backends.cpu import codegen
+from metalloid.backends.cpu.build import cpu_program
 from metalloid.backends.cpu.pipeline import vector_code
-from metalloid.compile import cpu_program
 from metalloid.transforms.canonicalize import canonical
 from tests.engine.both import LESSER, launch, same, scalar_ir
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from metalloid.backends.cpu import codegen
-from metalloid.compile import vector_code, vector_stage
+from metalloid.backends.cpu.pipeline import vector_code, vector_stage
 from metalloid.transforms.canonicalize import canonical
 from tests.engine.both import same, scalar_ir
 

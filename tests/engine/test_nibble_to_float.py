@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from metalloid.backends.cpu import codegen
-from metalloid.compile import vector_stage
+from metalloid.backends.cpu.pipeline import vector_stage
 from tests.engine.both import same, scalar_ir
 
 RNG = np.random.default_rng(5)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from metalloid.backends.cpu import codegen
-from metalloid.compile import cpu_program, scalar
+from metalloid.backends.cpu.build import cpu_program
+from metalloid.compile import scalar
 from metalloid.source import Source
 from tests.engine.both import launch
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from metalloid.backends.cpu.lower.gang_width import choose
-from metalloid.compile import vector_stage
+from metalloid.backends.cpu.pipeline import vector_stage
 from metalloid.errors import KernelFault
 from metalloid.transforms.canonicalize import canonical
 from tests.engine.both import WIDE, launch, program, same, scalar_ir

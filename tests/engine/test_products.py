@@ -9,7 +9,7 @@ import pytest
 
 from metalloid.backends import interpret
 from metalloid.backends.cpu import codegen
-from metalloid.compile import cpu_program
+from metalloid.backends.cpu.build import cpu_program
 from metalloid.errors import KernelFault
 from tests.engine import matrix_programs
 from tests.engine.both import LESSER, launch, program, same, scalar_ir

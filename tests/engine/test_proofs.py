@@ -15,7 +15,8 @@ import metalloid as mt
 from metalloid.analysis.intervals.evaluate import Facts
 from metalloid.analysis.intervals.prove import Proof, Prover, access
 from metalloid.backends.cpu import codegen
-from metalloid.compile import cpu_program, vector_code, vector_stage
+from metalloid.backends.cpu.build import cpu_program
+from metalloid.backends.cpu.pipeline import vector_code, vector_stage
 from metalloid.errors import KernelFault
 from metalloid.ir.debug import location
 from metalloid.runtime.buffer import aligned

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from metalloid.backends.cpu import codegen
-from metalloid.compile import cpu_program, vector_stage
+from metalloid.backends.cpu.build import cpu_program
+from metalloid.backends.cpu.pipeline import vector_stage
 from metalloid.errors import KernelFault
 from tests.engine.both import LESSER, launch, program, same, scalar_ir
 

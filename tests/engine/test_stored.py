@@ -13,7 +13,8 @@ import pytest
 import metalloid as mt
 from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu import pipeline as vector_module
-from metalloid.compile import cpu_program, scalar
+from metalloid.backends.cpu.build import cpu_program
+from metalloid.compile import scalar
 from metalloid.source import Source
 from tests.engine.both import LESSER, launch
 

@@ -9,7 +9,7 @@ import pytest
 
 from metalloid.backends import interpret
 from metalloid.backends.cpu import codegen
-from metalloid.compile import cpu_program
+from metalloid.backends.cpu.build import cpu_program
 from tests.engine.both import LESSER, compare, launch, scalar_ir
 
 RNG = np.random.default_rng(3)

@@ -17,10 +17,10 @@ import pytest
 import metalloid
 from metalloid.analysis.intervals.call_results import POSITIONS as BOUNDS_OF_POSITIONS
 from metalloid.backends.cpu.lower.control_flow import FAMILIES
+from metalloid.backends.cpu.pipeline import vector_stage
 from metalloid.backends.interpret import intrinsics as oracle
 from metalloid.backends.interpret import matrix, simd
 from metalloid.backends.interpret.positions import POSITIONS as ORACLE_POSITIONS
-from metalloid.compile import vector_stage
 from metalloid.frontend import clang, names
 from metalloid.ir import intrinsics
 from metalloid.ir.intrinsics import (

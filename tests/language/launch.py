@@ -12,7 +12,7 @@ import numpy as np
 
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch, Triple
-from metalloid.compile import cpu_program
+from metalloid.backends.cpu.build import cpu_program
 from metalloid.frontend import Kernel, compile_kernel
 from metalloid.source import Constant, Source
 

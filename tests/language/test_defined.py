@@ -189,7 +189,8 @@ def test_divisions_that_the_user_guards_stay_guarded():
 def test_a_function_constant_can_be_the_amount_or_the_divisor():
     from metalloid.backends import interpret
     from metalloid.backends.base import Launch
-    from metalloid.compile import cpu_program, scalar
+    from metalloid.backends.cpu.build import cpu_program
+    from metalloid.compile import scalar
     from metalloid.source import Source
 
     text = """constant int n [[function_constant(0)]]; constant int d [[function_constant(1)]];

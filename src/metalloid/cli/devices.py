@@ -8,9 +8,6 @@ from typing import Any
 import click
 
 import metalloid as mt
-from metalloid import config
-from metalloid.backends.base import SIMD_WIDTH
-from metalloid.backends.cpu.codegen import host
 
 
 @click.command("devices")
@@ -23,22 +20,19 @@ def command(as_json: bool) -> None:
         return
     for number, row in enumerate(rows):
         click.echo(row["name"] + (" (default)" if number == 0 else ""))
+        vectors = f", {row['vector_bits']}-bit vectors" if "vector_bits" in row else ""
+        click.echo(f"    processor    {row['processor']}, {row['threads']} threads{vectors}")
         click.echo(
-            f"    processor    {row['processor']}, {row['threads']} threads, {row['vector_bits']}-bit vectors"
-        )
-        click.echo(
-            f"    threadgroup  up to {row['max_threads_per_threadgroup']} threads, SIMD-groups of {SIMD_WIDTH}"
+            f"    threadgroup  up to {row['max_threads_per_threadgroup']} threads, SIMD-groups of {row['simd_width']}"
         )
         click.echo(f"    memory       up to {row['max_threadgroup_memory_length']} bytes per threadgroup")
 
 
 def _facts(device: mt.Device) -> dict[str, Any]:
-    target = host()
     return {
         "name": device.name,
-        "processor": target.cpu,
-        "threads": config.threads(),
-        "vector_bits": 8 * target.info.vector_bytes,
+        **device.backend.facts(),
+        "simd_width": device.backend.limits.simd_width,
         "max_threads_per_threadgroup": device.max_threads_per_threadgroup,
         "max_threadgroup_memory_length": device.max_threadgroup_memory_length,
     }

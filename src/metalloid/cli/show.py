@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
@@ -11,43 +10,20 @@ import click
 from metalloid.backends.base import Triple
 from metalloid.cli.options import choose_kernel, make_source, parse_constants, source_options
 from metalloid.cli.values import grid
+from metalloid.compile import stages
+from metalloid.compile.stages import FRONT, Constants
 from metalloid.errors import NotVectorised
-from metalloid.frontend import compile_kernel, find_kernels, rewritten_text
+from metalloid.frontend import compile_kernel, find_kernels
 from metalloid.frontend.stored import encode
-from metalloid.source import Constant, Source
-
-Constants = Mapping[str | int, Constant]
-Stage = Callable[[Source, str, Constants, Triple], str]
+from metalloid.runtime.device import device
+from metalloid.source import Source
 
 NO_VECTOR_CODE = (
     "; There is no vector code for this kernel: it is interpreted, one thread after the other, slowly."
 )
 
 
-def _scalar(source: Source, kernel: str, constants: Constants, size: Triple = (1, 1, 1)) -> str:
-    """The scalar IR of a kernel; a file of it, as reports of mistakes hold, is shown from there on."""
-    return source.text if source.name.endswith(".ll") else compile_kernel(source, kernel, constants).ir
-
-
-def _vector(source: Source, kernel: str, constants: Constants, size: Triple) -> str:
-    from metalloid.compile import vector_stage
-
-    try:
-        return vector_stage(_scalar(source, kernel, constants), size)
-    except NotVectorised as error:
-        return f"{NO_VECTOR_CODE}\n; {' '.join(str(error).removeprefix('[engine] ').split())}"
-
-
-def _assembly(source: Source, kernel: str, constants: Constants, size: Triple) -> str:
-    from metalloid.backends.cpu import codegen
-
-    text = _vector(source, kernel, constants, size)
-    if text.startswith(NO_VECTOR_CODE):
-        return text
-    return codegen.to_assembly(text, codegen.host())
-
-
-def _signature(source: Source, kernel: str, constants: Constants, size: Triple) -> str:
+def _signature(source: Source, kernel: str, constants: Constants) -> str:
     signature = compile_kernel(source, kernel, constants).signature
     lines = [str(signature), ""]
     lines.append(f"threads per threadgroup: at most {signature.max_total_threads}")
@@ -67,23 +43,26 @@ def _signature(source: Source, kernel: str, constants: Constants, size: Triple) 
     return "\n".join(lines)
 
 
-STAGES: dict[str, Stage] = {
-    "metal": lambda source, kernel, constants, size: source.text,
-    "rewritten": lambda source, kernel, constants, size: rewritten_text(source, kernel, constants),
-    "ll": _scalar,
-    "signature": _signature,
-    "vec.ll": _vector,
-    "asm": _assembly,
-}
+# Those of the front end, then those of a device, then what is no stage.
+STAGES = (*FRONT, *device().backend.stages, "signature")
+
+
+def _shown(stage: str, source: Source, kernel: str, constants: Constants, size: Triple) -> str:
+    if stage == "signature":
+        return _signature(source, kernel, constants)
+    try:
+        return stages.stage(stage, source, kernel, constants, size, device().backend)
+    except NotVectorised as error:
+        return f"{NO_VECTOR_CODE}\n; {' '.join(str(error).removeprefix('[engine] ').split())}"
 
 
 @click.command("show")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--kernel", help="its name; may be left out where the file has one")
-@click.option("--stage", type=click.Choice(list(STAGES)), default="signature", show_default=True)
+@click.option("--stage", type=click.Choice(STAGES), default="signature", show_default=True)
 @click.option("--constant", multiple=True, metavar="NAME=VALUE", help="a function constant, by name or index")
 @click.option(
-    "--threadgroup", default="256", help="its size, for vec.ll and asm: 256 or 16,16", show_default=True
+    "--threadgroup", default="256", help="its size, for the stages behind ll: 256 or 16,16", show_default=True
 )
 @click.option("--json", "as_json", is_flag=True, help="for machines; the signature only")
 @source_options
@@ -100,13 +79,14 @@ def command(
 ) -> None:
     """Show a stage of a kernel of FILE.
 
-    metal: its text; rewritten: the C++ clang gets; ll: scalar LLVM IR; signature: what it takes;
-    vec.ll: vector IR for this processor; asm: machine code. FILE may also be scalar IR, kernel.ll.
+    metal: its text; rewritten: the C++ clang gets; ll: scalar LLVM IR; canon.ll: in canonical form; regions.ll:
+    divided at its barriers; vec.ll: vector IR for this processor; asm: machine code; signature: what it takes.
+    FILE may also be scalar IR, kernel.ll.
     """
     source = make_source(file, include, define, math)
     constants = parse_constants(constant)
     if file.suffix == ".ll":
-        stage = stage if stage in ("vec.ll", "asm") else "ll"
+        stage = stage if stage in device().backend.stages else "ll"
     whole = stage == "metal" or file.suffix == ".ll"
     names = () if whole else tuple(entry.name for entry in find_kernels(source))
     name = "" if whole else choose_kernel(names, kernel, str(file))
@@ -114,4 +94,4 @@ def command(
         click.echo(json.dumps(encode(compile_kernel(source, name, constants).signature), indent=2))
     else:
         x, y, z = (*grid(threadgroup), 1, 1)[:3]
-        click.echo(STAGES[stage](source, name, constants, (x, y, z)))
+        click.echo(_shown(stage, source, name, constants, (x, y, z)))

@@ -157,7 +157,7 @@ def _kernel(source: Source, name: str) -> Kernel:
     key = source.key(name)
     found = _kernels.get(key)
     if found is None:
-        found = _kernels[key] = device("cpu").library(source).kernel(name)
+        found = _kernels[key] = device().library(source).kernel(name)
     return found
 
 

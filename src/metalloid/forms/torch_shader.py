@@ -124,7 +124,7 @@ class ShaderKernel:
 def compile_shader(source: str) -> ShaderLibrary:
     """A library from MSL text. Text that does not compile is a SyntaxError, as in PyTorch."""
     try:
-        return ShaderLibrary(device("cpu").library(shader_source(source)))
+        return ShaderLibrary(device().library(shader_source(source)))
     except CompileError as error:
         raise SyntaxError(str(error)) from error
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from metalloid.backends.base import Launch
-from metalloid.compile import cpu_program
 from metalloid.errors import LaunchError
 from metalloid.measure.machine import Machine
 from metalloid.measure.timing import Timing, timed
@@ -78,7 +77,7 @@ def count(kernel: Kernel, launch: Launch) -> Work:
             f"[measure {kernel.name}] all {_BUFFERS} buffers are in use; none is left to count in."
         )
     totals = np.zeros(len(COUNTERS), np.uint64)
-    program = cpu_program(counted(kernel.ir, free), kernel.signature)
+    program = kernel.device.backend.program(counted(kernel.ir, free), kernel.signature)
     program.run(replace(launch, buffers={**_copies(launch.buffers), free: totals}))
     operations, read, written = (int(n) for n in totals)
     return Work(operations, read, written, _moved(kernel, launch))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from metalloid import config
+from metalloid import backends, config
 from metalloid.errors import DeviceError
 from metalloid.runtime import trace
 from metalloid.runtime.buffer import Buffer, dtype_of
@@ -127,19 +127,25 @@ def _obstacle(data: np.ndarray[Any, Any], array: np.ndarray[Any, Any]) -> str:
     return "it is not writable" if not data.flags.writeable else "it is not aligned"
 
 
-_CPU = Device("cpu")
+@cache
+def _made(name: str) -> Device:
+    return Device(name)
 
 
 def devices() -> tuple[Device, ...]:
-    """All devices of this machine, the best first."""
-    return (_CPU,)
+    """All devices of this machine, the default first."""
+    found = (_made(name) for name in backends.names())
+    return tuple(d for d in found if not d.backend.missing())
 
 
 def device(name: str = "") -> Device:
-    """The best device, or the one of this name; METALLOID_DEVICE decides where none is given."""
-    wanted = name or config.device()
-    for found in devices():
-        if not wanted or found.name == wanted:
-            return found
-    names = ", ".join(d.name for d in devices())
-    raise DeviceError(f"there is no device '{wanted}'; this machine has {names}.")
+    """The device of this name. METALLOID_DEVICE decides where none is given, else it is the CPU."""
+    wanted = name or config.device() or backends.FIRST
+    if wanted not in backends.names():
+        raise DeviceError(
+            f"there is no device '{wanted}'; this machine has {', '.join(d.name for d in devices())}."
+        )
+    found = _made(wanted)
+    if why := found.backend.missing():
+        raise DeviceError(f"the device '{wanted}' cannot be used here: {why}")
+    return found

@@ -152,14 +152,14 @@ class Kernel(KernelCode):
                 return
             except NotVectorised as error:  # found out while compiling: nothing has run
                 self._go_slowly(error)
-        from metalloid.compile import run_interpreted
+        from metalloid.backends.slow_way import run_interpreted
 
         run_interpreted(self.ir, launch, timeout, self.on_log)
 
     def _compile(self, launch: Launch, guard: bool) -> None:
         if not self.interpreted:
             try:
-                self.program.prepared(launch, guard, False, config.threads())
+                self.program.prepare(launch, guard, config.threads())
             except NotVectorised as error:
                 self._go_slowly(error)
 
@@ -196,9 +196,8 @@ class Kernel(KernelCode):
         from metalloid.runtime.plan import Plan
 
         threads = config.threads()
-        if self.interpreted or self.program.prepared(launch, guard, False, threads).searches:
-            return None
-        return Plan(self, launch, self.program.choice(launch, guard, False, threads), threads)
+        quick = None if self.interpreted else self.program.quick(launch, guard, threads)
+        return Plan(self, launch, quick) if quick is not None else None
 
 
 def _kinds(size: object) -> object:

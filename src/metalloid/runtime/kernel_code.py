@@ -18,8 +18,7 @@ from metalloid.source import Constant, Source
 from metalloid.types import Parameter, Signature
 
 if TYPE_CHECKING:
-    from metalloid.backends.cpu.checked.program import CheckedProgram
-    from metalloid.backends.cpu.program import Program
+    from metalloid.backends.backend import Checked, Program
 
 
 class KernelCode:
@@ -37,7 +36,7 @@ class KernelCode:
 
     @cached_property
     def _scalar(self) -> tuple[str, Signature]:
-        return self.unit.scalar(self.name, self.constants)
+        return self.unit.scalar(self.name, self.constants, self.device.backend.warm_up)
 
     @property
     def ir(self) -> str:
@@ -51,20 +50,16 @@ class KernelCode:
     @cached_property
     def checked_ir(self) -> str:
         """The scalar IR with every access that the user wrote, for runs that watch them."""
-        return self.unit.checked(self.name, self.constants)
+        return self.unit.checked(self.name, self.constants, self.device.backend.warm_up)
 
     @cached_property
-    def checked_program(self) -> CheckedProgram:
-        """This kernel under observation, on the vector engine."""
-        from metalloid.compile import checked_program
-
-        return checked_program(self.checked_ir, self.signature)
+    def checked_program(self) -> Checked:
+        """This kernel under observation, on its device."""
+        return self.device.backend.checked(self.checked_ir, self.signature)
 
     @cached_property
     def program(self) -> Program:
-        from metalloid.compile import cpu_program
-
-        made = cpu_program(self.ir, self.signature)
+        made = self.device.backend.program(self.ir, self.signature)
         made.told = self._told
         return made
 
@@ -98,7 +93,7 @@ class KernelCode:
 
     @property
     def thread_execution_width(self) -> int:
-        return 32
+        return self.device.backend.limits.simd_width
 
     @property
     def threadgroup_memory_length(self) -> int:

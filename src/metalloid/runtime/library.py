@@ -33,7 +33,7 @@ class Library:
         self._unit = TranslationUnit(source)
         if not trusted:
             with step("library", source.name):
-                self._unit.examine()
+                self._unit.examine(device.backend.warm_up)
         self._kernels: dict[object, Kernel] = {}
         self._lock = threading.Lock()
 

@@ -1,24 +1,20 @@
 """The short road of a launch.
 
 The first launch of a size goes through every check. What it found out is kept as a plan; from then on a
-launch looks at what can differ between two calls (which arrays, which numbers) and hands the record to the
-native runtime. Whatever is not plainly right is sent back to the long road, which knows what to say.
+launch looks at what can differ between two calls (which arrays, which numbers) and hands their addresses to the
+device. Whatever is not plainly right is sent back to the long road, which knows what to say.
 """
 
 from __future__ import annotations
 
 import ctypes
-import struct
-import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from metalloid.backends.backend import Quick
 from metalloid.backends.base import Launch
-from metalloid.backends.cpu import native
-from metalloid.backends.cpu.code import Prepared
-from metalloid.backends.cpu.specialize import ParameterSnapshot, Specializer
 from metalloid.runtime.arguments import WRITES, argument, element
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.kernel_code import KernelCode
@@ -26,12 +22,7 @@ from metalloid.types import Parameter, Scalar, Struct, Vector
 
 _address = ctypes.addressof
 _exported = ctypes.c_char.from_buffer  # refuses what is not writable or not contiguous
-_move = ctypes.memmove
-_SIZE = ctypes.sizeof(native.LaunchRecord)
-_LENGTHS = native.LaunchRecord.lengths.offset
 _MOST_KNOWN = 64  # of memory, and of numbers for each
-_MAIN = threading.main_thread().ident
-_ident = threading.get_ident
 
 
 def address(array: Any, written: bool) -> int:
@@ -84,14 +75,12 @@ class Slot:
 
 
 class Spare:
-    """A record that no launch uses just now, and room for the numbers of the next."""
+    """What no launch uses just now: the device's room for one, and cells for the numbers of the next."""
 
-    __slots__ = ("address", "area", "cells", "holds", "record")
+    __slots__ = ("cells", "room")
 
-    def __init__(self, slots: Sequence[Slot]) -> None:
-        self.record, self.area = native.LaunchRecord(), ParameterSnapshot()
-        self.address = _address(self.record)
-        self.holds: Prepared | None = None  # what the record was last filled with
+    def __init__(self, slots: Sequence[Slot], room: Any) -> None:
+        self.room = room
         made: list[Any] = [slot.cell() if slot.cell is not None else None for slot in slots]
         self.cells = tuple((cell, _address(cell) if cell is not None else 0) for cell in made)
 
@@ -103,36 +92,18 @@ class Plan:
     to. Numbers are known when they are given as such: what an array holds may change, and is looked at every time.
     """
 
-    __slots__ = (
-        "_choice",
-        "_count",
-        "_free",
-        "_gaps",
-        "_kernel",
-        "_known",
-        "_pack",
-        "_parameters",
-        "_slots",
-        "launch",
-        "run",
-        "threads",
-    )
+    __slots__ = ("_count", "_free", "_gaps", "_kernel", "_known", "_parameters", "_quick", "_slots", "launch")
 
-    def __init__(
-        self, kernel: KernelCode, launch: Launch, choice: Specializer[Prepared], threads: int
-    ) -> None:
-        self._kernel, self._choice, self.threads = kernel, choice, threads
-        self._parameters = choice.parameters
+    def __init__(self, kernel: KernelCode, launch: Launch, quick: Quick) -> None:
+        self._kernel, self._quick, self._parameters = kernel, quick, quick.parameters
         self.launch = Launch(
             launch.grid, launch.threadgroup, {}, launch.threadgroup_memory, kernel=kernel.name
         )
         self._slots = tuple(Slot(p) for p in kernel.signature.buffers)
         self._free: list[Spare] = []
-        self._known: dict[tuple[int, ...], dict[tuple[int, ...], Prepared]] = {}
+        self._known: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}  # memory, numbers: the code
         self._count = 1 + max((slot.index for slot in self._slots), default=-1)
         self._gaps = self._count != len(self._slots)
-        self._pack = struct.Struct(f"{self._count}Q{_LENGTHS - 8 * self._count}x{self._count}Q").pack_into
-        self.run = native.runtime().run
 
     def go(self, arguments: tuple[Any, ...], kernel: KernelCode) -> bool:
         """Run with these arguments; False where the long road has to look at them, and nothing ran."""
@@ -195,7 +166,7 @@ class Plan:
         self._start(spare, prepared, addresses, lengths, arguments)
         return True
 
-    def _first_seen(self, memory: tuple[int, ...]) -> dict[tuple[int, ...], Prepared]:
+    def _first_seen(self, memory: tuple[int, ...]) -> dict[tuple[int, ...], Any]:
         """Room for what is found out about memory that does not overlap."""
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
@@ -207,19 +178,16 @@ class Plan:
         spare: Spare,
         addresses: list[int],
         lengths: Sequence[int],
-        known: dict[tuple[int, ...], Prepared] | None = None,
+        known: dict[tuple[int, ...], Any] | None = None,
         said: tuple[int, ...] = (),
-    ) -> Prepared:
+    ) -> Any:
         """The code for this memory, noted in `known` once settled. Leads the launch to copies of its parameters."""
-        choice = self._choice
-        contents = spare.area.take(self._parameters, addresses, lengths) if self._parameters else b""
-        key = choice.key(tuple(lengths), contents, addresses)
-        prepared = choice.code(key)
-        if known is not None and choice.settled(key):
+        code, settled = self._quick.find(spare.room, addresses, lengths)
+        if known is not None and settled:
             if len(known) >= _MOST_KNOWN:
                 known.clear()
-            known[said] = prepared
-        return prepared
+            known[said] = code
+        return code
 
     def _spread(self, values: list[int]) -> list[int]:
         """Values of the parameters there are, with zeros for the indices between."""
@@ -237,40 +205,30 @@ class Plan:
         try:
             return self._free.pop()
         except IndexError:
-            return Spare(self._slots)
+            return Spare(self._slots, self._quick.room())
 
     def _start(
         self,
         spare: Spare,
-        prepared: Prepared,
+        code: Any,
         addresses: list[int],
         lengths: Sequence[int],
         arguments: Iterable[Any],
     ) -> None:
-        record, there = spare.record, spare.address
-        if spare.holds is not prepared:
-            _move(there, prepared.address, _SIZE)
-            spare.holds = prepared
-        self._pack(record, 0, *addresses, *lengths)
-        status = self.run(there, self.threads, 0, _ident() == _MAIN)
-        if status or record.log_count:
-            spare.holds = None
-            self._report(arguments, record, status, prepared)
+        self._quick.start(
+            spare.room, code, addresses, lengths, self._kernel.on_log, lambda: self._told(arguments)
+        )
         self._free.append(spare)
 
-    def _report(
-        self, arguments: Iterable[Any], record: native.LaunchRecord, status: int, prepared: Prepared
-    ) -> None:
-        """Say what happened in the words of a full launch."""
+    def _told(self, arguments: Iterable[Any]) -> Launch:
+        """The launch that messages speak of."""
         buffers = {
             slot.index: value.memory() if isinstance(value, Buffer) else value
             for slot, value in zip(self._slots, arguments, strict=True)
             if isinstance(value, Buffer | np.ndarray)
         }
         small = self.launch
-        launch = Launch(small.grid, small.threadgroup, buffers, small.threadgroup_memory, kernel=small.kernel)
-        kernel = self._kernel
-        kernel.program.finish(prepared, record, launch, status, None, kernel.on_log)
+        return Launch(small.grid, small.threadgroup, buffers, small.threadgroup_memory, kernel=small.kernel)
 
 
 def _overlap(slots: Sequence[Slot], addresses: list[int], lengths: list[int]) -> bool:

@@ -7,19 +7,16 @@ read. Under the eyes of watchers each launch is made on its own, as if it had be
 
 from __future__ import annotations
 
-import ctypes
-import threading
+from itertools import groupby
 
 from metalloid import config
+from metalloid.backends.backend import Batch, Recorded
 from metalloid.backends.base import Launch
-from metalloid.backends.cpu import native
-from metalloid.backends.cpu.code import Prepared
 from metalloid.runtime.arguments import matched
 from metalloid.runtime.kernel import Kernel, Local
 from metalloid.runtime.sizes import Size
 from metalloid.runtime.watch import watchers
 
-_MAIN = threading.main_thread()
 # Bytes of a launch, on average, below which one thread is quicker than several that wait for each other: about 50
 # microseconds of work, where a thread that is called away costs a thousand.
 _WORTH_SHARING = 1 << 20
@@ -31,10 +28,7 @@ class Recording:
     def __init__(self, guard: bool = True) -> None:
         self._guard = guard
         self._launches: list[tuple[Kernel, Launch, set[int]]] = []  # with arguments that may change
-        self._ready: ctypes.Array[native.LaunchRecord] | None = None
-        self._prepared: list[Prepared] = []
-        self._keep: list[object] = []
-        self._threads = 1
+        self._ready: list[Batch] = []  # one for each stretch of launches on one device
 
     def __len__(self) -> int:
         return len(self._launches)
@@ -67,7 +61,7 @@ class Recording:
             if not isinstance(value, int | float | dict | tuple | bytes)
         }
         self._launches.append((kernel, launch, live))
-        self._ready = None
+        self._ready = []
 
     def run(self) -> None:
         """All launches in their order, each after the one before it has ended."""
@@ -76,28 +70,15 @@ class Recording:
                 kernel.run(launch, self._guard)
             return
         self.prepare()
-        records = self._ready
-        assert records is not None
-        main = threading.current_thread() is _MAIN
-        stopped = native.runtime().run_all(ctypes.addressof(records), len(records), self._threads, main)
-        if stopped >= 0:
-            self._raise(records[stopped], stopped)
+        for batch in self._ready:
+            batch.run()
 
     def prepare(self) -> None:
         """Compile what has to be compiled; `run` does it where this was not called."""
-        if self._ready is not None:
+        if self._ready:
             return
         moved = sum(memory.nbytes for _, launch, _ in self._launches for memory in launch.buffers.values())
-        self._threads = config.threads() if moved >= _WORTH_SHARING * len(self._launches) else 1
-        records = (native.LaunchRecord * len(self._launches))()
-        self._prepared, self._keep = [], []
-        for record, (kernel, launch, live) in zip(records, self._launches, strict=True):
-            prepared = kernel.program.fill(record, launch, self._guard, self._threads, live, self._keep)
-            self._prepared.append(prepared)
-        self._ready = records
-
-    def _raise(self, record: native.LaunchRecord, number: int) -> None:
-        kernel, launch, _ = self._launches[number]
-        stopped = native.LaunchRecord.from_buffer_copy(record)
-        self._ready = None  # what the records hold is spent
-        kernel.program.finish(self._prepared[number], stopped, launch, stopped.cancel, None, kernel.on_log)
+        threads = config.threads() if moved >= _WORTH_SHARING * len(self._launches) else 1
+        for device, stretch in groupby(self._launches, key=lambda one: one[0].device):
+            launches = [Recorded(k.program, launch, live, k.on_log) for k, launch, live in stretch]
+            self._ready.append(device.backend.batch(launches, self._guard, threads))

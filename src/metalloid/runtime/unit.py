@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -21,11 +21,11 @@ class TranslationUnit:
         self.source = source
         self._examined: Examined | None = None
 
-    def examine(self) -> None:
-        """Look for mistakes in all of it: a CompileError has them."""
+    def examine(self, on_miss: Callable[[], None]) -> None:
+        """Look for mistakes in all of it: a CompileError has them. `on_miss`: as in `scalar`."""
         from metalloid.compile import examined
 
-        self._examined = examined(self.source)
+        self._examined = examined(self.source, on_miss)
 
     @cached_property
     def kernels(self) -> tuple[str, ...]:
@@ -36,18 +36,20 @@ class TranslationUnit:
 
         return tuple(entry.name for entry in find_kernels(self.source))
 
-    def scalar(self, name: str, constants: Mapping[str | int, Constant]) -> tuple[str, Signature]:
-        """The scalar IR and the signature of a kernel."""
+    def scalar(
+        self, name: str, constants: Mapping[str | int, Constant], on_miss: Callable[[], None]
+    ) -> tuple[str, Signature]:
+        """The scalar IR and the signature of a kernel. `on_miss` is called where it has to be compiled."""
         from metalloid.compile import scalar
 
         known = self._examined
-        made = scalar(self.source, name, constants, known=known)
+        made = scalar(self.source, name, constants, known=known, on_miss=on_miss)
         if known is not None and known.parsed is not None:
             self._examined = replace(known, parsed=None)  # the first kernel had it, the next need not wait
         return made
 
-    def checked(self, name: str, constants: Mapping[str | int, Constant]) -> str:
+    def checked(self, name: str, constants: Mapping[str | int, Constant], on_miss: Callable[[], None]) -> str:
         """The scalar IR with every access that the user wrote, for runs that watch them."""
         from metalloid.compile import scalar
 
-        return scalar(self.source, name, constants, checked=True)[0]
+        return scalar(self.source, name, constants, checked=True, on_miss=on_miss)[0]

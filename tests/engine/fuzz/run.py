@@ -12,7 +12,8 @@ import numpy as np
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch
 from metalloid.backends.cpu import codegen
-from metalloid.compile import cpu_program, scalar
+from metalloid.backends.cpu.build import cpu_program
+from metalloid.compile import scalar
 from metalloid.errors import KernelFault, MetalloidError
 from metalloid.source import Source
 from metalloid.types import Signature

@@ -11,6 +11,7 @@ from metalloid.backends.cpu import codegen, native
 from metalloid.backends.cpu.binding import bind, bind_local, memory_of, overlap
 from metalloid.backends.cpu.code import Compile, Loaded, Prepared, Variant
 from metalloid.backends.cpu.outcome import fault_of, report_logs
+from metalloid.backends.cpu.quick import CpuQuick
 from metalloid.backends.cpu.specialize import ParameterSnapshot, Prover, Specializer
 from metalloid.errors import DeviceError, KernelFault, LaunchError
 
@@ -36,7 +37,8 @@ class Program:
         self._variants: dict[Variant, Loaded] = {}
         self._choices: dict[object, Specializer[Prepared]] = {}
         self._lock = threading.RLock()
-        self.told = _told  # makes the error of a fault; whoever has the source says more
+        # Makes the error of a fault; whoever has the source says more.
+        self.told: Callable[[Fault, Launch], KernelFault] = _told
 
     def variant(self, key: Variant) -> Loaded:
         found = self._variants.get(key)
@@ -74,6 +76,16 @@ class Program:
         del keep
         if status or record.log_count:
             self.finish(prepared, record, launch, status, timeout, on_log)
+
+    def prepare(self, launch: Launch, guard: bool, threads: int) -> None:
+        """Compile what a launch needs, and do not run it."""
+        self.prepared(launch, guard, False, threads)
+
+    def quick(self, launch: Launch, guard: bool, threads: int) -> CpuQuick | None:
+        """The short way for launches like this one; none for those that search for their pointers' buffers."""
+        if self.prepared(launch, guard, False, threads).searches:
+            return None
+        return CpuQuick(self.finish, self.choice(launch, guard, False, threads), threads, list(self.names))
 
     def prepared(self, launch: Launch, guard: bool, backwards: bool, threads: int) -> Prepared:
         """A launch without its memory, made once for each size and proof."""

@@ -1,0 +1,149 @@
+"""What a device is to the rest of metalloid: what it can do, its stages, how it compiles, launches and observes.
+
+A device is a folder of this package with a `device.py` that has `BACKEND`; `backends.named` finds it there. Nothing
+outside that folder names it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from metalloid.backends.base import Fault, Launch, LogMessage, Triple
+from metalloid.backends.observe import Observation
+from metalloid.errors import KernelFault
+from metalloid.types import Signature
+
+OnLog = Callable[[LogMessage], None]
+Stage = Callable[[str, Triple], str]  # scalar IR and the size of a threadgroup to a text
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a launch may ask for."""
+
+    threads_per_threadgroup: int = 1024
+    threadgroup_memory: int = 32768  # bytes
+    simd_width: int = 32
+
+
+class Quick(Protocol):
+    """Launches of one kernel and one size, over memory that somebody else has looked at: the shortest way there is.
+
+    A `room` is what one launch uses at a time. `code` is what `find` has chosen for the memory.
+    """
+
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        """Indices of buffers whose contents decide about the code."""
+        ...
+
+    def room(self) -> Any: ...
+
+    def find(self, room: Any, addresses: list[int], lengths: Sequence[int]) -> tuple[Any, bool]:
+        """The code for this memory, and whether it stays so. May lead addresses of parameters to copies."""
+        ...
+
+    def start(
+        self,
+        room: Any,
+        code: Any,
+        addresses: list[int],
+        lengths: Sequence[int],
+        on_log: OnLog | None,
+        told: Callable[[], Launch],
+    ) -> None:
+        """Run to the end. `told` makes the launch that messages speak of, where there is something to say."""
+        ...
+
+
+class Program(Protocol):
+    """A kernel on a device: compiled when a launch first needs it."""
+
+    told: Callable[[Fault, Launch], KernelFault]  # makes the error of a fault
+
+    def run(
+        self,
+        launch: Launch,
+        guard: bool = True,
+        timeout: float | None = None,
+        threads: int = 1,
+        backwards: bool = False,
+        on_log: OnLog | None = None,
+    ) -> None:
+        """Run to the end; the launch's buffers are changed in place. May raise NotVectorised before it runs."""
+        ...
+
+    def prepare(self, launch: Launch, guard: bool, threads: int) -> None:
+        """Compile what a launch needs, and do not run it."""
+        ...
+
+    def quick(self, launch: Launch, guard: bool, threads: int) -> Quick | None:
+        """The short way for launches like this one; None where each has to be looked at."""
+        ...
+
+
+class Checked(Protocol):
+    """A kernel under observation."""
+
+    def run(
+        self,
+        launch: Launch,
+        timeout: float | None = None,
+        backwards: bool = False,
+        on_log: OnLog | None = None,
+        seed: int | None = None,
+    ) -> Observation:
+        """May raise NotWatched or NotVectorised; the oracle observes such launches."""
+        ...
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One launch of a batch. `live` are buffers whose contents may change between runs."""
+
+    program: Program
+    launch: Launch
+    live: Collection[int]
+    on_log: OnLog | None
+
+
+class Batch(Protocol):
+    """Launches that are run again and again, with one call, each after the one before it has ended."""
+
+    def run(self) -> None: ...
+
+
+class Backend(ABC):
+    """A device."""
+
+    name: str
+    limits = Limits()
+
+    def missing(self) -> str:
+        """Why this device cannot be used here, in a sentence; "" where it can."""
+        return ""
+
+    def warm_up(self) -> None:  # noqa: B027  # most devices have nothing to begin
+        """Begin, in the background, what the first kernel will need: called while the front end compiles it."""
+
+    @property
+    @abstractmethod
+    def stages(self) -> Mapping[str, Stage]:
+        """The texts on a kernel's way behind its scalar IR, by name, in order."""
+
+    @abstractmethod
+    def program(self, ir: str, signature: Signature) -> Program: ...
+
+    @abstractmethod
+    def checked(self, ir: str, signature: Signature) -> Checked:
+        """May raise NotWatched: then the oracle observes."""
+
+    @abstractmethod
+    def batch(self, launches: Sequence[Recorded], guard: bool, threads: int) -> Batch: ...
+
+    @abstractmethod
+    def facts(self) -> Mapping[str, object]:
+        """What `metalloid devices` says of the machine: `processor`, `threads`, and the device's own."""

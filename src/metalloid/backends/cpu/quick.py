@@ -1,0 +1,76 @@
+"""The shortest way to a launch: a record that is ready but for its memory."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+from collections.abc import Callable, Sequence
+
+from metalloid.backends.base import Launch, LogMessage
+from metalloid.backends.cpu import native
+from metalloid.backends.cpu.code import Prepared
+from metalloid.backends.cpu.specialize import ParameterSnapshot, Specializer
+
+OnLog = Callable[[LogMessage], None] | None
+Finish = Callable[[Prepared, native.LaunchRecord, Launch, int, None, OnLog], None]
+
+_move = ctypes.memmove
+_SIZE = ctypes.sizeof(native.LaunchRecord)
+_LENGTHS = native.LaunchRecord.lengths.offset
+_MAIN = threading.main_thread().ident
+_ident = threading.get_ident
+
+
+class Room:
+    """A record that no launch uses just now, and room for the parameters of the next."""
+
+    __slots__ = ("address", "holds", "record", "snapshot")
+
+    def __init__(self) -> None:
+        self.record, self.snapshot = native.LaunchRecord(), ParameterSnapshot()
+        self.address = ctypes.addressof(self.record)
+        self.holds: Prepared | None = None  # what the record was last filled with
+
+
+class CpuQuick:
+    """One kernel, one size of launch."""
+
+    __slots__ = ("_choice", "_finish", "_pack", "_run", "parameters", "threads")
+
+    def __init__(
+        self, finish: Finish, choice: Specializer[Prepared], threads: int, buffers: Sequence[int]
+    ) -> None:
+        self._finish, self._choice, self.threads = finish, choice, threads
+        self.parameters = choice.parameters
+        count = 1 + max(buffers, default=-1)
+        self._pack = struct.Struct(f"{count}Q{_LENGTHS - 8 * count}x{count}Q").pack_into
+        self._run = native.runtime().run
+
+    def room(self) -> Room:
+        return Room()
+
+    def find(self, room: Room, addresses: list[int], lengths: Sequence[int]) -> tuple[Prepared, bool]:
+        choice = self._choice
+        contents = room.snapshot.take(self.parameters, addresses, lengths) if self.parameters else b""
+        key = choice.key(tuple(lengths), contents, addresses)
+        return choice.code(key), choice.settled(key)
+
+    def start(
+        self,
+        room: Room,
+        code: Prepared,
+        addresses: list[int],
+        lengths: Sequence[int],
+        on_log: OnLog,
+        told: Callable[[], Launch],
+    ) -> None:
+        record, there = room.record, room.address
+        if room.holds is not code:
+            _move(there, code.address, _SIZE)
+            room.holds = code
+        self._pack(record, 0, *addresses, *lengths)
+        status = self._run(there, self.threads, 0, _ident() == _MAIN)
+        if status or record.log_count:
+            room.holds = None
+            self._finish(code, record, told(), status, None, on_log)
