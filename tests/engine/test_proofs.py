@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import metalloid as mt
-from metalloid.analysis.intervals.evaluate import Facts
 from metalloid.analysis.intervals.prove import Proof, Prover, access
+from metalloid.analysis.intervals.values import Facts
 from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.build import cpu_program
 from metalloid.backends.cpu.pipeline import vector_code, vector_stage

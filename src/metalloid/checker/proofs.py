@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from metalloid.analysis.intervals import strided as S
-from metalloid.analysis.intervals.evaluate import Evaluator, Facts, TooLong
+from metalloid.analysis.intervals.evaluate import Evaluator
 from metalloid.analysis.intervals.prove import Prover
+from metalloid.analysis.intervals.values import Facts, TooLong
 from metalloid.backends.base import Launch
 from metalloid.errors import MetalloidError
 from metalloid.ir.module import Instruction

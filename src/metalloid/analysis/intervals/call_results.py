@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 from metalloid.analysis.intervals import strided as S
 from metalloid.analysis.intervals.branch_facts import Context
-from metalloid.analysis.intervals.evaluate import Evaluator, Facts, bits_of
 from metalloid.analysis.intervals.strided import Span
+from metalloid.analysis.intervals.values import Facts, Values, bits_of
 from metalloid.analysis.lane_layout import QUAD, SIMD
 from metalloid.ir import Instruction
 from metalloid.ir.intrinsics import FIRST, MEMORIES, MOVES, collective, short
 from metalloid.ir.values import Int
 
 
-def call(e: Evaluator, i: Instruction, context: Context) -> Span | None:
+def call(e: Values, i: Instruction, context: Context) -> Span | None:
     bits, name = bits_of(i.type), i.called
     if name.startswith("llvm."):
         extreme = EXTREMES.get(name.split(".")[1])

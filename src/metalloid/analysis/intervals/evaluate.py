@@ -8,13 +8,14 @@ again from what `i` is *there*. That is sound because in SSA the latest `i` at a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import TypeVar
 
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.intervals import strided as S
-from metalloid.analysis.intervals.branch_facts import Context, Contexts, refine
+from metalloid.analysis.intervals.branch_facts import Context, Contexts, facts, refine
+from metalloid.analysis.intervals.call_results import call
 from metalloid.analysis.intervals.strided import Span
+from metalloid.analysis.intervals.trip_counts import Loops
+from metalloid.analysis.intervals.values import Answer, Facts, TooLong, bits_of
 from metalloid.analysis.underlying_objects import UnderlyingObject, UnderlyingObjects
 from metalloid.ir import Instruction
 from metalloid.ir.gep import steps
@@ -22,35 +23,11 @@ from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import IntType, PointerType, Type
 from metalloid.ir.values import Expression, Global, Int, Local, Named, Value
 
-Triple = tuple[int, int, int]
-Answer = TypeVar("Answer")
 BUDGET = 60_000  # steps; a kernel that needs more is guarded
-
-
-class TooLong(Exception):
-    """The kernel is too large to be looked at before each launch."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What is known of a launch before it runs."""
-
-    grid: Triple
-    threadgroup: Triple
-    groups: Triple
-    lengths: Mapping[int, int]  # of buffers, in bytes
-    local_lengths: Mapping[int, int] = field(default_factory=dict)
-    parameters: Mapping[int, bytes] = field(default_factory=dict)  # contents of buffers nobody writes
-
-
-def bits_of(type: Type) -> int:
-    return type.bits if isinstance(type, IntType) else 64
 
 
 class Evaluator:
     def __init__(self, flow: Flow, roots: UnderlyingObjects, layout: DataLayout, launch: Facts) -> None:
-        from metalloid.analysis.intervals.trip_counts import Loops
-
         self.flow, self.roots, self.layout, self.launch = flow, roots, layout, launch
         self.function = flow.function
         self.contexts = Contexts(flow)
@@ -145,8 +122,6 @@ class Evaluator:
         if i.opcode == "select":
             return self._select(i, context, bits)
         if i.opcode == "call":
-            from metalloid.analysis.intervals.call_results import call
-
             return call(self, i, context)
         if i.opcode == "load":
             return self._load(i, context)
@@ -183,8 +158,6 @@ class Evaluator:
 
     def _select(self, i: Instruction, context: Context, bits: int) -> Span | None:
         """Each side is evaluated where the condition is what chooses it."""
-        from metalloid.analysis.intervals.branch_facts import facts
-
         sides: list[Span | None] = []
         for holds, side in ((True, i.operands[1]), (False, i.operands[2])):
             said = facts(self.function, i.operands[0], holds)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from metalloid.analysis.intervals import strided as S
 from metalloid.analysis.intervals.branch_facts import Context
-from metalloid.analysis.intervals.evaluate import Evaluator, bits_of
+from metalloid.analysis.intervals.evaluate import Evaluator
 from metalloid.analysis.intervals.strided import Span
+from metalloid.analysis.intervals.values import bits_of
 from metalloid.ir import Function, Instruction
 from metalloid.ir.intrinsics import is_ours
 from metalloid.ir.types import IntType

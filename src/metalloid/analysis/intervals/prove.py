@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.intervals import NO_WRAP, PROVED, STREAMED
 from metalloid.analysis.intervals import strided as S
-from metalloid.analysis.intervals.evaluate import Evaluator, Facts, TooLong
+from metalloid.analysis.intervals.evaluate import Evaluator
 from metalloid.analysis.intervals.no_wrap import is_no_wrap
+from metalloid.analysis.intervals.values import Facts, TooLong
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.ir import Function, Instruction, Module
 from metalloid.ir.intrinsics import ENTRY, Effect, between_threadgroups, effect, is_matrix, matrix_access

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from metalloid.analysis.intervals import strided as S
 from metalloid.analysis.intervals.branch_facts import Fact
 from metalloid.analysis.intervals.strided import Span
+from metalloid.analysis.intervals.values import Values
 from metalloid.ir import Instruction
 from metalloid.ir.loops import Loop
 from metalloid.ir.types import IntType, PointerType
 from metalloid.ir.values import Int, Local, Value
-
-if TYPE_CHECKING:
-    from metalloid.analysis.intervals.evaluate import Evaluator
 
 MAX_CHAIN = 64
 
@@ -34,7 +31,7 @@ class Stepper:
 
 
 class Loops:
-    def __init__(self, e: Evaluator) -> None:
+    def __init__(self, e: Values) -> None:
         self.e = e
         self._rounds: dict[str, int | None] = {}
         self._asked: set[str] = set()

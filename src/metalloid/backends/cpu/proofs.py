@@ -82,8 +82,8 @@ def _proof(
 ) -> Proof:
     from dataclasses import replace
 
-    from metalloid.analysis.intervals.evaluate import Facts
     from metalloid.analysis.intervals.prove import Proof
+    from metalloid.analysis.intervals.values import Facts
 
     found = Proof()
     if guard:
