@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -23,8 +24,10 @@ from metalloid.errors import DeviceError
 from metalloid.source import MathMode
 
 INCLUDE = Path(__file__).parent / "include"
-TIMEOUT = 15.0  # seconds; the largest real kernel takes 5, more where the machine is busy
+TIMEOUT = 15.0  # seconds of a processor; the largest real kernel takes 5
+PATIENCE = 8  # times as long by the clock: on a busy machine the compiler has to wait for its turn
 GAVE_UP = "the compiler gave up"
+_OUT_OF_TIME = getattr(signal, "SIGXCPU", 24)
 OUTPUT = 32 << 20  # bytes; macros that double can write without end
 MEMORY = 8 << 30  # bytes of address space, so that a template bomb cannot take the machine down
 
@@ -149,8 +152,12 @@ def run(arguments: Sequence[str], text: str) -> Result:
             stderr=subprocess.PIPE,
             env=environment,
         ) as process:
-            _limit_memory(process.pid)
-            output, messages, stopped = _communicate(process, text.encode("utf-8", "replace"))
+            patience = _limit(process.pid)
+            output, messages, stopped = _communicate(
+                process, text.encode("utf-8", "replace"), TIMEOUT * patience
+            )
+            if process.returncode == -_OUT_OF_TIME:
+                stopped = f"{GAVE_UP} after {TIMEOUT:.0f} seconds"
             if stopped:
                 return Result("", f"error: {stopped}", True, stopped=True)
     except OSError as problem:
@@ -162,7 +169,7 @@ def run(arguments: Sequence[str], text: str) -> Result:
     return Result(output.decode("utf-8", "replace"), words, process.returncode != 0)
 
 
-def _communicate(process: subprocess.Popen[bytes], data: bytes) -> tuple[bytes, bytes, str]:
+def _communicate(process: subprocess.Popen[bytes], data: bytes, timeout: float) -> tuple[bytes, bytes, str]:
     """Feed a process and read what it writes, within limits: (output, messages, why it was stopped)."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -180,7 +187,7 @@ def _communicate(process: subprocess.Popen[bytes], data: bytes) -> tuple[bytes, 
             if len(into) > OUTPUT:
                 stop(f"this source makes the compiler write more than {OUTPUT >> 20} MiB")
 
-    timer = threading.Timer(TIMEOUT, stop, (f"{GAVE_UP} after {TIMEOUT:.0f} seconds",))
+    timer = threading.Timer(timeout, stop, (f"{GAVE_UP} after {timeout:.0f} seconds",))
     readers = (
         threading.Thread(target=drain, args=(process.stdout, output)),
         threading.Thread(target=drain, args=(process.stderr, messages)),
@@ -203,9 +210,15 @@ def _communicate(process: subprocess.Popen[bytes], data: bytes) -> tuple[bytes, 
     return bytes(output), bytes(messages), "".join(stopped[:1])
 
 
-def _limit_memory(pid: int) -> None:
-    if sys.platform == "linux":
-        import resource
+def _limit(pid: int) -> int:
+    """Limit a process's memory and its time on a processor; how many times as long the clock may run."""
+    if sys.platform != "linux":
+        return 1  # only the clock is left
+    import resource
 
-        with contextlib.suppress(OSError, ValueError):
-            resource.prlimit(pid, resource.RLIMIT_AS, (MEMORY, MEMORY))
+    try:
+        resource.prlimit(pid, resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.prlimit(pid, resource.RLIMIT_CPU, (int(TIMEOUT), int(TIMEOUT) + 5))
+    except (OSError, ValueError):
+        return 1
+    return PATIENCE
