@@ -14,6 +14,7 @@ MathMode = Literal["fast", "relaxed", "safe"]
 MATH_MODES: tuple[MathMode, ...] = ("fast", "relaxed", "safe")
 
 Constant = bool | int | float
+MAGIC = b"MTLB"  # how a compiled library begins
 
 
 def _empty() -> Mapping[str, str]:
@@ -35,6 +36,11 @@ class Source:
 
     @classmethod
     def from_file(cls, path: Path, **settings: object) -> Source:
+        """The text of a file; a library that is compiled already is a Binary."""
+        with path.open("rb") as file:
+            start = file.read(1024)
+        if path.suffix == ".metallib" or start[:4] == MAGIC or (b"\0" in start and path.suffix != ".metal"):
+            return Binary("", name=str(path), math="safe", form="metallib", path=path)
         text = path.read_text(encoding="utf-8", errors="replace")
         return cls(text, name=str(path), directory=path.parent, **settings)  # type: ignore[arg-type]
 
@@ -50,3 +56,15 @@ class Source:
             [repr(m) for m in more],
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Binary(Source):
+    """A library that is compiled already: a `.metallib`, or a program that holds one. It has no text to show."""
+
+    path: Path | None = None
+    data: bytes = field(default=b"", repr=False)  # where it was given as bytes
+
+    @classmethod
+    def from_bytes(cls, data: bytes, name: str = "library.metallib") -> Binary:
+        return cls("", name=name, math="safe", form="metallib", data=data)

@@ -10,10 +10,9 @@ import click
 from metalloid.backends.base import Triple
 from metalloid.cli.options import choose_kernel, make_source, parse_constants, source_options
 from metalloid.cli.values import grid
-from metalloid.compile import stages
+from metalloid.compile import kernel_names, scalar, stages
 from metalloid.compile.stages import FRONT, Constants
 from metalloid.errors import NotVectorised
-from metalloid.frontend import compile_kernel, find_kernels
 from metalloid.frontend.stored import encode
 from metalloid.runtime.device import device
 from metalloid.source import Source
@@ -24,7 +23,7 @@ NO_VECTOR_CODE = (
 
 
 def _signature(source: Source, kernel: str, constants: Constants) -> str:
-    signature = compile_kernel(source, kernel, constants).signature
+    signature = scalar(source, kernel, constants)[1]
     lines = [str(signature), ""]
     lines.append(f"threads per threadgroup: at most {signature.max_total_threads}")
     lines.append(f"threadgroup memory:      {signature.threadgroup_memory} bytes of its own")
@@ -79,8 +78,9 @@ def command(
 ) -> None:
     """Show a stage of a kernel of FILE.
 
-    metal: its text; rewritten: the C++ clang gets; ll: scalar LLVM IR; canon.ll: in canonical form; regions.ll:
-    divided at its barriers; vec.ll: vector IR for this processor; asm: machine code; signature: what it takes.
+    metal: its text; air: what a .metallib holds of it; rewritten: the C++ clang gets; ll: scalar LLVM IR;
+    canon.ll: in canonical form; regions.ll: divided at its barriers; vec.ll: vector IR for this processor; asm: machine
+    code; signature: what it takes.
     FILE may also be scalar IR, kernel.ll.
     """
     source = make_source(file, include, define, math)
@@ -88,10 +88,10 @@ def command(
     if file.suffix == ".ll":
         stage = stage if stage in device().backend.stages else "ll"
     whole = stage == "metal" or file.suffix == ".ll"
-    names = () if whole else tuple(entry.name for entry in find_kernels(source))
+    names = () if whole else kernel_names(source)
     name = "" if whole else choose_kernel(names, kernel, str(file))
     if as_json:
-        click.echo(json.dumps(encode(compile_kernel(source, name, constants).signature), indent=2))
+        click.echo(json.dumps(encode(scalar(source, name, constants)[1]), indent=2))
     else:
         x, y, z = (*grid(threadgroup), 1, 1)[:3]
         click.echo(_shown(stage, source, name, constants, (x, y, z)))

@@ -1,4 +1,4 @@
-"""MSL to scalar IR, and every stage of a kernel's way by name. A device compiles the rest: `Backend.program`."""
+"""MSL, or a compiled library, to scalar IR; every stage of a kernel by name. A device compiles the rest."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 from metalloid import lazy
 
 if TYPE_CHECKING:
-    from metalloid.compile.sources import examined, scalar
+    from metalloid.compile.sources import examined, kernel_names, scalar
 
-__all__ = ["examined", "scalar"]
+__all__ = ["examined", "kernel_names", "scalar"]
 
-__getattr__ = lazy.names(
-    __name__, {"examined": "metalloid.compile.sources", "scalar": "metalloid.compile.sources"}
-)
+__getattr__ = lazy.names(__name__, dict.fromkeys(__all__, "metalloid.compile.sources"))

@@ -1,11 +1,11 @@
-"""MSL to scalar IR."""
+"""MSL, or a library that is compiled already, to scalar IR."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from metalloid.frontend import Examined, compile_kernel, examine_source
-from metalloid.source import Constant, Source
+from metalloid.source import Binary, Constant, Source
 from metalloid.types import Signature
 
 
@@ -14,7 +14,20 @@ def _nothing() -> None: ...
 
 def examined(source: Source, on_miss: Callable[[], None] = _nothing) -> Examined:
     """A source without mistakes; raises CompileError for another. `on_miss`: as in `scalar`."""
+    if isinstance(source, Binary):
+        return Examined(kernel_names(source))
     return examine_source(source, on_miss=on_miss)
+
+
+def kernel_names(source: Source) -> tuple[str, ...]:
+    """Every kernel that can be asked for by name, host names included."""
+    if isinstance(source, Binary):
+        from metalloid.air import stored
+
+        return stored.kernel_names(source)
+    from metalloid.frontend import find_kernels
+
+    return tuple(entry.name for entry in find_kernels(source))
 
 
 def scalar(
@@ -32,6 +45,11 @@ def scalar(
     """
     if known and known.kernel and not constants and not checked and known.kernel.signature.name == name:
         return known.kernel.ir, known.kernel.signature
+    if isinstance(source, Binary):
+        from metalloid.air import stored
+
+        made = stored.compile_kernel(source, name, constants, checked=checked, on_miss=on_miss)
+        return made.ir, made.signature
     kernel = compile_kernel(
         source,
         name,

@@ -6,20 +6,50 @@ from collections.abc import Callable, Mapping
 
 from metalloid.backends.backend import Backend
 from metalloid.backends.base import Triple
-from metalloid.frontend import compile_kernel, rewritten_text
-from metalloid.source import Constant, Source
+from metalloid.compile.sources import scalar
+from metalloid.errors import MetalloidError
+from metalloid.frontend import rewritten_text
+from metalloid.source import Binary, Constant, Source
 
 Constants = Mapping[str | int, Constant]
 
 
 def _scalar(source: Source, kernel: str, constants: Constants) -> str:
     """The scalar IR of a kernel; a file of it, as reports of mistakes hold, is shown from there on."""
-    return source.text if source.name.endswith(".ll") else compile_kernel(source, kernel, constants).ir
+    return source.text if source.name.endswith(".ll") else scalar(source, kernel, constants)[0]
+
+
+def _text(source: Source, kernel: str, constants: Constants) -> str:
+    return _readable(source).text
+
+
+def _rewritten(source: Source, kernel: str, constants: Constants) -> str:
+    return rewritten_text(_readable(source), kernel, constants)
+
+
+def _readable(source: Source) -> Source:
+    if isinstance(source, Binary):
+        raise MetalloidError(
+            f"{source.name} is a compiled library: it has no text; --stage air shows its code"
+        )
+    return source
+
+
+def _air(source: Source, kernel: str, constants: Constants) -> str:
+    """What a compiled library holds of a kernel."""
+    if not isinstance(source, Binary):
+        raise MetalloidError(f"{source.name} is a text; only a compiled library (.metallib) has AIR to show")
+    from metalloid.air.build import disassembled
+    from metalloid.air.stored import choose, container_of
+
+    container = container_of(source)
+    return disassembled(container, choose(container, kernel))
 
 
 FRONT: dict[str, Callable[[Source, str, Constants], str]] = {
-    "metal": lambda source, kernel, constants: source.text,
-    "rewritten": rewritten_text,
+    "metal": _text,
+    "air": _air,
+    "rewritten": _rewritten,
     "ll": _scalar,
 }
 

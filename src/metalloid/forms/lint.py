@@ -10,7 +10,7 @@ from metalloid.errors import CompileError, Diagnostic
 from metalloid.forms.inline import InlineKernel, find
 from metalloid.forms.mlx_source import Generated
 from metalloid.frontend import compile_kernel, find_kernels, lint_source
-from metalloid.source import Source
+from metalloid.source import Binary, Source
 
 Progress = Callable[[int, int], None]
 
@@ -66,6 +66,11 @@ def _kernels(attempt: Generated | Source) -> list[tuple[Source, str]]:
 
 
 def lint_metal(source: Source, progress: Progress) -> Report:
-    """Every kernel of a Metal source."""
-    linted = lint_source(source, progress)
+    """Every kernel of a Metal source, or of a library that is compiled already."""
+    if isinstance(source, Binary):
+        from metalloid.air.lint import lint_library
+
+        linted = lint_library(source, progress)
+    else:
+        linted = lint_source(source, progress)
     return Report(source.name, linted.kernels, linted.diagnostics)

@@ -140,7 +140,7 @@ def language(math: MathMode, all_swizzles: bool) -> tuple[str, ...]:
     )
 
 
-def run(arguments: Sequence[str], text: str) -> Result:
+def run(arguments: Sequence[str], text: str | bytes) -> Result:
     """clang -cc1 with `text` on its standard input. A crash or a time-out is a failed result."""
     command = [str(executable()), "clang", "-cc1", *arguments]
     environment = {"PATH": os.environ.get("PATH", ""), "HOME": os.environ.get("HOME", "/")}
@@ -153,9 +153,8 @@ def run(arguments: Sequence[str], text: str) -> Result:
             env=environment,
         ) as process:
             patience = _limit(process.pid)
-            output, messages, stopped = _communicate(
-                process, text.encode("utf-8", "replace"), TIMEOUT * patience
-            )
+            data = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
+            output, messages, stopped = _communicate(process, data, TIMEOUT * patience)
             if process.returncode == -_OUT_OF_TIME:
                 stopped = f"{GAVE_UP} after {TIMEOUT:.0f} seconds"
             if stopped:

@@ -72,11 +72,11 @@ def _compile(
 
 def code_of(source: Source, flags: tuple[str, ...]) -> object:
     """What makes of a source what it becomes: flags, header, compiler, and the front end itself."""
-    return clang.language(source.math, all_swizzles=False), flags, header_key(), _code_key()
+    return clang.language(source.math, all_swizzles=False), flags, header_key(), code_key()
 
 
 @memoise
-def _code_key() -> str:
+def code_key() -> str:
     """What identifies the front end itself: a changed rewriter must not meet old results."""
     package = Path(__file__).parent
     paths = sorted([*package.rglob("*.py"), *(package.parent / "ir").glob("*.py")])

@@ -19,9 +19,10 @@ from metalloid.runtime.pool import Pool
 from metalloid.runtime.processor import Processor
 from metalloid.runtime.queue import Queue
 from metalloid.runtime.sizes import LOCAL_LIMIT, MOST_THREADS
-from metalloid.source import Constant, MathMode, Source
+from metalloid.source import Binary, Constant, MathMode, Source
 
 Shape = int | tuple[int, ...]
+_NAME = "kernel.metal"  # what messages call a text that came without a name
 # Lists of Python numbers become what Metal calls float and int.
 _PLAIN: dict[str, np.dtype[Any]] = {
     "f": np.dtype(np.float32),
@@ -43,15 +44,20 @@ class Device(Processor):
 
     def library(
         self,
-        source: str | Path | Source,
+        source: str | bytes | Path | Source,
         *,
         math: MathMode = "fast",
         defines: Mapping[str, object] | None = None,
         include: Sequence[str | Path] = (),
         constants: Mapping[str | int, Constant] | None = None,
-        name: str = "kernel.metal",
+        name: str = _NAME,
     ) -> Library:
-        """Compile MSL text, the file at a path, or a Source, which has its own settings."""
+        """Compile MSL text, the file at a path, or a Source, which has its own settings.
+
+        A `.metallib`, by its path or its bytes, is compiled already: the settings of a text mean nothing to it.
+        """
+        if isinstance(source, bytes | bytearray | memoryview):
+            source = Binary.from_bytes(bytes(source), name if name != _NAME else "library.metallib")
         if isinstance(source, Source):
             return Library(self, source, constants or {})
         settings: dict[str, Any] = {

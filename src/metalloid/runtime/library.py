@@ -1,4 +1,4 @@
-"""The kernels of one source."""
+"""The kernels of one source, or of one library that is compiled already."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One MSL text, and what the front end has found in it: kernels are translated from here, one by one."""
+"""One text or compiled library, and what a front end has found in it: kernels are translated from here, one by one."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class TranslationUnit:
         """Names of all kernels, host names included."""
         if self._examined is not None:
             return self._examined.names
-        from metalloid.frontend import find_kernels
+        from metalloid.compile import kernel_names
 
-        return tuple(entry.name for entry in find_kernels(self.source))
+        return kernel_names(self.source)
 
     def scalar(
         self, name: str, constants: Mapping[str | int, Constant], on_miss: Callable[[], None]

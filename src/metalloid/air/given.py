@@ -1,0 +1,43 @@
+"""Function constants of a binary: their values by name or index, as the initialisers of their globals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from metalloid.air.constants import nothing
+from metalloid.air.described import Constant as Declared
+from metalloid.air.described import Described
+from metalloid.air.refused import Refused
+from metalloid.air.shapes import memory
+from metalloid.ir.types import FloatType, IntType, Type
+from metalloid.ir.values import Constant, const
+from metalloid.source import Constant as Number
+
+
+def by_symbol(described: Described, given: Mapping[str | int, Number]) -> dict[str, Number]:
+    """The values by the name of the global that holds each; 0 for those that were not given."""
+    values: dict[str, Number] = {constant.symbol: 0 for constant in described.constants}
+    for constant in described.constants:
+        for key in (constant.name, constant.index):
+            if key in given:
+                values[constant.symbol] = given[key]
+    return values
+
+
+def undefined(described: Described, given: Mapping[str | int, Number]) -> tuple[str, ...]:
+    """Those the kernel needs and was not given."""
+    return tuple(c.name for c in described.constants if not _has(given, c))
+
+
+def _has(given: Mapping[str | int, Number], constant: Declared) -> bool:
+    # True is 1 to Python, and 1 an index.
+    return any(key == constant.name or (key == constant.index and key is not True) for key in given)
+
+
+def initial(type: Type, value: Number) -> Constant:
+    """A number as a global holds it."""
+    if isinstance(type, IntType | FloatType):
+        return const(type, value)
+    if value == 0:
+        return nothing(memory(type))
+    raise Refused(f"a function constant of type {type} is not supported")
