@@ -1,7 +1,7 @@
 """`python -m conformance [SUITE ...] [--only TEXT] [--json] [--failures N]`.
 
 `python -m conformance results` runs kernels instead and compares what they compute; `python -m conformance wild` runs
-them under the checker.
+them under the checker; `python -m conformance binaries` takes kernels from compiled libraries.
 """
 
 from __future__ import annotations
@@ -82,4 +82,8 @@ if __name__ == "__main__":
         from conformance.results.wild import main as wild
 
         wild(sys.argv[2:])
+    if sys.argv[1:2] == ["binaries"]:
+        from conformance.binaries.command import main as binaries
+
+        binaries(sys.argv[2:])
     main()

@@ -20,10 +20,11 @@ class Package:
     version: str
     options: tuple[str, ...]
     keep: tuple[str, ...]  # only paths that contain one of these are unpacked
+    part: str = ""  # of a package that is unpacked in parts
 
     @property
     def folder(self) -> Path:
-        return STORE / f"{self.name}-{self.version}"
+        return STORE / f"{self.name}-{self.version}{'-' * bool(self.part)}{self.part}"
 
 
 LLAMA = Package(
@@ -33,6 +34,13 @@ LLAMA = Package(
     ("ggml/src/ggml-metal/", "ggml/src/ggml-common.h"),
 )
 MLX = Package("mlx-metal", "0.32.4", (*WHEEL, "--platform", "macosx_14_0_arm64"), ("mlx/include/",))
+MLX_LIBRARY = Package("mlx-metal", "0.32.4", MLX.options, ("mlx/lib/mlx.metallib",), "library")
+TORCH = Package(
+    "torch",
+    "2.15.0",
+    (*WHEEL, "--platform", "macosx_14_0_arm64", "--python-version", "3.12"),
+    ("lib/libtorch_cpu.dylib",),
+)
 MLX_LM = Package("mlx-lm", "0.32.2", WHEEL, (".py",))
 MLX_VLM = Package("mlx-vlm", "0.7.10", WHEEL, (".py",))
 
@@ -41,7 +49,7 @@ def fetch(package: Package) -> Path:
     """The unpacked package; downloaded on first use, kept in .conformance/."""
     if not package.folder.exists():
         archive = _archive(package) or _download(package)
-        partial = package.folder.with_suffix(".partial")
+        partial = package.folder.with_name(f"{package.folder.name}.partial")
         _unpack(archive, partial, package.keep)
         partial.rename(package.folder)
     return package.folder

@@ -21,7 +21,7 @@ LINES = STORE / "verdicts.jsonl"
 
 def key_of(case: Case, *how: object) -> str:
     """A hash of all that a verdict depends on: the code of metalloid, and the case's launches, data and bounds."""
-    digest = hashlib.sha256(repr((_code(), case.label, case.order, how)).encode())
+    digest = hashlib.sha256(repr((code(), case.label, case.order, how)).encode())
     work = made(case, "small")
     for step in work.steps:
         digest.update(_text(step).encode())
@@ -47,7 +47,7 @@ def _bytes(argument: Argument) -> bytes:
 
 
 @cache
-def _code() -> str:
+def code() -> str:
     """The files of metalloid, by their contents."""
     digest = hashlib.sha256()
     root = Path(metalloid.__file__).parent
