@@ -62,11 +62,13 @@ def container(functions: Sequence[Function]) -> bytes:
         body = b"".join(tag + struct.pack("<H", len(data)) + data for tag, data in tags) + b"ENDT"
         groups += struct.pack("<I", 4 + len(body)) + body
         codes += f.bitcode
-    listed = struct.pack("<I", len(functions)) + groups + b"ENDT"
-    code_at = 88 + len(listed) + 8
-    sections = (88, len(listed), 88 + len(listed), 4, 88 + len(listed) + 4, 4, code_at, len(codes))
+    listed = struct.pack("<I", len(functions)) + groups
+    extra = b"ENDT"  # no extension of the list
+    behind = 88 + len(listed) + len(extra)
+    code_at = behind + 8
+    sections = (88, len(groups), behind, 4, behind + 4, 4, code_at, len(codes))
     head = b"MTLB" + struct.pack("<HHHBBHHQ", 0x8001, 2, 7, 0, 0x81, 14, 0, code_at + len(codes))
-    return head + struct.pack("<8Q", *sections) + listed + bytes(8) + codes
+    return head + struct.pack("<8Q", *sections) + listed + extra + bytes(8) + codes
 
 
 Described = tuple[str, str]  # the type in LLVM's words, and what AIR says of it behind its position

@@ -17,7 +17,6 @@ from metalloid.errors import CompileError, Diagnostic
 from metalloid.source import MAGIC
 
 HEADER = 88  # bytes
-_NAMES = 1 << 16  # bytes of one name, at most: its length has 16 bits
 _LEAST_GROUP = 8  # a size and the tag that ends it
 _WRAPPED, _PLAIN = b"\xde\xc0\x17\x0b", b"BC\xc0\xde"  # how bitcode begins
 
@@ -44,7 +43,7 @@ PLATFORMS = {
 Data = bytes | mmap.mmap
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One function of a library."""
 
@@ -61,9 +60,10 @@ class Entry:
         return self.kind == 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Container:
-    """One library: where it lies, what it is for, what it holds."""
+    """One library: where it lies, what it is for, what it holds. It is itself and no other: to compare two would cost
+    more than to read one."""
 
     name: str  # of the file, for messages
     data: Data = field(repr=False)
@@ -113,55 +113,44 @@ def read_container(data: Data, name: str, start: int = 0) -> Container:
         if offset > size or length > size - offset:
             raise damaged(name, f"this Metal library is damaged: its {what} lies outside of it")
     system = f"{PLATFORMS.get(os_kind, 'unknown system')} {major}.{minor}"
-    entries = tuple(_entries(_Reader(data, name, start + spans[0][0], start + size), start, spans[3]))
+    begin = start + spans[0][0]
+    listed = bytes(data[begin : min(begin + 4 + spans[0][1], start + size)])  # the count is not counted
+    entries = tuple(_entries(listed, name, start, spans[3]))
     return Container(name, data, start, size, system, entries)
 
 
-@dataclass
-class _Reader:
-    """A place in the data, and where it must stop."""
-
-    data: Data
-    name: str
-    at: int
-    end: int
-
-    def take(self, size: int) -> bytes:
-        if size > self.end - self.at:
-            raise damaged(self.name, "this Metal library is damaged: its list of functions is cut off")
-        self.at += size
-        return bytes(self.data[self.at - size : self.at])
-
-    def number(self, size: int) -> int:
-        return int.from_bytes(self.take(size), "little")
-
-
-def _entries(r: _Reader, start: int, bitcode: tuple[int, int]) -> Iterator[Entry]:
-    count = r.number(4)
-    if count > (r.end - r.at) // _LEAST_GROUP:
+def _entries(listed: bytes, name: str, start: int, bitcode: tuple[int, int]) -> Iterator[Entry]:
+    count = int.from_bytes(listed[:4], "little")
+    if len(listed) < 4 or count > (len(listed) - 4) // _LEAST_GROUP:
         raise damaged(
-            r.name, f"this Metal library is damaged: it cannot hold the {count} functions it says it does"
+            name, f"this Metal library is damaged: it cannot hold the {count} functions it says it does"
         )
+    at = 4
     for _ in range(count):
-        first = r.at
-        size = r.number(4)
-        if size < _LEAST_GROUP or size > r.end - first:
-            raise damaged(
-                r.name, "this Metal library is damaged: an entry of its list is longer than the list"
-            )
-        yield _entry(_tags(_Reader(r.data, r.name, r.at, first + size)), r.name, start, bitcode)
-        r.at = first + size
+        size = int.from_bytes(listed[at : at + 4], "little")
+        if size < _LEAST_GROUP or size > len(listed) - at:
+            raise damaged(name, "this Metal library is damaged: an entry of its list is longer than the list")
+        yield _entry(_tags(listed, at + 4, at + size, name), name, start, bitcode)
+        at += size
 
 
-def _tags(r: _Reader) -> dict[bytes, bytes]:
+def _tags(listed: bytes, at: int, end: int, name: str) -> dict[bytes, bytes]:
+    """The tags of one entry: four letters, a length, and so many bytes."""
     found: dict[bytes, bytes] = {}
-    while (tag := r.take(4)) != b"ENDT":
-        found[tag] = r.take(r.number(2))
+    while (tag := listed[at : at + 4]) != b"ENDT":
+        after = at + 6 + int.from_bytes(listed[at + 4 : at + 6], "little")
+        if after + 4 > end:
+            raise damaged(name, "this Metal library is damaged: an entry of its list has no end")
+        found[tag] = listed[at + 6 : after]
+        at = after
     return found
 
 
 # What an entry must have, and how long each is; 0: any.
 _NEEDED = {b"NAME": 0, b"TYPE": 1, b"OFFT": 24, b"MDSZ": 8, b"VERS": 8}
+_OFFSETS = struct.Struct("<16xQ")
+_SIZE = struct.Struct("<Q")
+_VERSIONS = struct.Struct("<4H")
 
 
 def _entry(tags: dict[bytes, bytes], name: str, start: int, bitcode: tuple[int, int]) -> Entry:
@@ -171,11 +160,11 @@ def _entry(tags: dict[bytes, bytes], name: str, start: int, bitcode: tuple[int, 
             raise damaged(
                 name, f"this Metal library is damaged: a function has no {what}, or one of the wrong size"
             )
-    offset = int.from_bytes(tags[b"OFFT"][16:24], "little")
-    size = int.from_bytes(tags[b"MDSZ"], "little")
+    (offset,), (size,) = _OFFSETS.unpack(tags[b"OFFT"]), _SIZE.unpack(tags[b"MDSZ"])
     if offset > bitcode[1] or size > bitcode[1] - offset:
         raise damaged(name, "this Metal library is damaged: the code of a function lies outside of it")
-    air_major, air_minor, major, minor = struct.unpack("<4H", tags[b"VERS"])
+    air_major, air_minor, major, minor = _VERSIONS.unpack(tags[b"VERS"])
+    digest = tags.get(b"HASH", b"")
     return Entry(
         tags[b"NAME"].split(b"\0")[0].decode("utf-8", "replace"),
         tags[b"TYPE"][0],
@@ -183,7 +172,7 @@ def _entry(tags: dict[bytes, bytes], name: str, start: int, bitcode: tuple[int, 
         (major, minor),
         start + bitcode[0] + offset,
         size,
-        tags.get(b"HASH", b"") if len(tags.get(b"HASH", b"")) == 32 else b"",
+        digest if len(digest) == 32 else b"",
     )
 
 

@@ -7,7 +7,7 @@ from functools import cache as memoise
 from pathlib import Path
 
 from metalloid import background, cache
-from metalloid.air.intrinsics import rows
+from metalloid.air import intrinsics
 from metalloid.errors import DeviceError
 from metalloid.frontend import clang
 from metalloid.frontend.header import header_arguments, header_key
@@ -20,7 +20,7 @@ _PROLOGUE = "#pragma clang attribute push(__attribute__((always_inline)), apply_
 
 @memoise
 def _text() -> str:
-    functions = "\n".join(row.text for row in rows().values())
+    functions = "\n".join(row.text for row in intrinsics.rows().values())
     return f"{_PROLOGUE}{functions}\n#pragma clang attribute pop\n"
 
 
@@ -37,8 +37,11 @@ def begin() -> None:
 
 @memoise
 def library_key() -> str:
+    """Sizes and times stand for the table: to write it out costs a tenth of a second."""
     flags = clang.language(_MATH, all_swizzles=False)
-    return hashlib.sha256(repr((flags, header_key(), _text())).encode()).hexdigest()
+    files = (Path(intrinsics.__file__), Path(__file__))
+    stamps = [(path.name, (status := path.stat()).st_size, status.st_mtime_ns) for path in files]
+    return hashlib.sha256(repr((flags, header_key(), stamps)).encode()).hexdigest()
 
 
 def _built() -> Path:

@@ -102,12 +102,9 @@ def choose(container: Container, name: str) -> Entry:
 
 
 @lru_cache(maxsize=8)
-def _by_name(key: int, container: Container) -> dict[str, Entry]:
-    return {entry.name: entry for entry in reversed(container.entries)}
-
-
 def _entries(container: Container) -> dict[str, Entry]:
-    return _by_name(id(container), container)
+    """By name; the first of two."""
+    return {entry.name: entry for entry in reversed(container.entries)}
 
 
 @memoise
