@@ -1,4 +1,4 @@
-"""`python -m conformance binaries [sweep|mlx] [--only TEXT] [--part 1/4] [--resume]`."""
+"""`python -m conformance binaries [sweep|mlx|torch] [--only TEXT] [--part 1/4] [--resume]`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import track
 
-from conformance.binaries import lines, mlx, sweep
+from conformance.binaries import lines, mlx, sweep, torch
 from conformance.binaries.lines import Found
 from conformance.results.workers import Died, work_on
 
@@ -67,6 +67,16 @@ def mlx_command(only: str, part: str, every: int, resume: bool, jobs: int) -> No
         for case in mlx.cases()
     ]
     _run("mlx", tasks, (only, part, every, resume, jobs))
+
+
+@main.command("torch", help="Launch kernels of PyTorch's library; hold results against torch on the CPU.")
+@_options
+def torch_command(only: str, part: str, every: int, resume: bool, jobs: int) -> None:
+    tasks: list[Task] = [
+        (case.label, (lambda case=case: torch.judge(case)), "")  # type: ignore[misc]
+        for case in torch.cases()
+    ]
+    _run("torch", tasks, (only, part, every, resume, jobs))
 
 
 def _run(table: str, tasks: list[Task], how: tuple[str, str, int, bool, int]) -> None:
