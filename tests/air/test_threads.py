@@ -260,6 +260,16 @@ def test_a_kernel_that_cannot_be_does_not_stop_the_others() -> None:
         made["bad"]
 
 
+def test_a_type_that_air_cannot_name_is_read_from_the_code() -> None:
+    text = kernel(
+        "  store half 1.0, ptr addrspace(1) %p0, align 2\n  ret void",
+        [buffer(0, "decltype(f())", 2, write=True), buffer(1, "void", 1)],
+    )
+    first, second = compiled(text).signature.parameters
+    assert first.type == Scalar(DType.FLOAT16)
+    assert isinstance(second.type, Struct) and not second.type.fields
+
+
 def test_a_checked_run_finds_what_a_binary_does_wrong() -> None:
     text = kernel(
         """  %b = getelementptr i32, ptr addrspace(1) %p0, i32 %p1

@@ -13,6 +13,7 @@ from metalloid.air.container import Container, Entry, damaged
 from metalloid.air.described import Argument, Described, describe
 from metalloid.air.entry import PROBE
 from metalloid.air.given import by_symbol, undefined
+from metalloid.air.inferred import element_types
 from metalloid.air.library import library_path
 from metalloid.air.refused import Refused
 from metalloid.air.translate import lowered
@@ -26,7 +27,7 @@ from metalloid.frontend.spaces import resolve_spaces
 from metalloid.ir import Module, read, write
 from metalloid.ir.intrinsics import ENTRY
 from metalloid.source import Constant
-from metalloid.types import Access, Parameter, Signature
+from metalloid.types import Access, Parameter, Scalar, Signature, Struct
 
 # Any target whose layout does not matter: AIR's own is not one that clang knows.
 _READ = (
@@ -140,10 +141,11 @@ def _signature(
     there: Mapping[int, bool],
 ) -> Signature:
     used = accesses(module.function[ENTRY])
+    known = element_types(module.function[ENTRY])
     return Signature(
         name=entry.name,
         parameters=tuple(
-            _parameter(argument, used.get((argument.kind, argument.index), "none"), there)
+            _parameter(_typed(argument, known), used.get((argument.kind, argument.index), "none"), there)
             for argument in described.arguments
         ),
         max_total_threads=described.max_threads,
@@ -151,6 +153,15 @@ def _signature(
         logs=log_formats(module),
         undefined_constants=undefined(described, constants),
     )
+
+
+def _typed(argument: Argument, known: Mapping[tuple[str, int], Scalar]) -> Argument:
+    """With the type its code shows, where AIR has none for it."""
+    found = known.get((argument.kind, argument.index))
+    opaque = isinstance(argument.type, Struct) and not argument.type.fields
+    if not opaque or found is None or argument.type.size not in (1, found.size):
+        return argument
+    return replace(argument, type=found)
 
 
 def _parameter(argument: Argument, access: Access, there: Mapping[int, bool]) -> Parameter:

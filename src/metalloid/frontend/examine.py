@@ -52,7 +52,7 @@ def constant_string(module: Module, pointer: Value) -> str:
 
 def accesses(function: Function) -> Mapping[tuple[str, int], Access]:
     """What the kernel does with the memory of each parameter: ("buffer", 2) -> "read"."""
-    roots = _provenance(function)
+    roots = provenance(function)
     reads: set[tuple[str, int]] = set()
     writes: set[tuple[str, int]] = set()
 
@@ -86,7 +86,7 @@ def _operands_touched(instruction: Instruction) -> tuple[tuple[int, ...], tuple[
     return read, written
 
 
-def _provenance(function: Function) -> dict[str, frozenset[tuple[str, int]]]:
+def provenance(function: Function) -> dict[str, frozenset[tuple[str, int]]]:
     """For each pointer, the parameters it can come from."""
     kinds = {intrinsics.BUFFER: "buffer", intrinsics.THREADGROUP: "threadgroup"}
     found: dict[str, frozenset[tuple[str, int]]] = {}
