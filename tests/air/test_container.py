@@ -143,3 +143,15 @@ def test_counts_and_sizes_of_four_billion_allocate_nothing(data: bytes) -> None:
             read_container(broken, "x.metallib")
         assert tracemalloc.get_traced_memory()[1] < 32 << 20
         tracemalloc.stop()
+
+
+def test_random_bytes_in_the_bitcode_neither_crash_nor_hang() -> None:
+    """With a checksum that fits: only the compiler stands between such a file and this process."""
+    chance, whole = random.Random(4), assembled(COPY)
+    for _ in range(30):
+        broken = bytearray(whole)
+        for _ in range(chance.randint(1, 3)):
+            broken[chance.randrange(20, len(broken))] ^= 1 << chance.randrange(8)
+        library = mt.device().library(container([Function("copy", bytes(broken))]))
+        with contextlib.suppress(CompileError):  # some bits mean nothing
+            library["copy"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -258,6 +260,21 @@ def test_a_kernel_that_cannot_be_does_not_stop_the_others() -> None:
     assert out[0] == 4
     with pytest.raises(CompileError, match=r"'air.what' is not supported"):
         made["bad"]
+
+
+def test_a_buffer_lies_where_its_parameter_points_if_nothing_is_said() -> None:
+    """AIR 2.4 has no word for the address space."""
+    rows = [
+        buffer(0, "float", 4, space=1, write=True),
+        buffer(1, "int", 4, space=2),
+        buffer(0, "float", 4, space=3),
+    ]
+    silent = [(type, re.sub(r'!"air.address_space", i32 \d, ', "", words)) for type, words in rows]
+    text = kernel("  ret void", [(t, w.replace("air.threadgroup", "air.buffer")) for t, w in silent])
+    first, second, third = compiled(text).signature.parameters
+    assert (first.kind, first.space) == ("buffer", "device")
+    assert (second.kind, second.space) == ("buffer", "constant")
+    assert (third.kind, third.space) == ("threadgroup", "threadgroup")
 
 
 def test_a_type_that_air_cannot_name_is_read_from_the_code() -> None:

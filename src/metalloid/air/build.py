@@ -66,7 +66,7 @@ def compile_entry(
 
 def declared_signature(container: Container, entry: Entry) -> Signature:
     """What the file says a kernel takes, without compiling it."""
-    described = describe(_read(disassembled(container, entry)).metadata)
+    described = describe(_read(disassembled(container, entry)))
     if described is None:
         raise Refused("the file says nothing of its parameters").named(container.name, entry.name)
     parameters = tuple(_parameter(argument, "none", {}) for argument in described.arguments)
@@ -78,7 +78,7 @@ def _compile(
     container: Container, entry: Entry, constants: Mapping[str | int, Constant], checked: bool
 ) -> Kernel:
     module = _read(disassembled(container, entry))
-    described = describe(module.metadata)
+    described = describe(module)
     if described is None:
         raise Refused("the file says nothing of its parameters")
     if described.unknown:

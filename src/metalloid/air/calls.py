@@ -11,7 +11,7 @@ from metalloid.air.intrinsics import known, symbol
 from metalloid.air.matrices import MATRICES
 from metalloid.air.refused import Refused
 from metalloid.air.scalars import Lowering, lane
-from metalloid.ir.module import CallStyle, Instruction
+from metalloid.ir.module import CallStyle, Instruction, Module
 from metalloid.ir.types import I1, VOID, FloatType, PointerType, VectorType
 from metalloid.ir.values import Global, Int, Value
 
@@ -55,10 +55,25 @@ def lower_call(work: Lowering, i: Instruction) -> None:
         _intrinsic(work, i)
 
 
+def refuse_unknown(module: Module) -> None:
+    """Name what a kernel calls and nobody knows, before anything else about it is."""
+    declared = [f.name for f in module.functions if not f.blocks and not f.name.startswith("llvm.")]
+    if unknown := [name for name in declared if not _supported(name)]:
+        tensors = [name for name in unknown if name.startswith("__tensorops")]
+        raise Refused(f"'{(tensors or unknown)[0]}' is not supported")
+
+
+def _supported(name: str) -> bool:
+    return _family(name) in _SPECIAL | MATRICES or known(_VECTOR.sub(".", name))
+
+
+def _family(name: str) -> str:
+    return name.removeprefix("air.").split(".")[0].removeprefix("fast_")
+
+
 def _intrinsic(work: Lowering, i: Instruction) -> None:
     name = i.called
-    family = name.removeprefix("air.").split(".")[0].removeprefix("fast_")
-    if handler := (_SPECIAL | MATRICES).get(family):
+    if handler := (_SPECIAL | MATRICES).get(_family(name)):
         handler(work, i)
         return
     scalar = _VECTOR.sub(".", name)

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 from metalloid.air.metadata import Item, Node, Symbol, after, items, nodes_of
 from metalloid.air.typenames import struct_type, type_named
+from metalloid.ir.module import Module
+from metalloid.ir.types import PointerType
+from metalloid.ir.types import Type as LLVM
 from metalloid.types import Kind, Struct, Type
 
 Nodes = Mapping[str, str]
@@ -56,8 +59,9 @@ class Described:
     unknown: str = ""  # what a parameter asks for that a compute kernel here cannot have
 
 
-def describe(nodes: Nodes) -> Described | None:
+def describe(module: Module) -> Described | None:
     """The one kernel that a module holds; None where it holds none."""
+    nodes = module.metadata
     rows = nodes_of(nodes, "!air.kernel")
     if not rows or len(rows[0]) < 3 or not isinstance(rows[0][0], Symbol):
         return None
@@ -65,8 +69,10 @@ def describe(nodes: Nodes) -> Described | None:
     assert isinstance(row[0], Symbol)
     arguments: list[Argument] = []
     unknown = ""
+    function = module.function.get(row[0].name)
+    types = [parameter.type for parameter in function.parameters] if function else []
     for argument in nodes_of(nodes, row[2].name) if isinstance(row[2], Node) else ():
-        made = _argument(nodes, argument)
+        made = _argument(nodes, _with_space(argument, types))
         if isinstance(made, str):
             unknown = unknown or made
         else:
@@ -74,6 +80,14 @@ def describe(nodes: Nodes) -> Described | None:
     return Described(
         row[0].name, tuple(arguments), tuple(_constants(nodes)), _threads(nodes, row[3:]), unknown
     )
+
+
+def _with_space(row: tuple[Item, ...], types: list[LLVM]) -> tuple[Item, ...]:
+    """AIR 2.4 does not say in which space a buffer lies: its parameter does."""
+    if "air.address_space" in row or not row or not isinstance(row[0], int) or row[0] >= len(types):
+        return row
+    type = types[row[0]]
+    return (*row, "air.address_space", type.space) if isinstance(type, PointerType) else row
 
 
 def _threads(nodes: Nodes, options: tuple[Item, ...]) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from metalloid.air import shapes
+from metalloid.air.calls import refuse_unknown
 from metalloid.air.constants import stored
 from metalloid.air.described import Described
 from metalloid.air.entry import PROBE, entry_function
@@ -33,6 +34,7 @@ def lowered(module: Module, described: Described, values: Mapping[str, Number], 
     """The module to optimise; `values` are function constants by the name of their global."""
     if described.function not in module.function:
         raise Refused("the file names a kernel that its code does not have")
+    refuse_unknown(module)
     functions: list[Function] = []
     declared: dict[str, tuple[Type, tuple[Type, ...]]] = {}
     attributes = "convergent nounwind alwaysinline" + (" sanitize_thread" if checked else "")
