@@ -287,6 +287,63 @@ def test_a_type_that_air_cannot_name_is_read_from_the_code() -> None:
     assert isinstance(second.type, Struct) and not second.type.fields
 
 
+def test_pointers_of_an_argument_buffer_are_followed() -> None:
+    text = kernel(
+        """  %slot = getelementptr { [2 x ptr addrspace(1)] }, ptr addrspace(1) %p0, i64 0, i32 0, i32 %p1
+  %data = load ptr addrspace(1), ptr addrspace(1) %slot, align 8
+  %v = load float, ptr addrspace(1) %data, align 4
+  %w = fadd float %v, 1.0
+  store float %w, ptr addrspace(1) %data, align 4
+  ret void""",
+        [
+            (
+                "ptr addrspace(1)",
+                '!"air.indirect_buffer", !"air.buffer_size", i32 16, !"air.location_index", i32 0, i32 1, '
+                '!"air.read_write", !"air.address_space", i32 1, !"air.struct_type_info", !80, '
+                '!"air.arg_type_size", i32 16, !"air.arg_type_align_size", i32 8, !"air.arg_type_name", !"Arguments", '
+                '!"air.arg_name", !"args"',
+            ),
+            THREAD,
+        ],
+        nodes={
+            "!80": '!{!"air.struct_type_info", !81, i32 0, i32 16, i32 0, !"metal::array", !"data", '
+            '!"air.indirect_argument", i32 0}',
+            "!81": '!{i32 0, i32 8, i32 2, !"float", !"__elems", !"air.indirect_argument", !82}',
+            "!82": '!{i32 0, !"air.buffer", !"air.location_index", i32 0, i32 1, !"air.read_write", '
+            '!"air.address_space", i32 1, !"air.arg_type_name", !"float"}',
+        },
+    )
+    device = mt.device()
+    made = device.library(library(text))["k"]
+    first, second = (device.buffer(np.array([x], np.float32), copy=True) for x in (1.5, 4.0))
+    made({"data": [first, second]}, grid=2, threadgroup=2)
+    assert (first.numpy()[0], second.numpy()[0]) == (2.5, 5.0)
+
+
+def test_lines_are_told_where_the_library_has_them() -> None:
+    text = kernel(
+        """  %b = getelementptr i32, ptr addrspace(1) %p0, i32 %p1, !dbg !94
+  store i32 %p1, ptr addrspace(1) %b, align 4, !dbg !94
+  ret void""",
+        [buffer(0, "int", 4, write=True), THREAD],
+        nodes={
+            "!llvm.dbg.cu": "!{!90}",
+            "!llvm.module.flags": "!{!91}",
+            "!90": "distinct !DICompileUnit(language: DW_LANG_C_plus_plus, file: !92, emissionKind: FullDebug)",
+            "!91": '!{i32 2, !"Debug Info Version", i32 3}',
+            "!92": '!DIFile(filename: "wide.metal", directory: "/src")',
+            "!93": 'distinct !DISubprogram(name: "k", file: !92, line: 3, unit: !90, type: !95)',
+            "!94": "!DILocation(line: 7, column: 5, scope: !93)",
+            "!95": "!DISubroutineType(types: !96)",
+            "!96": "!{null}",
+        },
+    ).replace("i32 %p1) {", "i32 %p1) !dbg !93 {")
+    made = mt.device().library(library(text))["k"]
+    (finding,) = mt.check(made, poisoned(31), grid=32, threadgroup=32).findings
+    assert finding.location is not None
+    assert (finding.location.file.split("/")[-1], finding.location.line) == ("wide.metal", 7)
+
+
 def test_a_checked_run_finds_what_a_binary_does_wrong() -> None:
     text = kernel(
         """  %b = getelementptr i32, ptr addrspace(1) %p0, i32 %p1
