@@ -26,6 +26,11 @@ conformance: $(VENV)/ready
 	$(BIN)/python -m conformance
 	$(BIN)/python -m conformance results --backend cpu
 	$(BIN)/python -m conformance results --backend both --resume
+	$(BIN)/python -m conformance binaries mlx --resume
+	$(BIN)/python -m conformance binaries torch --resume
+	$(BIN)/python -m conformance binaries sweep mlx --resume
+	$(BIN)/python -m conformance binaries sweep torch --resume
+	$(BIN)/python -m conformance binaries page
 
 bench: $(VENV)/ready
 	$(BIN)/python -m bench
