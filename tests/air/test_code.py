@@ -338,6 +338,24 @@ def test_what_is_not_known_is_named_at_its_kernel() -> None:
         compiled(text)
 
 
+def test_names_of_the_engine_s_own_cannot_be_taken() -> None:
+    text = elementwise(
+        "  %r = call i32 @__mt_thread_position_in_grid(i32 %v)",
+        declarations="define i32 @__mt_thread_position_in_grid(i32 %x) {\n  ret i32 0\n}",
+    )
+    with pytest.raises(
+        CompileError, match="defines '__mt_thread_position_in_grid', a name that metalloid keeps"
+    ):
+        compiled(text)
+
+
+def test_a_variable_of_another_library_is_named() -> None:
+    code = "  %r = load i32, ptr addrspace(2) @elsewhere, align 4"
+    text = elementwise(code, declarations="@elsewhere = external addrspace(2) constant i32, align 4")
+    with pytest.raises(CompileError, match="its variable 'elsewhere' is defined in another library"):
+        compiled(text)
+
+
 def test_tensor_operations_are_named() -> None:
     text = kernel(
         "  call void @__tensorops_impl_matmul2d_op_run(i32 0)\n  ret void",

@@ -15,6 +15,7 @@ from metalloid.air.constants import stored
 from metalloid.air.described import Described
 from metalloid.air.entry import PROBE, entry_function
 from metalloid.air.given import initial
+from metalloid.air.intrinsics import symbol
 from metalloid.air.refused import Refused
 from metalloid.air.scalars import Lowering, lower_function
 from metalloid.ir import intrinsics
@@ -24,6 +25,7 @@ from metalloid.ir.values import Aggregate, Constant, Expression, Global, Named
 from metalloid.source import Constant as Number
 
 _CONSTRUCTORS = "llvm.global_ctors"
+_OURS = (intrinsics.full(""), symbol("air."))
 _DROPPED = ("llvm.used", "llvm.compiler.used")
 _PURE = frozenset((*map(intrinsics.full, intrinsics.POSITIONS), intrinsics.BUFFER, intrinsics.THREADGROUP))
 _REFERENCE = re.compile(r"!\d+")
@@ -35,6 +37,7 @@ def lowered(module: Module, described: Described, values: Mapping[str, Number], 
     if described.function not in module.function:
         raise Refused("the file names a kernel that its code does not have")
     refuse_unknown(module)
+    _refuse_ours(module)
     functions: list[Function] = []
     declared: dict[str, tuple[Type, tuple[Type, ...]]] = {}
     attributes = "convergent nounwind alwaysinline" + (" sanitize_thread" if checked else "")
@@ -55,6 +58,13 @@ def lowered(module: Module, described: Described, values: Mapping[str, Number], 
         source=module.source,
         metadata=_metadata(module.metadata, functions),
     )
+
+
+def _refuse_ours(module: Module) -> None:
+    """A file may call its functions anything; those that stand for the engine's own are not for it to define."""
+    defined = [f.name for f in module.functions if f.blocks] + [g.name for g in module.globals]
+    if ours := [name for name in defined if name.startswith(_OURS)]:
+        raise Refused(f"it defines '{ours[0]}', a name that metalloid keeps for itself")
 
 
 def _declaration(name: str, result: Type, parameters: tuple[Type, ...]) -> Function:
@@ -93,8 +103,10 @@ def _variable(variable: GlobalVariable, values: Mapping[str, Number]) -> GlobalV
         initializer = initial(variable.type, values[variable.name])
     elif space == shapes.THREADGROUP:
         initializer = Named(type, "undef")
+    elif variable.initializer is None:
+        raise Refused(f"its variable '{variable.name}' is defined in another library")
     else:
-        initializer = stored(variable.initializer) if variable.initializer else Named(type, "zeroinitializer")
+        initializer = stored(variable.initializer)
     return GlobalVariable(
         variable.name, type, initializer, space, variable.constant, "internal", "", variable.align
     )
