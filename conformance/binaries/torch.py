@@ -16,6 +16,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from conformance.binaries import fused
 from conformance.binaries.lines import Found
 from conformance.packages import TORCH, fetch
 from conformance.results.case import Output, poisoned
@@ -160,6 +161,8 @@ def _cases() -> Iterator[Case]:
         for type in ("float", "half", "int", "long", "uchar"):
             for form, arguments in _TWO.items():
                 yield Case(f"{operation}_{form}_bool_{type}", Function(operation), arguments, type, "bool")
+    for kernel in fused.KERNELS:
+        yield Case(kernel, Function("optimiser"), "fused", "float", "float")
     for operation in (
         "exp",
         "log",
@@ -188,6 +191,8 @@ def judge(case: Case) -> Found:
 
 
 def _run(case: Case) -> str:
+    if case.form == "fused":
+        return fused.difference(library(), case.kernel)
     rng = np.random.default_rng(zlib.crc32(case.kernel.encode()))
     words = case.form.split()
     arrays = [_numbers(rng, case, COUNT if word == "in" else 1) for word in words if word != "n"]
