@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from metalloid.air import shapes
 from metalloid.air.intrinsics import known, symbol
+from metalloid.air.lowering import Lowering, lane
 from metalloid.air.matrices import MATRICES
 from metalloid.air.refused import Refused
-from metalloid.air.scalars import Lowering, lane
 from metalloid.ir.module import CallStyle, Instruction, Module
 from metalloid.ir.types import I1, VOID, FloatType, PointerType, VectorType
 from metalloid.ir.values import Global, Int, Value

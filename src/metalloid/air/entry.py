@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from metalloid.air import shapes
 from metalloid.air.constants import nothing
 from metalloid.air.described import Argument, Described
+from metalloid.air.lowering import Lowering
 from metalloid.air.refused import Refused
-from metalloid.air.scalars import Lowering
 from metalloid.frontend.entry import BUILTINS
 from metalloid.ir import intrinsics
 from metalloid.ir.module import Block, Function, Instruction

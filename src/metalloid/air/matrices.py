@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from metalloid.air import shapes
+from metalloid.air.lowering import Lowering
 from metalloid.air.refused import Refused
-from metalloid.air.scalars import Lowering
 from metalloid.ir.module import Instruction
 from metalloid.ir.types import (
     FLOAT,

@@ -8,8 +8,8 @@ from dataclasses import replace
 from metalloid.air import shapes
 from metalloid.air.calls import lower_call
 from metalloid.air.constants import index_constants
+from metalloid.air.lowering import Lowering, lane
 from metalloid.air.refused import Refused
-from metalloid.air.scalars import Lowering, lane
 from metalloid.ir.module import Instruction
 from metalloid.ir.types import I1, I8, I64, VOID, ArrayType, PointerType, StructType, Type, VectorType
 from metalloid.ir.values import Int, Named, Value, const

@@ -1,171 +1,21 @@
-"""One function of AIR as code of scalars, in the engine's address spaces.
+"""Instructions of AIR in scalars, but for memory and calls.
 
-Every instruction goes through a table. A vector value `%v` becomes `%v..0`, `%v..1`...; what only moves elements
-about (extractelement, insertelement, shufflevector) makes no code: it is noted which value stands for which, and put in
-at the end.
+A vector value `%v` becomes `%v..0`, `%v..1`...; what only moves elements about (extractelement, insertelement,
+shufflevector) makes no code: it is noted which value stands for which, and put in at the end (`functions.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 from metalloid.air import shapes
-from metalloid.air.constants import constant, elements_of, nothing
-from metalloid.air.guards import guarded
+from metalloid.air.constants import nothing
+from metalloid.air.lowering import Lowering, lane
 from metalloid.air.refused import Refused
-from metalloid.ir.module import Block, Function, Instruction, Module, Parameter
-from metalloid.ir.types import (
-    I1,
-    I32,
-    VOID,
-    ArrayType,
-    IntType,
-    PointerType,
-    StructType,
-    Type,
-    VectorType,
-    bits,
-)
-from metalloid.ir.values import Global, Int, Local, Metadata, Named, Value
-
-LOOSE = ("reassoc", "nsz", "arcp", "contract", "afn")  # fast math less the promise that there are no NaNs
-_PROMISES = ("nnan", "ninf")
-_KEPT = ("dbg", "llvm.loop")
-
-
-@dataclass
-class Lowering:
-    """The code of one function as it is made."""
-
-    module: Module
-    code: list[Instruction] = field(default_factory=list)
-    stands_for: dict[str, Value] = field(default_factory=dict)
-    counter: int = 0
-    metadata: tuple[tuple[str, str], ...] = ()
-    declared: dict[str, tuple[Type, tuple[Type, ...]]] = field(default_factory=dict)
-
-    # ---- values
-
-    def lanes(self, value: Value) -> tuple[Value, ...]:
-        """The elements of a vector."""
-        if isinstance(value, Local):
-            type = shapes.value(value.type)
-            return tuple(Local(lane(value.name, k), type) for k in range(shapes.lanes(value.type)))
-        if isinstance(value, Metadata):
-            raise Refused("it uses metadata as a value")
-        return elements_of(value)
-
-    def one(self, value: Value) -> Value:
-        """A value that is no vector."""
-        if isinstance(value, Local):
-            return Local(value.name, shapes.value(value.type))
-        return value if isinstance(value, Metadata) else constant(value)
-
-    def each(self, value: Value, count: int) -> tuple[Value, ...]:
-        """The elements of a vector, or a scalar so many times."""
-        return self.lanes(value) if isinstance(value.type, VectorType) else (self.one(value),) * count
-
-    # ---- code
-
-    def emit(self, made: Instruction) -> Value:
-        """Add an instruction of scalars, with the guards it needs; the value it makes."""
-        made = replace(made, metadata=self.metadata, flags=flags(made))
-        self.code += guarded(made, self.fresh)
-        return made.value
-
-    def fresh(self) -> str:
-        self.counter += 1
-        return f"air..{self.counter}"
-
-    def temporary(self, opcode: str, type: Type, *operands: Value, **more: object) -> Value:
-        made = Instruction(opcode, type, operands, name=self.fresh())
-        return self.emit(replace(made, **more))  # type: ignore[arg-type]
-
-    def call(self, name: str, result: Type, *operands: Value, called: str = "") -> Value:
-        """Call a function of scalars; `called` is the name of the result."""
-        self.declared.setdefault(name, (result, tuple(o.type for o in operands)))
-        made = "" if result == VOID else called or self.fresh()
-        pointer = PointerType(0)
-        return self.emit(Instruction("call", result, operands, name=made, callee=Global(name, pointer)))
-
-    def alias(self, name: str, value: Value) -> None:
-        self.stands_for[name] = value
-
-    def aliases(self, name: str, values: tuple[Value, ...]) -> None:
-        for k, value in enumerate(values):
-            self.alias(lane(name, k), value)
-
-    def pick(self, condition: Value, then: Value, other: Value) -> Value:
-        return self.temporary("select", then.type, condition, then, other)
-
-    def offset(self, pointer: Value, element: Type, index: int) -> Value:
-        """A place `index` elements on."""
-        if not index:
-            return pointer
-        return self.temporary(
-            "getelementptr", pointer.type, pointer, Int(I32, index), element=element, flags=("inbounds",)
-        )
-
-
-def lane(name: str, index: int) -> str:
-    return f"{name}..{index}"
-
-
-def flags(i: Instruction) -> tuple[str, ...]:
-    """Without promises that the hardware does not keep."""
-    if "fast" in i.flags:
-        return LOOSE
-    return tuple(f for f in i.flags if f not in _PROMISES)
-
-
-def lower_function(module: Module, function: Function) -> tuple[Function, Lowering]:
-    """The function in scalars, and what it calls."""
-    from metalloid.air.memory import MEMORY
-
-    table = {**TABLE, **MEMORY}
-    work = Lowering(module)
-    blocks: list[Block] = []
-    for block in function.blocks:
-        for i in block.instructions:
-            if i.opcode not in table:
-                raise Refused(f"the instruction '{i.opcode}' is not supported")
-            work.metadata = tuple(m for m in i.metadata if m[0] in _KEPT)
-            table[i.opcode](work, i)
-        blocks.append(Block(block.name, tuple(work.code)))
-        work.code.clear()
-    settled = _settled(work.stands_for)
-    done = tuple(Block(b.name, tuple(i.substitute(settled) for i in b.instructions)) for b in blocks)
-    parameters = tuple(made for p in function.parameters for made in expanded(p))
-    return (
-        Function(function.name, shapes.inside(function.result), parameters, done, metadata=function.metadata),
-        work,
-    )
-
-
-def expanded(parameter: Parameter) -> tuple[Parameter, ...]:
-    """A parameter as scalars."""
-    type = shapes.value(parameter.type)
-    count = shapes.lanes(parameter.type)
-    return tuple(Parameter(lane(parameter.name, k), type) for k in range(count)) or (
-        Parameter(parameter.name, type),
-    )
-
-
-def _settled(stands_for: Mapping[str, Value]) -> dict[str, Value]:
-    """Each name with the value at the end of its chain."""
-    found: dict[str, Value] = {}
-    for name in stands_for:
-        value: Value = stands_for[name]
-        seen = {name}
-        while isinstance(value, Local) and value.name in stands_for and value.name not in seen:
-            seen.add(value.name)
-            value = stands_for[value.name]
-        found[name] = value
-    return found
-
-
-# ---- instructions
+from metalloid.ir.module import Instruction
+from metalloid.ir.types import I1, ArrayType, IntType, PointerType, StructType, VectorType, bits
+from metalloid.ir.values import Int, Named, Value
 
 
 def _elementwise(work: Lowering, i: Instruction) -> None:

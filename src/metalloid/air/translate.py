@@ -14,10 +14,11 @@ from metalloid.air.calls import refuse_unknown
 from metalloid.air.constants import stored
 from metalloid.air.described import Described
 from metalloid.air.entry import PROBE, entry_function
+from metalloid.air.functions import lower_function
 from metalloid.air.given import initial
 from metalloid.air.intrinsics import symbol
+from metalloid.air.lowering import Lowering
 from metalloid.air.refused import Refused
-from metalloid.air.scalars import Lowering, lower_function
 from metalloid.ir import intrinsics
 from metalloid.ir.module import Function, GlobalVariable, Module, Parameter
 from metalloid.ir.types import PTR, ArrayType, PointerType, Type
