@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
-from conformance.binaries import lines, sweep
+from conformance.binaries import lines, mlx, sweep, torch
 from conformance.binaries.lines import Found
 from conformance.packages import MLX, ROOT, TORCH
 
@@ -15,6 +16,7 @@ TITLES = {
     "torch": f"PyTorch ({TORCH.name} {TORCH.version}, the first of two)",
     "torch-26": f"PyTorch ({TORCH.name} {TORCH.version}, the second)",
 }
+_PLACE = re.compile(r"\S*/\.conformance/")  # where packages lie on this machine
 PAGE = """\
 # Kernels of compiled libraries
 
@@ -24,8 +26,8 @@ becomes code: [design/air.md](design/air.md).
 
 ## Lowered and vectorised
 
-| library | kernels | looked at | lowered and vectorised | median seconds |
-|---|---|---|---|---|
+| library | kernels | lowered, of those looked at | lowered and vectorised, of those looked at |
+|---|---|---|---|
 {swept}
 
 {refused}
@@ -43,13 +45,15 @@ against numpy in double precision; PyTorch's against torch on the CPU.
 """
 
 
-def latest(table: str) -> list[Found]:
-    """The last finding about each name."""
+def latest(table: str, names: Container[str]) -> list[Found]:
+    """The last finding about each of these names."""
     path = lines.FOLDER / f"{table}.jsonl"
     found: dict[str, Found] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         entry = json.loads(line)
         entry.pop("key")
+        if entry["name"] not in names:  # of a table that has changed since
+            continue
         found[entry["name"]] = Found(**{**entry, "kernels": tuple(entry["kernels"])})
     return list(found.values())
 
@@ -60,19 +64,21 @@ def write() -> None:
 
 def page() -> str:
     swept, reasons, launched, wrong = [], [], [], []
+    tables = {"mlx": mlx.cases, "torch": torch.cases}
     for which, title in TITLES.items():
-        found = latest(f"sweep-{which}")
-        if found:
-            passed = sum(one.passed for one in found)
-            total = len(sweep.kernels(which))
-            swept.append(f"| {title} | {total} | {len(found)} | {passed} | {_median(found):.2f} |")
-            reasons += _reasons(title, found)
-        if which in ("mlx", "torch") and (done := latest(which)):
+        names = {name for name, _ in sweep.kernels(which)}
+        scalar, vector = latest(f"sweep-{which}-scalar", names), latest(f"sweep-{which}", names)
+        if scalar or vector:
+            lowered = {one.name: one for one in (*scalar, *vector)}.values()
+            swept.append(f"| {title} | {len(names)} | {_share(list(lowered))} | {_share(vector)} |")
+            reasons += _reasons(title, list(lowered))
+        labels = {case.label for case in tables[which]()} if which in tables else ()
+        if done := latest(which, labels):
             right = [one for one in done if one.passed]
             kernels = len({kernel for one in right for kernel in one.kernels})
             same = sum(one.same_bits for one in done) if which == "mlx" else "-"
             launched.append(f"| {title} | {len(done)} | {len(right)} | {kernels} | {same} |")
-            wrong += [f"- {one.name}: {one.reason}" for one in done if not one.passed]
+            wrong += [f"- {one.name}: {_PLACE.sub('', one.reason)}" for one in done if not one.passed]
     return PAGE.format(
         swept="\n".join(swept),
         refused="\n".join(["Refused, by reason:", "", *reasons] if reasons else ["None was refused."]),
@@ -86,5 +92,5 @@ def _reasons(title: str, found: Sequence[Found]) -> list[str]:
     return [f"- {title}: {count} times, {reason}" for reason, count in counted.most_common()]
 
 
-def _median(found: Sequence[Found]) -> float:
-    return sorted(one.seconds for one in found)[len(found) // 2]
+def _share(found: Sequence[Found]) -> str:
+    return f"{sum(one.passed for one in found)} of {len(found)}"
