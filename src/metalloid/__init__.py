@@ -84,9 +84,12 @@ def __dir__() -> list[str]:
 
 
 if "METALLOID_CHECK" in os.environ:  # what it says is for config to read, and config takes a millisecond
-    from metalloid import config
+    from metalloid import config, imports
 
-    if config.check():
+    def _print_findings() -> None:
         from metalloid.checker.watch import print_findings
 
         print_findings()
+
+    if config.check():  # the checker is loaded with the first thing that can launch a kernel, not before
+        imports.after("metalloid.runtime.device", _print_findings)

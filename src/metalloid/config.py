@@ -63,6 +63,14 @@ def trace() -> bool:
     return os.environ.get("METALLOID_TRACE", "").strip() not in ("", "0")
 
 
+def forms() -> tuple[str, ...] | None:
+    """METALLOID: the call forms to put in place, as `mlx torch` or 1 for all; None where it is not set."""
+    text = os.environ.get("METALLOID", "").strip()
+    if text in ("", "0"):
+        return None
+    return () if text == "1" else tuple(re.split(r"[\s,]+", text))
+
+
 def check() -> bool:
     """METALLOID_CHECK: check every launch, in any form, and print findings as launches have them."""
     return os.environ.get("METALLOID_CHECK", "").strip() not in ("", "0")

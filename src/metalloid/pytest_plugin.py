@@ -1,8 +1,10 @@
-"""pytest: launches of a test are checked, and findings make it fail with their own text.
+"""pytest: launches of a test are served and checked, and findings make it fail with their own text.
 
-@pytest.mark.metalloid_check                        this test
-@pytest.mark.metalloid_check(ignore=["M406"])       this test, but for a rule that it breaks on purpose
-pytest --metalloid-check                            every test
+pytest --metalloid                                  MLX and PyTorch find Metal
+pytest --metalloid-check                            the same, and every launch of every test is checked
+metalloid = "mlx torch check"                       the same in [tool.pytest.ini_options]
+@pytest.mark.metalloid_check                        launches of this test are checked
+@pytest.mark.metalloid_check(ignore=["M406"])       but for a rule that it breaks on purpose
 
 Nothing of the checker is imported before a test asks for it.
 """
@@ -18,12 +20,36 @@ if TYPE_CHECKING:
     from metalloid.checker import Report
 
 MARK = "metalloid_check"
+CHECK = "check"  # the word of the ini option that is no form
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.getgroup("metalloid").addoption(
-        "--metalloid-check", action="store_true", help="check every launch of a Metal kernel in every test"
+    group = parser.getgroup("metalloid")
+    group.addoption("--metalloid", action="store_true", help="MLX and PyTorch find Metal, on any machine")
+    group.addoption(
+        "--metalloid-check",
+        action="store_true",
+        help="the same, and check every launch of a Metal kernel in every test",
     )
+    parser.addini("metalloid", "forms to put in place, and `check`: metalloid = mlx torch check", type="args")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Forms are in place before the first conftest.py asks whether there is Metal."""
+    known = early_config.known_args_namespace
+    words = early_config.getini("metalloid")
+    if not (words or known.metalloid or known.metalloid_check):
+        return
+    from metalloid.errors import MetalloidError
+    from metalloid.forms.attach import attach, chosen
+
+    forms = [] if known.metalloid else [word for word in words if word != CHECK]
+    try:
+        detach = attach(chosen(forms, "pytest's option metalloid"))
+    except MetalloidError as error:
+        raise pytest.UsageError(f"{error} Beside them there is `{CHECK}`.") from None
+    early_config.add_cleanup(detach)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -32,10 +58,14 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
+def _checks(config: pytest.Config) -> bool:
+    return bool(config.getoption("--metalloid-check")) or CHECK in config.getini("metalloid")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     mark = item.get_closest_marker(MARK)
-    if mark is None and not item.config.getoption("--metalloid-check"):
+    if mark is None and not _checks(item.config):
         return (yield)
     from metalloid.checker import checked
 

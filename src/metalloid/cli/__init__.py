@@ -11,8 +11,8 @@ from metalloid.errors import MetalloidError
 
 COMMANDS = {
     "demo": "Metal kernels on this machine, checked and measured",
-    "run": "run a kernel once and print its outputs",
-    "check": "say why a kernel is wrong: one launch, or every launch of a Python script",
+    "run": "run a kernel once, or a Python program with MLX and PyTorch served",
+    "check": "say why a kernel is wrong: one launch, or every launch of a Python program",
     "bench": "how fast a kernel is, and how near the limits of this machine",
     "tune": "the fastest threadgroup for a launch",
     "lint": "compile every kernel of a .metal or .py file and say what is wrong",
@@ -21,6 +21,8 @@ COMMANDS = {
     "chat": "talk to a Llama that runs on Metal kernels",
     "rule": "the page of a rule: what, why, example, fix",
     "devices": "what kernels can run on here",
+    "activate": "let METALLOID=1 serve every Python program of this environment",
+    "deactivate": "take away what activate wrote",
 }
 
 

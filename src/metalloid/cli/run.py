@@ -1,8 +1,9 @@
-"""`metalloid run FILE --kernel NAME --grid 1024 --arg x=arange:1024:float32 --out out:1024:float32`"""
+"""`metalloid run kernel.metal --grid ...`, `metalloid run script.py ...`, `metalloid run -m module ...`."""
 
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ import numpy as np
 from metalloid.backends.base import LogMessage
 from metalloid.cli.launching import call_of, launch_options
 from metalloid.cli.values import Array
+from metalloid.cli.words import TakesProgram, need_file, program, refuse_launch_options
 
 
-@click.command("run")
-@launch_options()
+@click.command("run", cls=TakesProgram)
+@launch_options(required=False)
 @click.option(
     "--save", type=click.Path(file_okay=False, path_type=Path), help="a folder for the outputs, as .npy"
 )
@@ -24,12 +26,19 @@ from metalloid.cli.values import Array
 @click.option("--timeout", type=float, help="seconds after which a runaway kernel is stopped")
 @click.option("--json", "as_json", is_flag=True, help="for machines")
 def command(save: Path | None, guard: bool, timeout: float | None, as_json: bool, **options: Any) -> None:
-    """Run a kernel of FILE once and print its outputs.
+    """Run a kernel of FILE once and print its outputs; or a Python program, with MLX and PyTorch served.
 
     \b
     metalloid run add.metal --grid 1024 --arg a=arange:1024:float32 --arg b=ones:1024:float32
                   --out out:1024:float32
+    metalloid run train.py --steps 3      a script; what comes after it is its own
+    metalloid run -m pytest tests         a module
     """
+    found = program(click.get_current_context())
+    if found is not None:
+        refuse_launch_options(click.get_current_context(), frozenset())
+        sys.exit(found.run())
+    need_file(options["file"])
     call = call_of(**options)
     call.kernel.on_log = _log
     start = time.perf_counter()
