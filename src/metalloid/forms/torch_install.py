@@ -8,15 +8,21 @@ from contextlib import contextmanager
 from typing import Any
 
 from metalloid.errors import DeviceError
+from metalloid.forms.torch_device import register
+from metalloid.forms.torch_names import device_replacements, load, replacements
 from metalloid.forms.torch_shader import compile_shader
 
 _LOCK = threading.RLock()
 _undo: list[tuple[Any, str, Any]] = []
+_loads: list[bool] = []  # for the process: what torch.load knows cannot be taken away
 _depth = 0
 
 
 def install() -> None:
-    """Make `torch.mps.compile_shader` compile here. Calls nest."""
+    """Make "mps" a device here, `torch.backends.mps.is_available()` true, and `compile_shader` compile. Calls nest.
+
+    Where PyTorch has Metal itself, only `compile_shader` is replaced.
+    """
     global _depth
     with _LOCK:
         _depth += 1
@@ -59,7 +65,14 @@ def _patch() -> None:
         import torch
     except ImportError:
         raise DeviceError("[torch] PyTorch is not installed: pip install torch.") from None
-    _replace(torch.mps, "compile_shader", compile_shader)
+    if not register():
+        _replace(torch.mps, "compile_shader", compile_shader)
+        return
+    if not _loads:
+        _loads.append(True)
+        load(torch)
+    for module, name, value in (*replacements(torch), *device_replacements(torch)):
+        _replace(module, name, value)
 
 
 def _replace(module: Any, name: str, value: Any) -> None:

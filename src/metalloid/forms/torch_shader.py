@@ -15,6 +15,7 @@ import numpy as np
 
 from metalloid.backends.base import Launch
 from metalloid.errors import CompileError, LaunchError
+from metalloid.forms.torch_device import is_ours
 from metalloid.forms.torch_source import shader_source
 from metalloid.forms.torch_values import bits, cast
 from metalloid.runtime.arguments import element, refuse
@@ -29,6 +30,10 @@ from metalloid.types import Parameter, Signature
 
 class GroupTooLarge(LaunchError, ValueError):
     """PyTorch raises a ValueError here."""
+
+
+class Refused(LaunchError, RuntimeError):
+    """PyTorch's own refusals of a call are RuntimeErrors."""
 
 
 class ShaderLibrary:
@@ -80,7 +85,12 @@ class ShaderKernel:
     ) -> None:
         """Run and wait. `threads` is the number of elements of the first tensor where it is not given."""
         with refusals(self._kernel):
-            launch = self._launch(args, threads, group_size, arg_casts)
+            try:
+                launch = self._launch(args, threads, group_size, arg_casts)
+            except GroupTooLarge:
+                raise
+            except LaunchError as error:
+                raise Refused(str(error), error.rule) from None
         self._kernel.run(launch)
 
     def _launch(self, args: tuple[Any, ...], threads: Any, group_size: Any, arg_casts: Any) -> Launch:
@@ -96,6 +106,9 @@ class ShaderKernel:
         group = self._group(where, grid, threads, group_size)
         if len(args) > 1 + max((p.index for p in signature.buffers), default=-1):
             refuse(signature, f"takes {len(signature.buffers)} arguments; got {len(args)}.")
+        for p in signature.buffers:
+            if p.index < len(args) and _is_tensor(args[p.index]):
+                _warn_strided(signature, p, args[p.index], args)
         values = {
             p.index: _bound(signature, p, args[p.index], cast(signature, p.index, arg_casts))
             for p in signature.buffers
@@ -147,9 +160,29 @@ def _bound(signature: Signature, parameter: Parameter, value: Any, cast: np.dtyp
     return bits(signature, parameter, value, cast)
 
 
+def _warn_strided(signature: Signature, parameter: Parameter, tensor: Any, args: tuple[Any, ...]) -> None:
+    """PyTorch hands over memory and no strides; a kernel that is given them as an argument knows."""
+    if tensor.is_contiguous():
+        return
+    strides = tensor.stride()
+    told = {n for a in args for n in (a if isinstance(a, list | tuple) else (a,)) if isinstance(n, int)}
+    held = [
+        a.tolist() for a in args if _is_tensor(a) and a.numel() == len(strides) and not a.is_floating_point()
+    ]
+    if {s for s in strides if s > 1} <= told or list(strides) in held:
+        return
+    warn_once(
+        "M306",
+        f"launch {signature.name}",
+        f"'{parameter.name}' does not lie in rows (shape {tuple(tensor.shape)}, strides {strides}), and the kernel"
+        " reads memory as it lies.",
+        "Pass a contiguous tensor (.contiguous()), or its strides as an argument.",
+    )
+
+
 def _memory(signature: Signature, parameter: Parameter, tensor: Any) -> np.ndarray[Any, Any]:
     """The memory of a tensor from its first element on."""
-    if tensor.device.type != "cpu":
+    if tensor.device.type != "cpu" and not is_ours(tensor):
         refuse(signature, f"'{parameter.name}' is on {tensor.device}; pass a tensor on the CPU.")
     size = tensor.element_size()
     wanted = element(parameter.type)
