@@ -160,5 +160,5 @@ def test_devices_lists_what_there_is(call):
 
 def test_python_can_be_told_to_run_the_command():
     done = subprocess.run([sys.executable, "-m", "metalloid", "rule", "M999"], capture_output=True, text=True)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "M999" in done.stderr and "Traceback" not in done.stderr

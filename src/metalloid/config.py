@@ -71,6 +71,11 @@ def forms() -> tuple[str, ...] | None:
     return () if text == "1" else tuple(re.split(r"[\s,]+", text))
 
 
+def traceback() -> bool:
+    """METALLOID_TRACEBACK: the command line prints the traceback of an error beside its sentence."""
+    return os.environ.get("METALLOID_TRACEBACK", "").strip() not in ("", "0")
+
+
 def check() -> bool:
     """METALLOID_CHECK: check every launch, in any form, and print findings as launches have them."""
     return os.environ.get("METALLOID_CHECK", "").strip() not in ("", "0")

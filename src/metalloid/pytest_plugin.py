@@ -12,6 +12,8 @@ Nothing of the checker is imported before a test asks for it.
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -76,19 +78,19 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         if report.findings:
             item.add_report_section("call", "metalloid check", report.text())
         raise
-    ignored = frozenset(mark.kwargs.get("ignore", ())) if mark else frozenset()
-    if text := _failure(report, ignored):
+    ignored = tuple(mark.kwargs.get("ignore", ())) if mark else ()
+    if text := _failure(report, ignored, item.config.rootpath):
         pytest.fail(text, pytrace=False)
     return result
 
 
-def _failure(report: Report, ignored: frozenset[str]) -> str:
-    """The text of what is left; empty where the test is in order."""
-    if (
-        report.stopped and not report.findings
-    ):  # whoever did not get to the end may have anything wrong with it
-        return report.text()
-    left = [f for f in report.findings if f.rule not in ignored and f.severity != "note"]
-    if not ignored or not left:
-        return report.text() if left else ""
-    return "\n\n".join([f.text() for f in left])
+def _failure(report: Report, ignored: tuple[str, ...], folder: Path) -> str:
+    """The text of what counts; empty where the test is in order."""
+    from metalloid.checker.choice import project, with_baseline
+    from metalloid.checker.choosing import chosen
+
+    choice = with_baseline(project(folder))
+    kept, _ = chosen(report, replace(choice, ignore=(*choice.ignore, *ignored)))
+    if kept.stopped and not report.findings:  # whoever did not get to the end may have anything wrong with it
+        return kept.text()
+    return kept.text() if choice.fails(kept.findings) else ""

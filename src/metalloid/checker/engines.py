@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,18 @@ if TYPE_CHECKING:
     from metalloid.runtime.kernel_code import KernelCode
 
 SECONDS = 60.0  # of the launch itself; what takes longer is stopped, and says so
+
+
+@contextmanager
+def within(seconds: float | None) -> Iterator[None]:
+    """Launches inside are given this many seconds each; None leaves them what they have."""
+    global SECONDS
+    before = SECONDS
+    SECONDS = before if seconds is None else seconds
+    try:
+        yield
+    finally:
+        SECONDS = before
 
 
 def observe(kernel: KernelCode, launch: Launch) -> Observation:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import sys
 
 import click
 
-from metalloid.errors import MetalloidError
+from metalloid.cli.exits import guarded
 
 COMMANDS = {
     "demo": "Metal kernels on this machine, checked and measured",
@@ -50,8 +49,4 @@ def group() -> None:
 
 def main() -> None:
     """Errors of metalloid are messages, not tracebacks."""
-    try:
-        group()
-    except MetalloidError as error:
-        click.echo(str(error), err=True)
-        sys.exit(1)
+    guarded(group)

@@ -12,7 +12,12 @@ import numpy as np
 from rich.console import Console
 
 import metalloid as mt
+from metalloid.checker.choice import Choice, baseline, left_out
+from metalloid.checker.choosing import chosen
+from metalloid.checker.engines import within
 from metalloid.checker.refusals import raised
+from metalloid.cli.control import NAMES, choice_of, control_options
+from metalloid.cli.exits import FINDINGS
 from metalloid.cli.hints import as_options
 from metalloid.cli.launching import Call, call_of, launch_options
 from metalloid.cli.paint import paint
@@ -21,7 +26,8 @@ from metalloid.cli.words import TakesProgram, need_file, program, refuse_launch_
 from metalloid.runtime.places import speaking_of
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
-_OURS = frozenset({"as_json", "sarif", "html"})  # options that make sense for a program too
+_OURS = frozenset({"as_json", "sarif", "html", "write_baseline", *NAMES})  # options that fit a program too
+_UNSEEN = "no kernel was launched, so nothing was checked; launches of other processes are not seen."
 
 
 class _Check(TakesProgram):
@@ -33,15 +39,18 @@ class _Check(TakesProgram):
 @click.option("--json", "as_json", is_flag=True, help="for machines; what a script prints goes to stderr")
 @click.option("--sarif", type=_FILE, help="write the findings as SARIF 2.1.0, for code scanning")
 @click.option("--html", type=_FILE, help="write a page: source with findings, who wrote what, races drawn")
+@control_options(running=True)
 def command(
     as_json: bool,
     sarif: Path | None,
     html: Path | None,
+    write_baseline: Path | None,
     **options: Any,
 ) -> None:
     """Check one launch of a kernel of FILE, or every launch of a Python program.
 
-    Exit code 1 where findings remain; notes about cost are no findings.
+    Exit code 1 where findings remain (notes about cost do not count), 2 where the command was not understood, 3 where
+    metalloid failed; else that of the program. [tool.metalloid] in pyproject.toml may hold the same settings.
 
     \b
     metalloid check add.metal --grid 1000 --arg a=ones:1000:float32 --arg b=ones:1000:float32
@@ -51,23 +60,43 @@ def command(
     metalloid check -m pytest tests             a module; what comes after it is its own
     """
     console, context = Console(stderr=True), click.get_current_context()
-    found = program(context)
-    if found is not None:
-        refuse_launch_options(context, _OURS)
-        report, code = check_program(found, console, quiet=as_json)
-    else:
-        file = need_file(options["file"])
-        with console.status(f"checking {file.name}") if console.is_terminal else nullcontext():
-            report, code = as_options(_checked(options)), 0
-    for path, text in ((sarif, report.sarif), (html, report.html)):
-        if path is not None:
-            path.write_text(text(), encoding="utf-8")
-            click.echo(f"wrote {path}", err=True)
+    choice, found = choice_of(options), program(context)
+    with within(choice.timeout):
+        if found is not None:
+            refuse_launch_options(context, _OURS)
+            report, code = check_program(found, console, quiet=as_json)
+        else:
+            file = need_file(options["file"])
+            with console.status(f"checking {file.name}") if console.is_terminal else nullcontext():
+                report, code = as_options(_checked(options)), 0
+    nothing = not report.launches and not report.more
+    report, reasons = chosen(report, choice)
+    _write(report, sarif, html, write_baseline)
     if as_json:
         click.echo(report.json())
     else:
         paint(report)
-    sys.exit(code if report.ok else 1)
+    if reasons:
+        click.echo(left_out(reasons), err=True)
+    if nothing and (choice.require_launches or code == 0):
+        click.echo(f"metalloid: {_UNSEEN}", err=True)
+        code = FINDINGS if choice.require_launches else code
+    sys.exit(_verdict(report, choice, write_baseline is not None) or code)
+
+
+def _write(report: mt.Report, sarif: Path | None, html: Path | None, known: Path | None) -> None:
+    texts = ((sarif, report.sarif), (html, report.html), (known, lambda: baseline(report.findings)))
+    for path, text in texts:
+        if path is not None:
+            path.write_text(text(), encoding="utf-8")
+            click.echo(f"wrote {path}", err=True)
+
+
+def _verdict(report: mt.Report, choice: Choice, accepted: bool) -> int:
+    """The exit code as far as the report decides it; what has just become the baseline is accepted."""
+    if report.stopped and choice.fail_on != "never":
+        return FINDINGS
+    return FINDINGS if choice.fails(report.findings) and not accepted else 0
 
 
 def _checked(options: dict[str, Any]) -> mt.Report:

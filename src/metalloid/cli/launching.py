@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 import metalloid as mt
+from metalloid.cli.exits import BadOption
 from metalloid.cli.options import Decorator, choose_kernel, make_source, parse_constants, source_options
 from metalloid.cli.values import Array, argument, grid, output
-from metalloid.errors import LaunchError
 
 _OPTIONS = (
     click.option("--kernel", help="its name; may be left out where the file has one"),
@@ -81,7 +81,7 @@ def call_of(
     arguments = dict(argument(text) for text in arg)
     outputs = dict(output(text) for text in out)
     if twice := sorted(set(arguments) & set(outputs)):
-        raise LaunchError(f"{twice[0]!r} is given by --arg and by --out")
+        raise BadOption(f"{twice[0]!r} is given by --arg and by --out")
     sizes = {
         "grid": _size(grid),
         "threadgroups": _size(threadgroups),
@@ -99,6 +99,4 @@ def _memory(texts: tuple[str, ...]) -> dict[int, int]:
     try:
         return {int(index): int(size) for index, size in (text.split("=") for text in texts)}
     except ValueError:
-        raise LaunchError(
-            f"--threadgroup-memory {texts[0]!r}: expected INDEX=BYTES, such as 0=1024"
-        ) from None
+        raise BadOption(f"--threadgroup-memory {texts[0]!r}: expected INDEX=BYTES, such as 0=1024") from None

@@ -17,7 +17,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from metalloid.errors import LaunchError
+from metalloid.cli.exits import BadOption
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
@@ -51,22 +51,22 @@ def argument(text: str) -> tuple[str, object]:
     """`name=value` -> (name, array or number or tuple of numbers)."""
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise LaunchError(f"--arg {text!r}: expected NAME=VALUE, such as x=arange:1024:float32 or n=1024")
+        raise BadOption(f"--arg {text!r}: expected NAME=VALUE, such as x=arange:1024:float32 or n=1024")
     try:
         return name, _value(value)
     except (ValueError, OSError, TypeError) as problem:
-        raise LaunchError(f"--arg {text!r}: {problem}") from problem
+        raise BadOption(f"--arg {text!r}: {problem}") from problem
 
 
 def output(text: str) -> tuple[str, Array]:
     """`name:shape:dtype` -> (name, an array filled with a pattern nobody computes)."""
     parts = text.split(":")
     if len(parts) != 3:
-        raise LaunchError(f"--out {text!r}: expected NAME:SHAPE:DTYPE, such as out:1024:float32")
+        raise BadOption(f"--out {text!r}: expected NAME:SHAPE:DTYPE, such as out:1024:float32")
     try:
         array = np.empty(_shape(parts[1]), _dtype(parts[2]))
     except ValueError as problem:
-        raise LaunchError(f"--out {text!r}: {problem}") from problem
+        raise BadOption(f"--out {text!r}: {problem}") from problem
     array.view(np.uint8)[...] = 0xCD  # unwritten elements must not look like results
     return parts[0], array
 
@@ -78,7 +78,7 @@ def grid(text: str) -> tuple[int, ...]:
     except ValueError:
         sizes = ()
     if not 1 <= len(sizes) <= 3:
-        raise LaunchError(f"{text!r} is no size: expected one to three whole numbers, such as 1024 or 64,64")
+        raise BadOption(f"{text!r} is no size: expected one to three whole numbers, such as 1024 or 64,64")
     return sizes
 
 
