@@ -33,6 +33,7 @@ class Source:
     math: MathMode = "fast"
     form: str = "metal"  # how it was given, for the words of hints: "metal" or "mlx"
     quoted: Mapping[str, str] = field(default_factory=_empty)  # texts that `#line 1 "name"` refers to
+    called: tuple[str, int] = ("", 0)  # file and line of the call that gave it as a string; for messages only
 
     @classmethod
     def from_file(cls, path: Path, **settings: object) -> Source:
@@ -43,6 +44,10 @@ class Source:
             return Binary("", name=str(path), math="safe", form="metallib", path=path)
         text = path.read_text(encoding="utf-8", errors="replace")
         return cls(text, name=str(path), directory=path.parent, **settings)  # type: ignore[arg-type]
+
+    def written(self) -> Mapping[str, str]:
+        """The texts that a program gave as strings, by the names that the compiler knows them by."""
+        return (self.quoted or {self.name: self.text}) if self.called[0] else {}
 
     def key(self, *more: object) -> str:
         """A hash of everything here (not of the files it includes) and of `more`."""

@@ -104,7 +104,7 @@ def test_a_fault_in_code_from_the_disk_says_the_same(folder: Path) -> None:
             run(fresh(), n=N + 32, grid=N + 32)
         told.append(str(caught.value))
     assert told[0] == told[1]
-    assert "kernel.metal:5" in told[0] and "past 'a' (384 bytes)" in told[0]
+    assert "test_stored.py:24" in told[0] and "past 'a' (384 bytes)" in told[0]
 
 
 def _truncate(path: Path) -> None:

@@ -75,7 +75,7 @@ def test_they_are_told_as_the_kernel_tells_them() -> None:
     with pytest.raises(CompileError) as alone:
         compile_kernel(Source(text), "bad", fresh=True)
     with pytest.raises(CompileError) as whole:
-        mt.device().library(text)
+        mt.device().library(Source(text))
     assert whole.value.diagnostics == alone.value.diagnostics
     assert whole.value.diagnostics[0].hint
 
@@ -83,7 +83,7 @@ def test_they_are_told_as_the_kernel_tells_them() -> None:
 def test_every_mistake_is_told() -> None:
     text = HEAD + "float f() { return one; }\n" + GOOD + "kernel void bad(device float* x) { x[0] = two; }\n"
     with pytest.raises(CompileError) as caught:
-        mt.device().library(text)
+        mt.device().library(text, name="made.metal")
     assert {d.line for d in caught.value.diagnostics} == {3, 5}
 
 

@@ -19,6 +19,7 @@ from metalloid.checker.report import Report
 from metalloid.checker.rules import RULES
 from metalloid.errors import LaunchError
 from metalloid.findings import Finding
+from metalloid.findings.homes import at_home, homes_of
 from metalloid.runtime.places import place
 
 _SMALL = 1 << 20  # bytes of an output that explanations may run again from
@@ -67,7 +68,9 @@ def check_launch(kernel: KernelCode, launch: Launch) -> Checked:
     kept = before(kernel, launch)
     case = Case(kernel, launch, with_numbers(kept, observe(kernel, launch)))
     small = {index: array for index, array in kept.contents.items() if array.nbytes <= _SMALL}
-    return Checked(case, judged(case), time.perf_counter() - start, small)
+    homes = homes_of(kernel.source)
+    found = tuple(at_home(finding, homes) for finding in judged(case))
+    return Checked(case, found, time.perf_counter() - start, small)
 
 
 def _exported(launch: Launch) -> Launch:

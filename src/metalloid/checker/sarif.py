@@ -7,8 +7,10 @@ race is a related location. Columns count UTF-16 code units, as the format wants
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import PurePath
 from typing import Any
@@ -21,6 +23,8 @@ from metalloid.ir.debug import Location
 from metalloid.rules import rule
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+_CALL = re.compile(r"(?P<file>.*):(?P<line>\d+) \(.*\)")  # as `findings.homes` names a text without lines
 
 
 def sarif(findings: Iterable[Finding]) -> str:
@@ -75,6 +79,9 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
 
 
 def _location(place: Location, excerpt: str) -> dict[str, Any]:
+    called = _CALL.fullmatch(place.file)
+    if called:  # a text that was put together: its lines are nowhere in the repository, the call is
+        place, excerpt = replace(place, file=called["file"], line=int(called["line"]), column=0), ""
     physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(place.file)}}
     if place.line > 0:
         physical["region"] = {"startLine": place.line}

@@ -16,6 +16,7 @@ from metalloid.forms.mlx_site import Site
 from metalloid.forms.mlx_source import ArrayLike, Dtype, KernelText, TemplateValue, generate, math_mode
 from metalloid.runtime.device import device
 from metalloid.runtime.kernel import Kernel
+from metalloid.runtime.places import caller
 from metalloid.source import Source
 
 _MOST_SITES = 256
@@ -149,6 +150,7 @@ def metal_kernel(
             ensure_row_contiguous,
             atomic_outputs,
             math_mode(compile_options),
+            called=caller(),
         )
     )
 

@@ -103,6 +103,7 @@ class KernelText:
     math: MathMode = "safe"
     source_origin: Origin | None = None
     header_origin: Origin | None = None
+    called: tuple[str, int] = ("", 0)  # file and line of the call of the factory
 
     def __post_init__(self) -> None:
         if not self.output_names:
@@ -175,7 +176,12 @@ def generate(
         instance = f"{function}<{', '.join(_spelling(value) for _, value in arguments)}>"
         text.add(f'template [[host_name("{host_name}")]] [[kernel]] decltype({instance}) {instance};')
     source = Source(
-        text.text(), name=text.name, math=kernel.math, form="mlx", quoted=MappingProxyType(text.quoted)
+        text.text(),
+        name=text.name,
+        math=kernel.math,
+        form="mlx",
+        quoted=MappingProxyType(text.quoted),
+        called=kernel.called,
     )
     return Generated(source, host_name, bindings)
 

@@ -22,6 +22,7 @@ from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.device import device
 from metalloid.runtime.kernel import Kernel
 from metalloid.runtime.library import Library
+from metalloid.runtime.places import caller
 from metalloid.runtime.processor import Processor
 from metalloid.runtime.sizes import Size
 from metalloid.source import MathMode, Source
@@ -96,7 +97,8 @@ def _source(body: str, header: str, math: MathMode, declared: tuple[tuple[str, s
     text.add("[[maybe_unused]] const uint i = thread_position_in_grid.x;")
     text.quote(body, Origin(NAME, body))
     text.add("}")
-    return Source(text.text(), name=text.name, math=math, quoted=MappingProxyType(text.quoted))
+    quoted = MappingProxyType(text.quoted)
+    return Source(text.text(), name=text.name, math=math, quoted=quoted, called=caller())
 
 
 def _declaration(name: str, value: object) -> str:

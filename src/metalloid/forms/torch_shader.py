@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -22,7 +23,7 @@ from metalloid.runtime.arguments import element, refuse
 from metalloid.runtime.device import device
 from metalloid.runtime.kernel import Kernel
 from metalloid.runtime.library import Library
-from metalloid.runtime.places import warn_once
+from metalloid.runtime.places import caller, warn_once
 from metalloid.runtime.sizes import shown, triple
 from metalloid.runtime.watch import refusals
 from metalloid.types import Parameter, Signature
@@ -137,7 +138,7 @@ class ShaderKernel:
 def compile_shader(source: str) -> ShaderLibrary:
     """A library from MSL text. Text that does not compile is a SyntaxError, as in PyTorch."""
     try:
-        return ShaderLibrary(device().library(shader_source(source)))
+        return ShaderLibrary(device().library(replace(shader_source(source), called=caller())))
     except CompileError as error:
         raise SyntaxError(str(error)) from error
 

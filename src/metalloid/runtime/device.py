@@ -14,15 +14,17 @@ from metalloid.errors import DeviceError
 from metalloid.runtime import trace
 from metalloid.runtime.buffer import Buffer, dtype_of
 from metalloid.runtime.library import Library
-from metalloid.runtime.places import MUCH, note
+from metalloid.runtime.places import MUCH, caller, note
 from metalloid.runtime.pool import Pool
 from metalloid.runtime.processor import Processor
 from metalloid.runtime.queue import Queue
 from metalloid.runtime.sizes import LOCAL_LIMIT, MOST_THREADS
 from metalloid.source import Binary, Constant, MathMode, Source
 
+INLINE = (
+    "kernel.metal"  # the name of a text that has none: messages then name the Python line it is written in
+)
 Shape = int | tuple[int, ...]
-_NAME = "kernel.metal"  # what messages call a text that came without a name
 # Lists of Python numbers become what Metal calls float and int.
 _PLAIN: dict[str, np.dtype[Any]] = {
     "f": np.dtype(np.float32),
@@ -50,14 +52,14 @@ class Device(Processor):
         defines: Mapping[str, object] | None = None,
         include: Sequence[str | Path] = (),
         constants: Mapping[str | int, Constant] | None = None,
-        name: str = _NAME,
+        name: str = "",
     ) -> Library:
         """Compile MSL text, the file at a path, or a Source, which has its own settings.
 
         A `.metallib`, by its path or its bytes, is compiled already: the settings of a text mean nothing to it.
         """
         if isinstance(source, bytes | bytearray | memoryview):
-            source = Binary.from_bytes(bytes(source), name if name != _NAME else "library.metallib")
+            source = Binary.from_bytes(bytes(source), name or "library.metallib")
         if isinstance(source, Source):
             return Library(self, source, constants or {})
         settings: dict[str, Any] = {
@@ -68,7 +70,7 @@ class Device(Processor):
         made = (
             Source.from_file(source, **settings)
             if isinstance(source, Path)
-            else Source(source, name=name, **settings)
+            else Source(source, name=name or INLINE, called=("", 0) if name else caller(), **settings)
         )
         return Library(self, made, constants or {})
 

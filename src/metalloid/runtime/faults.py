@@ -8,6 +8,7 @@ from metalloid.backends.base import Fault, Launch
 from metalloid.errors import KernelFault
 from metalloid.findings import Finding
 from metalloid.findings.bounds import Outside
+from metalloid.findings.homes import at_home, homes_of
 from metalloid.findings.places import pointed
 from metalloid.frontend.diagnose import Texts
 from metalloid.source import Source
@@ -22,7 +23,7 @@ _HINTS = {"M103": _ODD, "M204": _APART, "": "look for a loop that does not end, 
 
 def told(source: Source, signature: Signature, fault: Fault, launch: Launch) -> KernelFault:
     """The error for a fault; `error.finding` has its parts."""
-    finding = _finding(source, signature, fault, launch)
+    finding = at_home(_finding(source, signature, fault, launch), homes_of(source))
     return KernelFault(finding.text(), finding)
 
 

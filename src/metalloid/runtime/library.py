@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 
+from metalloid.findings.homes import told_at_home
 from metalloid.runtime.kernel import Kernel
 from metalloid.runtime.places import place
 from metalloid.runtime.processor import Processor
@@ -32,7 +33,7 @@ class Library:
         self.device, self.source, self.constants = device, source, dict(constants)
         self._unit = TranslationUnit(source)
         if not trusted:
-            with step("library", source.name):
+            with step("library", source.name), told_at_home(source):
                 self._unit.examine(device.backend.warm_up)
         self._kernels: dict[object, Kernel] = {}
         self._lock = threading.Lock()
@@ -49,7 +50,7 @@ class Library:
         with self._lock:
             if key not in self._kernels:
                 made = Kernel(self.device, self._unit, name, values)
-                with step("compile", name, f"source {self.source.name}"):
+                with step("compile", name, f"source {self.source.name}"), told_at_home(self.source):
                     _ = made.signature  # now, so that mistakes show here and not at the first call
                 self._kernels[key] = made
                 if watchers:

@@ -31,6 +31,12 @@ def place() -> str:
     return f"{filename}:{line}" if filename else "unknown place"
 
 
+def caller() -> tuple[str, int]:
+    """File and line of the innermost frame outside metalloid."""
+    filename, line, _ = _outside()
+    return filename, line
+
+
 def warn_once(rule: str, subject: str, message: str, hint: str = "") -> None:
     """Warn at the caller's line, the first time this line earns this rule; a checker that watches says it instead."""
     filename, line, depth = _outside()
