@@ -18,6 +18,7 @@ from metalloid.checker.engines import within
 from metalloid.checker.refusals import raised
 from metalloid.cli.control import NAMES, choice_of, control_options
 from metalloid.cli.exits import FINDINGS
+from metalloid.cli.formats import FORMATS, github
 from metalloid.cli.hints import as_options
 from metalloid.cli.launching import Call, call_of, launch_options
 from metalloid.cli.paint import paint
@@ -26,7 +27,9 @@ from metalloid.cli.words import TakesProgram, need_file, program, refuse_launch_
 from metalloid.runtime.places import speaking_of
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
-_OURS = frozenset({"as_json", "sarif", "html", "write_baseline", *NAMES})  # options that fit a program too
+_OURS = frozenset(
+    {"form", "as_json", "sarif", "html", "write_baseline", *NAMES}
+)  # options that fit a program too
 _UNSEEN = "no kernel was launched, so nothing was checked; launches of other processes are not seen."
 
 
@@ -36,11 +39,13 @@ class _Check(TakesProgram):
 
 @click.command("check", cls=_Check)
 @launch_options(required=False)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="for machines; what a script prints goes to stderr")
 @click.option("--sarif", type=_FILE, help="write the findings as SARIF 2.1.0, for code scanning")
 @click.option("--html", type=_FILE, help="write a page: source with findings, who wrote what, races drawn")
 @control_options(running=True)
 def command(
+    form: str,
     as_json: bool,
     sarif: Path | None,
     html: Path | None,
@@ -61,10 +66,11 @@ def command(
     """
     console, context = Console(stderr=True), click.get_current_context()
     choice, found = choice_of(options), program(context)
+    form = "json" if as_json else form
     with within(choice.timeout):
         if found is not None:
             refuse_launch_options(context, _OURS)
-            report, code = check_program(found, console, quiet=as_json)
+            report, code = check_program(found, console, quiet=form in ("json", "sarif"))
         else:
             file = need_file(options["file"])
             with console.status(f"checking {file.name}") if console.is_terminal else nullcontext():
@@ -72,16 +78,24 @@ def command(
     nothing = not report.launches and not report.more
     report, reasons = chosen(report, choice)
     _write(report, sarif, html, write_baseline)
-    if as_json:
-        click.echo(report.json())
-    else:
-        paint(report)
+    _print(report, form)
     if reasons:
         click.echo(left_out(reasons), err=True)
     if nothing and (choice.require_launches or code == 0):
         click.echo(f"metalloid: {_UNSEEN}", err=True)
         code = FINDINGS if choice.require_launches else code
     sys.exit(_verdict(report, choice, write_baseline is not None) or code)
+
+
+def _print(report: mt.Report, form: str) -> None:
+    if form == "json":
+        click.echo(report.json())
+    elif form == "sarif":
+        click.echo(report.sarif())
+    else:
+        paint(report)
+        if form == "github" and report.findings:  # beside the text, which a workflow's log shows
+            click.echo(github(report.findings))
 
 
 def _write(report: mt.Report, sarif: Path | None, html: Path | None, known: Path | None) -> None:

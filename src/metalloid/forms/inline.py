@@ -1,6 +1,7 @@
 """Find the kernels inside a Python file, without importing it.
 
-`mx.fast.metal_kernel(...)` and `torch.mps.compile_shader(...)` get their text from strings the file builds.
+`mx.fast.metal_kernel(...)`, `torch.mps.compile_shader(...)`, `device.library(...)`, `mt.metal_kernel(...)` and PyObjC's
+`newLibraryWithSource_...` get their text from strings the file builds.
 The file is evaluated statically, along every path that unknown flags open; each distinct text is one kernel.
 What a call in the same file says about dtypes and template arguments is used; the rest is a documented guess
 (`reading.symbols`, `reading.guess`), and `attempts` lists the guesses in the order worth trying. What cannot
@@ -17,6 +18,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from metalloid.errors import Diagnostic
+from metalloid.forms.inline_texts import NAME, TEXTS, bodies, whole
 from metalloid.forms.mlx_source import Generated, KernelText, Origin, generate
 from metalloid.forms.reading.evaluate import Evaluator
 from metalloid.forms.reading.guess import Call, call_of, templates_in
@@ -42,20 +44,25 @@ PATIENCE = 12  # paths in a row that show nothing new
 MAX_VARIANTS = 12  # per place
 MAX_STEPS = 1_000_000  # per file: some ten seconds
 
-FACTORIES = ("metal_kernel", "compile_shader")
+SURE = ("metal_kernel", "compile_shader")
+FACTORIES = (
+    *SURE,
+    *TEXTS,
+)  # what is called library may be anything: it is no kernel where its text is unknown
 
 
 @dataclass(frozen=True)
 class InlineKernel:
     """One kernel text found in a Python file."""
 
-    form: str  # "mlx" or "torch"
+    form: str  # "mlx", "torch", "metal" or "script"
     name: str
     line: int  # where its source is written
     text: KernelText | Source
     call: Call | None  # what is known of how it is called; None: no call in this file
     site: int = 0  # the line of the factory call
     written: tuple[str, ...] = ()  # source and header, with their places
+    others: tuple[Source, ...] = ()  # other guesses at what is compiled
 
     def told(self, message: Diagnostic, name: str, python: str) -> Diagnostic:
         """A message about this kernel, in the words of the Python file `name`."""
@@ -64,7 +71,7 @@ class InlineKernel:
     def attempts(self) -> tuple[Generated | Source, ...]:
         """The texts to compile, best guess first; the kernel is right when one of them compiles."""
         if isinstance(self.text, Source):
-            return (self.text,)
+            return (self.text, *self.others)
         call = self.call or Call()
         known = {name for name, _ in call.template}
         more = tuple(entry for entry in templates_in(self.text) if entry[0] not in known)
@@ -96,10 +103,12 @@ class Found:
 def find(text: str, name: str = "kernel.py") -> Found:
     """Every inline kernel of a Python file; SyntaxError when it is not Python."""
     tree = ast.parse(text)
-    sites = {n.lineno for n in ast.walk(tree) if isinstance(n, ast.Call) and last_name(n.func) in FACTORIES}
-    if not sites:
+    calls = [(n.lineno, last_name(n.func)) for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    every = {line for line, called in calls if called in FACTORIES}
+    if not every:
         return Found((), ())
-    finder = _Finder(text, name, tree, sites)
+    sites = {line for line, called in calls if called in SURE}
+    finder = _Finder(text, name, tree, every)
     finder.search()
     kernels = _share_calls(finder.kernels)
     resolved = {k.site for k in kernels}
@@ -165,7 +174,7 @@ class _Finder:
     def _record(self, made: Defined, run: Evaluator) -> bool:
         """Keep what is new; whether anything was."""
         try:
-            kernel = self._mlx(made, run) if made.form == "mlx" else self._torch(made, run)
+            kernel = getattr(self, f"_{made.form}")(made, run)
         except (ValueError, PathEnd) as problem:
             self.problems.setdefault(made.line, str(problem))
             return False
@@ -204,6 +213,23 @@ class _Finder:
             made.line,
             (source,),
         )
+
+    def _metal(self, made: Defined, run: Evaluator) -> InlineKernel:
+        source = _text_of(made.arguments.get("source"), "source")
+        origin = self._origin(source, "library source", self.text)
+        defines = made.arguments.get("defines")
+        known = {str(n): str(v) for n, v in defines.items()} if isinstance(defines, dict) else {}
+        text = whole(Source(source, name=self.name, defines=known), source, origin)
+        line = min((n for n in lines_of(source) if n), default=made.line)
+        return InlineKernel("metal", "library", line, text, None, made.line, (source,))
+
+    def _script(self, made: Defined, run: Evaluator) -> InlineKernel:
+        body = _text_of(made.arguments.get("body"), "body")
+        header = _text_of(made.arguments.get("header", ""), "header")
+        origins = self._origin(body, NAME, self.text), self._origin(header, f"{NAME} header", self.text)
+        first, *others = bodies({**made.arguments, "header": header}, origins)
+        line = min((n for n in lines_of(body) if n), default=made.line)
+        return InlineKernel("script", NAME, line, first, None, made.line, (body, header), tuple(others))
 
     def _mlx(self, made: Defined, run: Evaluator) -> InlineKernel:
         arguments = made.arguments

@@ -47,8 +47,12 @@ def lint_python(path: Path, progress: Progress) -> Report:
 
 
 def _problems(kernel: InlineKernel) -> tuple[Diagnostic, ...]:
-    """Types are guessed: the kernel is right when one guess compiles; else the first guess is reported."""
+    """Types are guessed: the kernel is right when one guess compiles; else the first guess is reported.
+
+    Of a body whose arguments are arrays of any type, only names and syntax: what is left is a matter of types.
+    """
     first: tuple[Diagnostic, ...] = ()
+    all_of_them: list[tuple[Diagnostic, ...]] = []
     for attempt in kernel.attempts():
         try:
             for source, name in _kernels(attempt):
@@ -56,7 +60,16 @@ def _problems(kernel: InlineKernel) -> tuple[Diagnostic, ...]:
             return ()
         except CompileError as error:
             first = first or error.diagnostics
-    return first
+            all_of_them.append(error.diagnostics)
+    if kernel.form != "script":
+        return first
+    fewest = min(all_of_them, key=lambda said: (_typed(said), len(said)))
+    return fewest if not _typed(fewest) else ()
+
+
+def _typed(said: tuple[Diagnostic, ...]) -> int:
+    """How many messages may come from a type that was guessed: all but names and syntax."""
+    return sum(d.rule not in ("M601", "M602", "M603") for d in said)
 
 
 def _kernels(attempt: Generated | Source) -> list[tuple[Source, str]]:

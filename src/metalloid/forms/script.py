@@ -79,23 +79,30 @@ def _kernel(
     key = (id(own), body, header, math, declared)
     found = _made.get(key)
     if found is None:
-        found = _made[key] = Library(own, _source(body, header, math, declared), {})[NAME]
+        found = _made[key] = Library(own, body_source(body, header, math, declared), {})[NAME]
         if len(_made) > _MOST:
             _made.popitem(last=False)
     return found
 
 
-def _source(body: str, header: str, math: MathMode, declared: tuple[tuple[str, str], ...]) -> Source:
-    """The whole text; mistakes are told in the lines of the body."""
+def body_source(
+    body: str,
+    header: str,
+    math: MathMode,
+    declared: tuple[tuple[str, str], ...],
+    origins: tuple[Origin, Origin] | None = None,
+) -> Source:
+    """The whole text; mistakes are told in the lines of the body, or of where body and header come from."""
+    of_body, of_header = origins or (Origin(NAME, body), Origin(f"{NAME} header", header))
     words = set(re.findall(r"\w+", body)) | {"thread_position_in_grid"}
     parameters = [f"{what} {name} [[buffer({n})]]" for n, (name, what) in enumerate(declared)]
     parameters += [f"{kind} {word} [[{word}]]" for word, kind in ATTRIBUTES.items() if word in words]
     text = Text(f"{NAME}.metal")
     text.add("#include <metal_stdlib>\nusing namespace metal;")
-    text.quote(header, Origin(f"{NAME} header", header))
+    text.quote(header, of_header)
     text.add(f"kernel void {NAME}({', '.join(parameters)}) {{")
     text.add("[[maybe_unused]] const uint i = thread_position_in_grid.x;")
-    text.quote(body, Origin(NAME, body))
+    text.quote(body, of_body)
     text.add("}")
     quoted = MappingProxyType(text.quoted)
     return Source(text.text(), name=text.name, math=math, quoted=quoted, called=caller())

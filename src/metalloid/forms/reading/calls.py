@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from metalloid.forms.inline_texts import TEXTS, is_metal
 from metalloid.forms.mlx_source import Dtype
 from metalloid.forms.reading import traced
 from metalloid.forms.reading.symbols import MISSING, Symbol
@@ -20,6 +21,7 @@ from metalloid.forms.reading.values import (
     Module,
     Returned,
     Scope,
+    last_name,
     text_of,
 )
 
@@ -80,6 +82,10 @@ class Calls(Unknowns):
         raise NotImplementedError
 
     def call(self, function: object, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> object:
+        if last_name(node.func) in TEXTS and not isinstance(function, Function):
+            source = args[0] if args else kwargs.get("source")
+            if is_metal(source):
+                return self._define("metal", {**kwargs, "source": source}, node)
         if isinstance(function, Function):
             return self.run(function, args, kwargs)
         if isinstance(function, Module):
@@ -125,6 +131,8 @@ class Calls(Unknowns):
 
     def _call_module(self, path: str, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> object:
         last = path.rsplit(".", 1)[-1]
+        if last == "metal_kernel" and len(args) == 1 and "input_names" not in kwargs:
+            return self._define("script", {"body": args[0], **kwargs}, node)
         if last == "metal_kernel":
             return self._define("mlx", dict(zip(_FACTORY, args, strict=False)) | kwargs, node)
         if last == "compile_shader":

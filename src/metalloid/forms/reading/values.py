@@ -77,7 +77,7 @@ class Instance:
 class Defined:
     """A kernel object: the call that made it and the arguments, still as values."""
 
-    form: str  # "mlx" or "torch"
+    form: str  # "mlx", "torch", "metal" or "script"
     line: int
     arguments: dict[str, object]
     calls: list[dict[str, object]] = field(default_factory=list)
