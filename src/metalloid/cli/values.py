@@ -4,11 +4,13 @@ x=arange:1024:float32     0, 1, 2, ...
 x=random:64x64:float16:7  normal, seed 7
 x=zeros:10:int32, ones:..., full:10:float32:2.5
 x=@data.npy               a file
+p={"n": 128, "eps": 1e-5} a struct, as JSON; [1, 2, 3] a vector
 n=1024, eps=1e-5, v=1,2,3 a number, a vector
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -85,12 +87,21 @@ def grid(text: str) -> tuple[int, ...]:
 def _value(text: str) -> object:
     if text.startswith("@"):
         return np.load(Path(text[1:]))
+    if text.lstrip().startswith(("{", "[")):
+        return _json(text)
     kind, _, rest = text.partition(":")
     if kind in MAKERS:
         parts = rest.split(":")
         return MAKERS[kind](_shape(parts[0]), _dtype(parts[1] if len(parts) > 1 else "float32"), parts[2:])
     numbers = tuple(_number(part) for part in text.split(","))
     return numbers[0] if len(numbers) == 1 else numbers
+
+
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as problem:
+        raise ValueError(f"this is no JSON: {problem.msg} at character {problem.pos + 1}") from None
 
 
 def _number(text: str) -> bool | int | float:

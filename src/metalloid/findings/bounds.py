@@ -24,6 +24,7 @@ class Outside:
     thread: Triple = (0, 0, 0)
     buffer: bool = True  # rather than threadgroup or private memory
     line: str = ""  # the source line
+    form: str = "metal"  # how the kernel was given: who makes its outputs
 
     @property
     def message(self) -> str:
@@ -105,9 +106,10 @@ def _stride(o: Outside) -> str:
 
 def _guard(o: Outside) -> str:
     if o.threads > o.count:
+        larger = ", or make it larger: output_shapes" if o.form == "mlx" and o.write else ""
         return (
             f"the grid has {o.threads} threads and {o.name} {o.count} elements;"
-            f" return early where the index is not below {o.count}"
+            f" return early where the index is not below {o.count}{larger}"
         )
     return (
         f"the index is {o.index} and {o.name} has {o.count} elements; use it only where it is below {o.count}"

@@ -14,6 +14,7 @@ from metalloid.forms import mlx_trace
 from metalloid.forms.mlx_arrays import MlxArrays, NumpyArrays, arrays_of, checked_shapes, numpy_dtype
 from metalloid.forms.mlx_site import Site
 from metalloid.forms.mlx_source import ArrayLike, Dtype, KernelText, TemplateValue, generate, math_mode
+from metalloid.runtime.arguments import MEANT
 from metalloid.runtime.device import device
 from metalloid.runtime.kernel import Kernel
 from metalloid.runtime.places import caller
@@ -43,8 +44,13 @@ class MetalKernel:
         init_value: float | None = None,
         verbose: bool = False,
         stream: Any = None,
+        **unknown: Any,
     ) -> list[Any]:
         """Run, and return the outputs. `grid` counts threads."""
+        if unknown:
+            name = next(iter(unknown))
+            meant = f" Did you mean {MEANT[name]}=?" if name in MEANT else ""
+            raise TypeError(f"[metal_kernel {self.text.name}] the call has no argument '{name}'.{meant}")
         arrays = arrays_of(inputs, output_dtypes)
         values = [arrays.take(value) for value in inputs]
         arguments = tuple(template or ())

@@ -28,6 +28,14 @@ from metalloid.runtime.sizes import shown, triple
 from metalloid.runtime.watch import refusals
 from metalloid.types import Parameter, Signature
 
+_MEANT = {
+    "grid": "threads",
+    "threadgroup": "group_size",
+    "threadgroup_size": "group_size",
+    "block_size": "group_size",
+    "casts": "arg_casts",
+}
+
 
 class GroupTooLarge(LaunchError, ValueError):
     """PyTorch raises a ValueError here."""
@@ -83,8 +91,13 @@ class ShaderKernel:
         threads: int | Sequence[int] | None = None,
         group_size: int | Sequence[int] | None = None,
         arg_casts: str | Mapping[int, str] | None = None,
+        **unknown: Any,
     ) -> None:
         """Run and wait. `threads` is the number of elements of the first tensor where it is not given."""
+        if unknown:
+            name = next(iter(unknown))
+            meant = f" Did you mean {_MEANT[name]}=?" if name in _MEANT else ""
+            raise TypeError(f"[{self._kernel.name}] the call has no argument '{name}'.{meant}")
         with refusals(self._kernel):
             try:
                 launch = self._launch(args, threads, group_size, arg_casts)

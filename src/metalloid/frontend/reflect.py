@@ -14,6 +14,7 @@ from functools import cached_property
 from metalloid.frontend.members import Member, Members, members
 from metalloid.frontend.names import LIMIT, SIGNATURE
 from metalloid.frontend.rewrite import Unit
+from metalloid.location import plain_name
 from metalloid.types import Array, DType, Field, Matrix, Pointer, Scalar, Struct, Type, Vector
 
 _NODE = re.compile(r"^!(\d+) = (?:distinct )?(.*)$", re.MULTILINE)
@@ -37,6 +38,7 @@ _SCALARS = {
     "__bf16": DType.BFLOAT16,
     "float": DType.FLOAT32,
 }
+ANONYMOUS = "(anonymous)"
 _SPACES = ("device", "constant", "threadgroup", "thread")
 
 
@@ -193,7 +195,7 @@ class DebugInfo:
                 found.append(self.member(member))
         alignment = int(info.get("align", "0")) // 8 or max((m.type.alignment for m in found), default=1)
         return Struct(
-            name or "(anonymous)", tuple(found), size, alignment, info.get("tag") == "DW_TAG_union_type"
+            name or _typedef(info), tuple(found), size, alignment, info.get("tag") == "DW_TAG_union_type"
         )
 
 
@@ -223,6 +225,13 @@ def _array(info: DebugInfo, parameters: list[dict[str, str]]) -> Type:
 
 
 _TEMPLATES = {"vec": _vector, "packed_vec": _packed, "matrix": _matrix, "atomic": _atomic, "array": _array}
+
+
+def _typedef(info: dict[str, str]) -> str:
+    """The name of `typedef struct { ... } Name;`: the struct has none of its own, its symbol has the typedef's."""
+    symbol = _unquote(info.get("identifier", '""')).replace("_ZTS", "_Z", 1)
+    name = plain_name(symbol)
+    return name if symbol and name != symbol else ANONYMOUS
 
 
 def _points(type: Type) -> bool:

@@ -52,6 +52,16 @@ def untouched(signature: Signature, given: Sequence[object], named: Mapping[str,
     return frozenset(p.index for p in found)
 
 
+# What launches are called elsewhere, and what is meant here.
+MEANT = {
+    **dict.fromkeys(
+        ("threadgroup_size", "group_size", "block", "block_size", "threads_per_group"), "threadgroup"
+    ),
+    **dict.fromkeys(("threads", "grid_size", "n_threads", "num_threads", "global_size"), "grid"),
+    **dict.fromkeys(("groups", "num_groups", "n_groups", "grid_groups"), "threadgroups"),
+}
+
+
 def unshared(inputs: frozenset[int], memory: Mapping[int, Memory]) -> frozenset[int]:
     """Inputs less those whose memory is bound a second time, to be written."""
     others = [m for index, m in memory.items() if index not in inputs]
@@ -69,7 +79,9 @@ def matched(signature: Signature, given: Sequence[object], named: Mapping[str, o
     for name, value in named.items():
         parameter = by_name.get(name)
         if parameter is None:
-            refuse(signature, f"has no argument '{name}'; it takes {', '.join(by_name) or 'none'}.")
+            meant = MEANT.get(name, "")
+            hint = f" Did you mean {meant}=?" if meant else ""
+            refuse(signature, f"has no argument '{name}'; it takes {', '.join(by_name) or 'none'}.{hint}")
         if parameter.index in values:
             refuse(signature, f"argument '{name}' is given twice.")
         values[parameter.index] = value

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from metalloid.errors import Diagnostic
 from metalloid.frontend.hints import calls, constants, names, syntax, values
+from metalloid.frontend.hints.beginners import beginners
 from metalloid.frontend.hints.context import Context, Known, Table
 from metalloid.frontend.hints.formatting import placeholder_type
 from metalloid.frontend.hints.nearest import nearest
@@ -73,6 +74,8 @@ def fold(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 def _recognise(diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]) -> Diagnostic | None:
+    if found := beginners(diagnostic, context):
+        return found
     word = context.word_at(diagnostic) if diagnostic.severity == "error" else ""
     if word not in context.names and (found := names.cuda_word(word, diagnostic, context)):
         return found

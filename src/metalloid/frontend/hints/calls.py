@@ -25,7 +25,9 @@ def no_match(
             here,
             rule="M605",
             message=f"'{name}' takes a pointer to an atomic, values of its type, and memory_order_relaxed",
-            hint="declare the memory `device atomic_uint*` (or atomic_int, atomic_float)",
+            hint="pass atomic_outputs=True to metal_kernel: its outputs are atomics then"
+            if context.form == "mlx"
+            else "declare the memory `device atomic_uint*` (or atomic_int, atomic_float)",
         )
     for note in notes:
         conflict = re.search(

@@ -23,6 +23,13 @@ from metalloid.frontend.hints.vocabulary import (
     metal_type,
 )
 
+# Functions of Metal that programs call most; the vocabulary for suggestions leaves out what is too short to guess at.
+CALLED = frozenset(
+    "abs acos asin atan atan2 ceil clamp cos cosh cross distance dot exp exp2 exp10 fabs floor fma fmax fmin fmod"
+    " fract isfinite isinf isnan length log log2 log10 max min mix normalize pow powr precise rint round rsqrt saturate"
+    " select sign sin sinh smoothstep sqrt step tan tanh trunc".split()
+)
+
 
 def undeclared(
     match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
@@ -57,7 +64,9 @@ def undeclared(
 
 def suggest(name: str, meant: str, context: Context) -> str:
     """The name that was probably meant: one of the user's, one of Metal's, or clang's own guess."""
-    own = nearest(name, context.candidates - KEYWORDS)
+    if (name in METAL or name in CALLED) and not uses_metal(context):
+        return ""  # it is right as it is, in its namespace
+    own = nearest(name, context.candidates - KEYWORDS) or nearest(name, POSITIONS)
     return own or nearest(name, METAL) or ("" if meant.startswith("_") or meant in KEYWORDS else meant)
 
 
@@ -116,8 +125,12 @@ def advice(name: str, is_type: bool, diagnostic: Diagnostic, context: Context) -
         return f"add the kernel parameter `{kind} {name} [[{name}]]`"
     if mlx and base:
         return f"add '{base[1]}' to input_names: {name} exists for inputs that are not scalars"
-    if (name in METAL or TYPE.fullmatch(name)) and not uses_metal(context):
+    if (name in METAL or name in CALLED) and not uses_metal(context):
+        return f"write `metal::{name}`, or add `using namespace metal;` at the top, after `#include <metal_stdlib>`"
+    if TYPE.fullmatch(name) and not uses_metal(context):
         return "add `#include <metal_stdlib>` and `using namespace metal;` at the top"
+    if mlx and not is_type and re.fullmatch(r"[A-Z][A-Z0-9]?|[A-Z]\w?_?[tT]?", name):
+        return f"pass it to the call: template=[('{name}', dtype)]"
     if is_called(name, diagnostic, context):
         where = "in `header`" if mlx else "above the kernel"
         return f"define the function '{name}' {where}, or include the file that does"
