@@ -173,17 +173,86 @@ def test_a_derivative_that_does_not_go_through_the_kernel_is_fine():
     assert mx.grad(lambda a: (a * square(constant)).sum())(x).tolist() == [1] * 4
 
 
-def test_inside_compile_it_says_that_it_cannot_run():
+def test_inside_compile_it_runs_uncompiled_and_says_so_once(capsys):
+    from metalloid.forms import mlx_trace
+
+    mlx_trace._told.clear()
     x = mx.arange(4, dtype=mx.float32)
-    for transform in (mx.compile, lambda f: mx.compile(mx.vmap(f))):
-        with pytest.raises(LaunchError, match=r"square\] cannot run inside mx.compile"):
-            transform(squared)(x[None])
-    mx.disable_compile()
-    try:
-        assert mx.compile(squared)(x).tolist() == [0, 1, 4, 9]
-    finally:
-        mx.enable_compile()
+    assert mx.compile(lambda a: squared(a) + 1)(x).tolist() == [1, 2, 5, 10]
+    assert mx.compile(mx.grad(lambda a: squared(a).sum()))(x).tolist() == [0, 2, 4, 6]
+    assert mx.compile(mx.vmap(square))(x[None]).tolist() == [[0, 1, 4, 9]]
+    assert mx.vmap(mx.compile(square))(x[None]).tolist() == [[0, 1, 4, 9]]
+    mx.enable_compile()  # waits for uninstall
+    assert mx.compile(squared)(x).tolist() == [0, 1, 4, 9]
     assert mx.compile(lambda a: a + 1)(x).tolist() == [1, 2, 3, 4]
+    said = capsys.readouterr().err
+    assert said == (
+        "metalloid: kernel 'square' is called inside mx.compile; compiled functions run uncompiled here.\n"
+    )
+
+
+def test_a_function_that_was_compiled_before_installing_runs_too_and_is_compiled_again_afterwards():
+    metalloid.mlx.uninstall()
+    traced = []
+    try:
+        early = mx.compile(lambda a: (traced.append(1), squared(a))[1])
+        x = mx.arange(4, dtype=mx.float32)
+        with metalloid.mlx.installed():
+            assert early(x).tolist() == [0, 1, 4, 9] and early(x).tolist() == [0, 1, 4, 9]
+            assert len(traced) == 2  # it ran each time
+        plain = mx.compile(lambda a: (traced.append(1), a + 1)[1])
+        assert plain(x).tolist() == plain(x).tolist() and len(traced) == 3  # traced once
+    finally:
+        metalloid.mlx.install()
+
+
+def test_checkpoint_runs_the_kernel_again_for_the_gradient():
+    x = mx.arange(4, dtype=mx.float32)
+    assert mx.checkpoint(squared)(x).tolist() == [0, 1, 4, 9]
+    assert mx.grad(mx.checkpoint(lambda a: (squared(a) * a).sum()))(x).tolist() == [0, 3, 12, 27]
+
+
+def test_what_is_exported_cannot_hold_a_kernel_and_says_so(tmp_path):
+    x = mx.arange(4, dtype=mx.float32)
+    with pytest.raises(LaunchError, match=r"square\] cannot be exported"):
+        mx.export_function(str(tmp_path / "f.mlxfn"), squared, x)
+    mx.export_function(str(tmp_path / "g.mlxfn"), lambda a: a + 1, x)
+    assert mx.import_function(str(tmp_path / "g.mlxfn"))(x)[0].tolist() == [1, 2, 3, 4]
+
+
+def test_streams_and_asynchronous_evaluation_keep_their_order():
+    streams = [mx.new_stream(mx.gpu) for _ in range(3)]
+    x = mx.full((1000,), 2.0)
+    for step in range(6):
+        with mx.stream(streams[step % 3]):
+            x = square(x * 0.5) + 1  # needs what the stream before it made
+            mx.async_eval(x)
+    for stream in streams:
+        mx.synchronize(stream)
+    expected = 2.0
+    for _ in range(6):
+        expected = (expected * 0.5) ** 2 + 1
+    assert np.allclose(np.array(x), expected)
+
+
+def test_what_a_kernel_logs_is_printed(capsys):
+    kernel = mx.fast.metal_kernel(
+        name="talk",
+        input_names=["x"],
+        output_names=["out"],
+        header="#include <metal_logging>\n",
+        source="""
+            uint i = thread_position_in_grid.x;
+            if (i == 3) metal::os_log_default.log("thread %u has %f", i, x[i]);
+            out[i] = x[i];
+        """,
+    )
+    x = mx.arange(8, dtype=mx.float32)
+    for _ in range(2):  # the first launch of a size, and a warm one
+        kernel(
+            inputs=[x], output_shapes=[(8,)], output_dtypes=[x.dtype], grid=(8, 1, 1), threadgroup=(8, 1, 1)
+        )
+    assert capsys.readouterr().err == "thread 3 has 3.000000\n" * 2
 
 
 def test_without_install_vmap_and_compile_are_refused_with_advice():

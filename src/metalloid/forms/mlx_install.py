@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any
 
 from metalloid.errors import DeviceError
 from metalloid.forms.mlx_kernel import metal_kernel
-from metalloid.forms.mlx_trace import tracing
+from metalloid.forms.mlx_trace import inside, tracing
 
 _LOCK = threading.RLock()
 _undo: list[tuple[Any, str, Any]] = []
+_afterwards: list[Callable[[], object]] = []
 _depth = 0
 
 
 def install() -> None:
     """Make `mx.fast.metal_kernel` run here, `mx.metal.is_available()` true, and `mx.gpu` the default device.
+
+    Functions under `mx.compile` run uncompiled meanwhile; the first kernel inside one says so.
 
     Do it before importing code that makes its kernels at import, as mlx-lm does. Calls nest.
     """
@@ -76,9 +81,31 @@ def _patch() -> None:
     _replace(mx, "gpu", mx.cpu)  # whoever asks for the GPU gets the device that is there
     _replace(mx, "vmap", _noting("vmap", mx.vmap))
     _replace(mx, "compile", _noting("compile", mx.compile))
+    for name in ("export_function", "exporter"):
+        _replace(mx, name, _exporting(getattr(mx, name)))
+    _uncompiled(mx)
     for module in (mx, mx.metal):
         if hasattr(module, "device_info"):
             _replace(module, "device_info", _device_info(module.device_info))
+
+
+def _uncompiled(mx: Any) -> None:
+    """A kernel needs values, and a function that is compiled is traced without any: compiling waits for `uninstall`."""
+    wanted = ["MLX_DISABLE_COMPILE" not in os.environ]
+    enable, disable = mx.enable_compile, mx.disable_compile
+    disable()
+    _replace(mx, "enable_compile", lambda: wanted.__setitem__(0, True))
+    _replace(mx, "disable_compile", lambda: wanted.__setitem__(0, False))
+    _afterwards.append(lambda: enable() if wanted[0] else None)
+
+
+def _exporting(export: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(export)
+    def noted(*arguments: Any, **named: Any) -> Any:
+        with inside("export"):
+            return export(*arguments, **named)
+
+    return noted
 
 
 def _replace(module: Any, name: str, value: Any) -> None:
@@ -90,6 +117,8 @@ def _restore() -> None:
     while _undo:
         module, name, value = _undo.pop()
         setattr(module, name, value)
+    while _afterwards:
+        _afterwards.pop()()
 
 
 def _noting(kind: str, transform: Callable[..., Any]) -> Callable[..., Any]:
@@ -122,8 +151,6 @@ def _device_info(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _memory() -> int:
-    import os
-
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

@@ -6,10 +6,12 @@ only on dtypes and shapes is kept under them, so that a warm call binds memory a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from metalloid.backends.base import LogMessage
 from metalloid.forms import mlx_trace
 from metalloid.forms.mlx_arrays import MlxArrays, NumpyArrays, arrays_of, checked_shapes, numpy_dtype
 from metalloid.forms.mlx_site import Site
@@ -166,7 +168,13 @@ def _kernel(source: Source, name: str) -> Kernel:
     found = _kernels.get(key)
     if found is None:
         found = _kernels[key] = device().library(source).kernel(name)
+        found.on_log = _print_log
     return found
+
+
+def _print_log(message: LogMessage) -> None:
+    """What a kernel says with os_log."""
+    print(message.text, file=sys.stderr, flush=True)
 
 
 def _name(arrays: NumpyArrays | MlxArrays, value: Any) -> str:

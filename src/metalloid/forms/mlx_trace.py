@@ -1,21 +1,25 @@
 """A kernel inside MLX's transformations.
 
-MLX evaluates later; this form runs at once. Under `mx.grad` that is the same. While `mx.vmap` or `mx.compile`
-trace a function there are no values to run on. `mx.vmap` comes back with values, and the kernel runs for each of
-them; `mx.compile` would keep the shapes and call them a result, so it is refused.
+MLX evaluates later; this form runs at once. Under `mx.grad` and `mx.checkpoint` that is the same. While `mx.vmap` or
+`mx.compile` trace a function there are no values to run on. `mx.vmap` comes back with values, and the kernel runs for
+each of them. `mx.compile` would keep the shapes and call them a result: MLX lets nobody add an operation from Python, so
+`install` has functions run uncompiled, and without it the call is refused. What is exported never has values.
 
 Kernels have no derivative in MLX, and none here: asking for one is an error, not a zero.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from metalloid.errors import LaunchError
 
 _state = threading.local()
+_told: list[str] = []
 
 
 def tracing(kind: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -24,30 +28,55 @@ def tracing(kind: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def noted(*arguments: Any, **named: Any) -> Any:
-        stack = _stack()
-        stack.append(kind)
-        try:
+        with inside(kind):
             return function(*arguments, **named)
-        finally:
-            stack.pop()
 
     return noted
 
 
+@contextmanager
+def inside(kind: str) -> Iterator[None]:
+    """A note that `kind` is tracing whatever is called."""
+    stack = _stack()
+    stack.append(kind)
+    try:
+        yield
+    finally:
+        stack.pop()
+
+
+def _tell(kernel: str) -> None:
+    """Once for a process, and only where it matters."""
+    if not _told:
+        _told.append(kernel)
+        print(
+            f"metalloid: kernel '{kernel}' is called inside mx.compile; compiled functions run uncompiled here.",
+            file=sys.stderr,
+        )
+
+
 def settle(mx: Any, values: Sequence[Any], kernel: str) -> bool:
     """Evaluate the inputs; False where they have only shapes and shapes will do."""
+    stack = _stack()
+    if "compile" in stack:
+        _tell(kernel)
     try:
         mx.eval(values)
         return True
     except ValueError as error:
         if "function transformations" not in str(error):
             raise
-    stack = _stack()
-    if stack and stack[-1] == "vmap":
+    tracing = [kind for kind in stack if kind != "compile"]  # which is off while `install` is in force
+    if tracing and tracing[-1] == "vmap":
         return False
-    inside = "mx.compile" if stack else "mx.compile or mx.vmap"
+    if tracing and tracing[-1] == "export":
+        raise LaunchError(
+            f"[metal_kernel {kernel}] cannot be exported: a file of MLX has MLX's operations only, and here the"
+            " kernel is none of them.\nExport on a Mac, or leave the kernel out of the exported function."
+        )
+    where = "mx.compile" if stack else "mx.compile or mx.vmap"
     raise LaunchError(
-        f"[metal_kernel {kernel}] cannot run inside {inside}: it needs the values of its inputs, and while a function"
+        f"[metal_kernel {kernel}] cannot run inside {where}: it needs the values of its inputs, and while a function"
         " is traced there are none.\nCall it outside the compiled function, or turn compilation off for the test with"
         " mx.disable_compile()."
         + ("" if stack else "\nUnder vmap it works with metalloid.mlx.vmap, or after install().")
