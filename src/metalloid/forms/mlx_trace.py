@@ -2,8 +2,8 @@
 
 MLX evaluates later; this form runs at once. Under `mx.grad` and `mx.checkpoint` that is the same. While `mx.vmap` or
 `mx.compile` trace a function there are no values to run on. `mx.vmap` comes back with values, and the kernel runs for
-each of them. `mx.compile` would keep the shapes and call them a result: MLX lets nobody add an operation from Python, so
-`install` has functions run uncompiled, and without it the call is refused. What is exported never has values.
+each of them. `mx.compile` would keep the shapes and call them a result: MLX lets nobody add an operation from Python,
+so `install` has functions run uncompiled, and without it the call is refused. What is exported never has values.
 
 Kernels have no derivative in MLX, and none here: asking for one is an error, not a zero.
 """

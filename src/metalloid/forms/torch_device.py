@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -27,11 +28,9 @@ def pytorch() -> Any:
     return import_module("torch")
 
 
-def register() -> bool:
-    """Give PyTorch the device, once for a process; False where PyTorch has an mps device of its own."""
+def register(operators: Callable[[], list[Any]]) -> bool:
+    """Give PyTorch the device and its operators, once; False where PyTorch has an mps device of its own."""
     torch = pytorch()
-    from metalloid.forms.torch_operators import operators
-
     with _LOCK:
         if torch.backends.mps.is_built() and not _alive:
             return False

@@ -10,6 +10,7 @@ from typing import Any
 from metalloid.errors import DeviceError
 from metalloid.forms.torch_device import register
 from metalloid.forms.torch_names import device_replacements, load, replacements
+from metalloid.forms.torch_operators import operators
 from metalloid.forms.torch_shader import compile_shader
 
 _LOCK = threading.RLock()
@@ -65,7 +66,7 @@ def _patch() -> None:
         import torch
     except ImportError:
         raise DeviceError("[torch] PyTorch is not installed: pip install torch.") from None
-    if not register():
+    if not register(operators):
         _replace(torch.mps, "compile_shader", compile_shader)
         return
     if not _loads:

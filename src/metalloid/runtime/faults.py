@@ -50,7 +50,7 @@ def _finding(source: Source, signature: Signature, fault: Fault, launch: Launch)
             launch.threadgroup,
             fault.thread or (0, 0, 0),
             line=excerpt,
-            form=kernel.library.source.form,
+            form=source.form,
         )
         message, hint = outside.message, outside.hint
     return Finding(

@@ -54,7 +54,7 @@ def _outside(case: Case, record: Record) -> tuple[str, str]:
         record.access.thread,
         memory.kind == "buffer",
         case.line(record.access.location),
-        case.kernel.library.source.form,
+        case.kernel.source.form,
     )
     return outside.message, outside.hint
 
