@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test forms check conformance bench fuzz clean
+.PHONY: demo test forms installed check conformance bench fuzz clean
 
 demo: $(VENV)/ready
 	$(BIN)/metalloid demo
@@ -15,6 +15,10 @@ test: $(VENV)/ready
 forms: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mlx,mlx-lm,torch]'
 	$(BIN)/python -m pytest tests/forms tests/runtime
+
+# The wheel in an empty environment, as somebody who installs it has it.
+installed: $(VENV)/ready
+	$(BIN)/python -m pytest -m installed tests/installed
 
 check: $(VENV)/ready
 	$(BIN)/ruff check src tests bench conformance examples
