@@ -134,6 +134,8 @@ def test_native_programs_and_missing_ones_are_refused_in_a_sentence(call, tmp_pa
         assert "tool is a native program. Python scripts" in done.stderr and "cannot yet" in done.stderr
         done = call(command, "pytest")
         assert done.returncode == 2 and f"metalloid {command} -m pytest" in done.stderr
+        done = call(command, "nothing.py", "--fast")
+        assert done.returncode == 2 and "there is no file 'nothing.py'." in done.stderr
         assert "name a .metal file, a Python script" in call(command).stderr
         assert "-m needs the name of a module" in call(command, "-m").stderr
     done = call("run", "-m", "nothing_of_this_name")

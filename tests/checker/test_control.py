@@ -118,6 +118,13 @@ def test_wrong_settings_are_a_sentence(call, project, says):
     assert says in str(error.value)
 
 
+def test_wrong_options_are_a_sentence_too(call):
+    with pytest.raises(MetalloidError, match=r"^--select: 'X1' is no rule; write M201"):
+        call("--select", "X1")
+    with pytest.raises(MetalloidError, match=r"^--timeout is -1"):
+        call("--timeout", "-1")
+
+
 def test_a_baseline_holds_what_is_known_and_new_findings_count(call, tmp_path):
     assert call("--write-baseline", "known.json").exit_code == 0
     result = call("--baseline", "known.json")

@@ -91,12 +91,12 @@ def project(folder: Path) -> Choice:
 
 
 def settings(base: Choice, table: Mapping[str, Any], where: str, folder: Path) -> Choice:
-    """A choice with some of its settings given; their names are those of the options."""
+    """A choice with some of its settings given, by `where`; options of the command line where nobody is named."""
     given: dict[str, Any] = {}
     for name, value in table.items():
         if name not in _READ:
             raise MetalloidError(f"{where} has no setting {name!r}; there are {', '.join(_READ)}.")
-        given[name.replace("-", "_")] = _READ[name](f"{where}: {name}", value)
+        given[name.replace("-", "_")] = _READ[name](f"{where}: {name}" if where else f"--{name}", value)
     if given.get("baseline"):
         given["baseline"] = str(folder / given["baseline"])
     return replace(base, **given)

@@ -48,4 +48,4 @@ def choice_of(options: dict[str, Any]) -> Choice:
     given = {name.replace("_", "-"): options.pop(name, None) for name in NAMES}
     said = {name: value for name, value in given.items() if value is not None}
     folder = Path.cwd()
-    return with_baseline(settings(project(folder), said, "the command line", folder))
+    return with_baseline(settings(project(folder), said, "", folder))

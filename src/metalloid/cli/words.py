@@ -33,10 +33,10 @@ class TakesProgram(click.Command):
                 raise click.UsageError("-m needs the name of a module, such as -m pytest.", context)
             context.meta[PROGRAM] = Program(after[0], tuple(after[1:]), module=True)
             return super().parse_args(context, before)
+        _explain_missing(context, file)
         if file is not None and is_native(Path(file)):
             raise click.UsageError(f"{file} {NATIVE}", context)
         if file is None or not is_python(Path(file)):
-            _explain_missing(context, file)
             return super().parse_args(context, words)
         own, given = self._own(after) if self.own_after_script else ([], _without_dashes(after))
         context.meta[PROGRAM] = Program(file, tuple(given))
@@ -118,8 +118,7 @@ def _without_dashes(words: list[str]) -> list[str]:
 
 
 def _explain_missing(context: click.Context, file: str | None) -> None:
-    if file is not None and not Path(file).exists() and not Path(file).suffix:
-        raise click.UsageError(
-            f"there is no file {file!r}. A module is run with -m: metalloid {context.info_name} -m {file}",
-            context,
-        )
+    if file is None or Path(file).exists():
+        return
+    module = "" if Path(file).suffix else f" A module is run with -m: metalloid {context.info_name} -m {file}"
+    raise click.UsageError(f"there is no file {file!r}.{module}", context)
