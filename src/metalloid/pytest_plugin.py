@@ -88,8 +88,12 @@ def _failure(report: Report, ignored: tuple[str, ...], folder: Path) -> str:
     """The text of what counts; empty where the test is in order."""
     from metalloid.checker.choice import project, with_baseline
     from metalloid.checker.choosing import chosen
+    from metalloid.errors import MetalloidError
 
-    choice = with_baseline(project(folder))
+    try:
+        choice = with_baseline(project(folder))
+    except MetalloidError as error:  # settings that cannot be read: a sentence, no traceback
+        return str(error)
     kept, _ = chosen(report, replace(choice, ignore=(*choice.ignore, *ignored)))
     if kept.stopped and not report.findings:  # whoever did not get to the end may have anything wrong with it
         return kept.text()

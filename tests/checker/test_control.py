@@ -175,6 +175,9 @@ def test_a_test_suite_has_the_projects_settings(tmp_path):
     (tmp_path / "pyproject.toml").write_text("")
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200)
     assert done.returncode == 1 and "M102" in done.stdout
+    (tmp_path / "pyproject.toml").write_text("[tool.metalloid]\nignor = []\n")
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200)
+    assert "has no setting 'ignor'" in done.stdout and "Traceback" not in done.stdout
 
 
 EXITS = {
