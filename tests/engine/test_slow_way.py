@@ -125,3 +125,18 @@ def test_a_mistake_in_a_pass_sends_the_kernel_the_slow_way_and_leaves_a_report(m
     monkeypatch.undo()
     shown = CliRunner().invoke(group, said.split("again: metalloid ")[1].split("\n")[0].split())
     assert shown.exit_code == 0 and "@mt_threadgroup" in shown.output
+
+
+def test_a_report_says_how_to_see_the_stage_that_fails(monkeypatch, tmp_path):
+    def broken(*_: object, **__: object) -> None:
+        raise KeyError("tidy")
+
+    monkeypatch.setenv("METALLOID_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(canonicalize, "tidy", broken)
+    kernel = mt.device("cpu").library(
+        f"{HEADER}kernel void k(device float* y, uint i [[thread_position_in_grid]]) {{ y[i] += 3; }}"
+    )["k"]
+    with pytest.warns(SlowKernelWarning, match="a mistake of metalloid's in canonical form"):
+        kernel(np.zeros(8, np.float32), grid=8, threadgroup=8)
+    (report,) = (tmp_path / "reports").iterdir()
+    assert "--stage canon.ll --threadgroup" in (report / "error.txt").read_text()

@@ -38,14 +38,15 @@ def _left(ir: str, what: str, size: object, stages: Stages) -> Path | None:
         folder = root / hashlib.sha256(ir.encode()).hexdigest()[:16]
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "kernel.ll").write_text(ir)
-        shape = ",".join(map(str, size)) if isinstance(size, tuple) else "256"
-        again = f"metalloid show {folder / 'kernel.ll'} --stage vec.ll --threadgroup {shape}"
-        (folder / "error.txt").write_text(f"in {what}\nagain: {again}\n\n{traceback.format_exc()}")
+        trouble, name = traceback.format_exc(), "ll"
         for name, make in stages.items():
             try:
                 (folder / f"kernel.{name}").write_text(make())
             except Exception:  # this is the one that fails
                 break
+        shape = ",".join(map(str, size)) if isinstance(size, tuple) else "256"
+        again = f"metalloid show {folder / 'kernel.ll'} --stage {name} --threadgroup {shape}"
+        (folder / "error.txt").write_text(f"in {what}\nagain: {again}\n\n{trouble}")
         for old in sorted(root.iterdir(), key=lambda p: p.stat().st_mtime)[:-MOST]:
             shutil.rmtree(old, ignore_errors=True)
     except OSError:

@@ -18,8 +18,9 @@ def command(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows, indent=2))
         return
-    for number, row in enumerate(rows):
-        click.echo(row["name"] + (" (default)" if number == 0 else ""))
+    chosen = mt.device().name
+    for row in rows:
+        click.echo(row["name"] + (" (default)" if row["name"] == chosen else ""))
         vectors = f", {row['vector_bits']}-bit vectors" if "vector_bits" in row else ""
         click.echo(f"    processor    {row['processor']}, {row['threads']} threads{vectors}")
         click.echo(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from metalloid import backends
 from metalloid.backends.base import Triple
 from metalloid.cli.options import choose_kernel, make_source, parse_constants, source_options
 from metalloid.cli.values import grid
@@ -42,15 +43,24 @@ def _signature(source: Source, kernel: str, constants: Constants) -> str:
     return "\n".join(lines)
 
 
-# Those of the front end, then those of a device, then what is no stage.
-STAGES = (*FRONT, *device().backend.stages, "signature")
+def _devices() -> dict[str, str]:
+    """Which device a stage is of; where several have one of that name, the one that was asked for."""
+    found: dict[str, str] = {}
+    for name in (device().name, *backends.names()):
+        for stage in backends.named(name).stages:
+            found.setdefault(stage, name)
+    return found
+
+
+DEVICES = _devices()
+STAGES = (*FRONT, *DEVICES, "signature")
 
 
 def _shown(stage: str, source: Source, kernel: str, constants: Constants, size: Triple) -> str:
     if stage == "signature":
         return _signature(source, kernel, constants)
     try:
-        return stages.stage(stage, source, kernel, constants, size, device().backend)
+        return stages.stage(stage, source, kernel, constants, size, device(DEVICES.get(stage, "")).backend)
     except NotVectorised as error:
         return f"{NO_VECTOR_CODE}\n; {' '.join(str(error).removeprefix('[engine] ').split())}"
 
@@ -79,14 +89,14 @@ def command(
     """Show a stage of a kernel of FILE.
 
     metal: its text; air: what a .metallib holds of it; rewritten: the C++ clang gets; ll: scalar LLVM IR;
-    canon.ll: in canonical form; regions.ll: divided at its barriers; vec.ll: vector IR for this processor; asm: machine
-    code; signature: what it takes.
+    signature: what it takes. Then come the stages of devices. Those of the CPU are canon.ll: in canonical form;
+    regions.ll: divided at its barriers; vec.ll: vector IR for this processor; asm: machine code.
     FILE may also be scalar IR, kernel.ll.
     """
     source = make_source(file, include, define, math)
     constants = parse_constants(constant)
     if file.suffix == ".ll":
-        stage = stage if stage in device().backend.stages else "ll"
+        stage = stage if stage in DEVICES else "ll"
     whole = stage == "metal" or file.suffix == ".ll"
     names = () if whole else kernel_names(source)
     name = "" if whole else choose_kernel(names, kernel, str(file))

@@ -18,7 +18,6 @@ from metalloid.runtime.places import MUCH, caller, note
 from metalloid.runtime.pool import Pool
 from metalloid.runtime.processor import Processor
 from metalloid.runtime.queue import Queue
-from metalloid.runtime.sizes import LOCAL_LIMIT, MOST_THREADS
 from metalloid.source import Binary, Constant, MathMode, Source
 
 INLINE = (
@@ -36,8 +35,14 @@ _PLAIN: dict[str, np.dtype[Any]] = {
 class Device(Processor):
     """A processor that runs kernels, and makes what they are launched with."""
 
-    max_threads_per_threadgroup = MOST_THREADS
-    max_threadgroup_memory_length = LOCAL_LIMIT
+    @property
+    def max_threads_per_threadgroup(self) -> int:
+        return self.backend.limits.threads_per_threadgroup
+
+    @property
+    def max_threadgroup_memory_length(self) -> int:
+        """Bytes."""
+        return self.backend.limits.threadgroup_memory
 
     @cached_property
     def pool(self) -> Pool:

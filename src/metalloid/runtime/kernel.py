@@ -93,8 +93,9 @@ class Kernel(KernelCode):
         """The launch that a call with these arguments makes; raises LaunchError where it would make none."""
         with refusals(self):
             self._refuse_undefined()
-            threads, size = sizes(self.signature, grid, threadgroup, threadgroups)
-            local = local_memory(self.signature, threadgroup_memory)
+            limits = self.device.backend.limits
+            threads, size = sizes(self.signature, limits, grid, threadgroup, threadgroups)
+            local = local_memory(self.signature, limits, threadgroup_memory)
             memory, resources = bound(self.signature, arguments, named, self.device, overlap)
         if grid is not None and threadgroup is not None:
             warn_about_grid(self, threads, size, memory)

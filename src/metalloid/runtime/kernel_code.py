@@ -89,7 +89,7 @@ class KernelCode:
 
     @property
     def max_threads_per_threadgroup(self) -> int:
-        return thread_limit(self.signature)
+        return thread_limit(self.signature, self.device.backend.limits)
 
     @property
     def thread_execution_width(self) -> int:

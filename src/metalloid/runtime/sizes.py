@@ -4,35 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metalloid.backends.base import Triple
 from metalloid.errors import LaunchError
 from metalloid.types import Signature
 
+if TYPE_CHECKING:
+    from metalloid.backends.backend import Limits
+
 Size = int | tuple[int, ...]
 DEFAULT_THREADS = 256
-MOST_THREADS = 1024  # per threadgroup
-LOCAL_LIMIT = 32768  # bytes of threadgroup memory
 
 
-def thread_limit(signature: Signature) -> int:
-    """Threads that one threadgroup of this kernel may have."""
-    return min(MOST_THREADS, signature.max_total_threads)
+def thread_limit(signature: Signature, limits: Limits) -> int:
+    """Threads that one threadgroup of this kernel may have on a device with these limits."""
+    return min(limits.threads_per_threadgroup, signature.max_total_threads)
 
 
 def sizes(
-    signature: Signature, grid: object, threadgroup: object, threadgroups: object
+    signature: Signature, limits: Limits, grid: object, threadgroup: object, threadgroups: object
 ) -> tuple[Triple, Triple]:
     """The grid and the threadgroup in threads, from whichever way they were given."""
     try:
-        return _sizes(signature, grid, threadgroup, threadgroups)
+        return _sizes(signature, limits, grid, threadgroup, threadgroups)
     except LaunchError as error:
         raise LaunchError(f"{error}\n{signature}") from None
 
 
 def _sizes(
-    signature: Signature, grid: object, threadgroup: object, threadgroups: object
+    signature: Signature, limits: Limits, grid: object, threadgroup: object, threadgroups: object
 ) -> tuple[Triple, Triple]:
     where = f"[launch {signature.name}]"
     if (grid is None) == (threadgroups is None):
@@ -44,7 +45,7 @@ def _sizes(
         raise LaunchError(
             f"{where} M306 threadgroups= needs threadgroup= as well.\nPass threadgroup=: threads in each."
         )
-    limit = thread_limit(signature)
+    limit = thread_limit(signature, limits)
     what = "grid" if threadgroups is None else "threadgroups"
     wanted = triple(where, what, grid if threadgroups is None else threadgroups)
     if threadgroup is None:
@@ -53,7 +54,7 @@ def _sizes(
         size = triple(where, "threadgroup", threadgroup)
     count = prod(size)
     if count > limit:
-        said = "this device allows" if limit == MOST_THREADS else "this kernel's limit is"
+        said = "this device allows" if limit == limits.threads_per_threadgroup else "this kernel's limit is"
         raise LaunchError(
             f"{where} M302 threadgroup is {shown(size)}, {count} threads; {said} {limit}.\n"
             f"Pass a threadgroup of {limit} threads or fewer."
@@ -95,7 +96,7 @@ def triple(where: str, what: str, size: object) -> Triple:
     return x, y, z
 
 
-def local_memory(signature: Signature, given: Mapping[Any, int] | None) -> dict[int, int]:
+def local_memory(signature: Signature, limits: Limits, given: Mapping[Any, int] | None) -> dict[int, int]:
     """Bytes of threadgroup memory by index: all that the kernel asks for, none that it does not know."""
     where = f"[launch {signature.name}]"
     wanted = {p.index: p for p in signature.parameters if p.kind == "threadgroup" and p.present}
@@ -120,11 +121,12 @@ def local_memory(signature: Signature, given: Mapping[Any, int] | None) -> dict[
                 f"Pass threadgroup_memory={{{index}: bytes}}; an element takes {parameter.type.size}.\n{signature}"
             )
     total = signature.threadgroup_memory + sum(-(-length // 16) * 16 for length in lengths.values())
-    if total > LOCAL_LIMIT:
+    most = limits.threadgroup_memory
+    if total > most:
         raise LaunchError(
             f"{where} M303 threadgroup memory is {total} bytes ({signature.threadgroup_memory} declared in the"
-            f" kernel, {total - signature.threadgroup_memory} passed); this device allows {LOCAL_LIMIT}.\n"
-            f"Pass {(LOCAL_LIMIT - signature.threadgroup_memory) // 16 * 16} bytes or less in all.\n{signature}"
+            f" kernel, {total - signature.threadgroup_memory} passed); this device allows {most}.\n"
+            f"Pass {(most - signature.threadgroup_memory) // 16 * 16} bytes or less in all.\n{signature}"
         )
     return lengths
 

@@ -10,11 +10,12 @@ from metalloid.backends.cpu.code import Compiled, Variant
 from metalloid.backends.cpu.kernel_cache import KernelCache
 from metalloid.backends.cpu.program import Program
 from metalloid.backends.cpu.proofs import LazyProof, Proofs, name_of, proofs_of
-from metalloid.backends.fallback import slow_way
+from metalloid.backends.fallback import Stages, slow_way
 from metalloid.types import Signature
 
 if TYPE_CHECKING:
     from metalloid.analysis.intervals.prove import Prover
+    from metalloid.backends.base import Triple
     from metalloid.backends.cpu.checked.program import CheckedProgram
     from metalloid.ir import Module
     from metalloid.transforms.check_sites import Options
@@ -62,7 +63,7 @@ class Vectors:
 
     @cached_property
     def module(self) -> Module:
-        with slow_way(self.ir, "canonical form"):
+        with slow_way(self.ir, "canonical form", stages=self._stages((256, 1, 1))):
             from metalloid.transforms.canonicalize import canonical
 
             return canonical(self.ir)
@@ -86,18 +87,22 @@ class Vectors:
         found = self._shelf.code(self._key(*shape, name, check))
         if found is not None:
             return found
-        from metalloid.backends.cpu.pipeline import STAGES, compiled, vector_code
+        from metalloid.backends.cpu.pipeline import compiled, vector_code
 
         if isinstance(proof, LazyProof):
             proof = proof.proof()
             name = name_of(proof)  # of this one: made again, it may have found less than was claimed
         module = self.module
-        stages = {n: partial(stage, self.ir, variant[0], self.target) for n, stage in STAGES.items()}
-        with slow_way(self.ir, "vector code", variant[0], stages):
+        with slow_way(self.ir, "vector code", variant[0], self._stages(variant[0])):
             code = vector_code(module, (*variant[:-1], proof), self.width, self.target, check)
         made = compiled(code, self.target, self.level if check is None or len(code.text) < LONG else 0)
         self._shelf.keep(self._key(*shape, name, check), made)
         return made
+
+    def _stages(self, size: Triple) -> Stages:
+        from metalloid.backends.cpu.pipeline import STAGES
+
+        return {name: partial(stage, self.ir, size, self.target) for name, stage in STAGES.items()}
 
     def _key(self, *parts: object) -> str:
         return self._shelf.key(
