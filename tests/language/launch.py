@@ -12,8 +12,8 @@ import numpy as np
 
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch, Triple
-from metalloid.backends.cpu.build import cpu_program
 from metalloid.frontend import Kernel, compile_kernel
+from metalloid.runtime.device import device
 from metalloid.source import Constant, Source
 
 HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
@@ -93,7 +93,7 @@ def run(
     apart = not any(np.may_share_memory(bound[a], bound[b]) for a, b in combinations(given, 2))
     if apart and not (resources or addresses or on_log) and schedule is interpret.FORWARD:
         launch = Launch(*sizes, memories_of({**bound, **given}), threadgroup_memory or {}, kernel=kernel)
-        cpu_program(built.ir, built.signature).run(launch)
+        device().backend.program(built.ir, built.signature).run(launch)
         for index, got in given.items():
             assert agree(got, bound[index]), (
                 f"buffer {index}: {bound[index]} by the oracle, {got} by the engine"

@@ -303,8 +303,10 @@ def sources_of(e: Emitter, what: str, amount: Value, group: int) -> str:
             return e.put(f"xor {vi} {lane}, {wide}")
         case "shuffle_up" | "shuffle_rotate_up":
             moved = e.put(f"sub {vi} {lane}, {wide}")
-        case _:
+        case "shuffle_down" | "shuffle_rotate_down":
             moved = e.put(f"add {vi} {lane}, {wide}")
+        case _:
+            raise NotVectorised(f"[engine] {what} from a lane that only a run knows has no vector code")
     return e.put(f"and {vi} {moved}, splat (i32 {group - 1})") if "rotate" in what else moved
 
 
