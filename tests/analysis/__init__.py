@@ -1,0 +1,1 @@
+"""Direct tests of the analyses: IR in, facts out."""
