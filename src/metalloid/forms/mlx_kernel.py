@@ -49,10 +49,7 @@ class MetalKernel:
         **unknown: Any,
     ) -> list[Any]:
         """Run, and return the outputs. `grid` counts threads."""
-        if unknown:
-            name = next(iter(unknown))
-            meant = f" Did you mean {MEANT[name]}=?" if name in MEANT else ""
-            raise TypeError(f"[metal_kernel {self.text.name}] the call has no argument '{name}'.{meant}")
+        self._refuse(unknown)
         arrays = arrays_of(inputs, output_dtypes)
         values = [arrays.take(value) for value in inputs]
         arguments = tuple(template or ())
@@ -88,14 +85,18 @@ class MetalKernel:
             if key is not None:
                 self._sites[key] = site
         if verbose:
-            print(
-                f"Generated source code for `{self.text.name}`:\n```\n{_readable(site.source)}\n```",
-                flush=True,
-            )
+            shown = f"```\n{_readable(site.source)}\n```"
+            print(f"Generated source code for `{self.text.name}`:\n{shown}", flush=True)
         outputs = site.run(values, init_value)
         if isinstance(arrays, MlxArrays):
             return mlx_trace.guarded(arrays.mx, self.text.name, values, outputs)
         return outputs
+
+    def _refuse(self, unknown: Mapping[str, Any]) -> None:
+        """Keywords that the call does not have."""
+        for name in unknown:
+            meant = f" Did you mean {MEANT[name]}=?" if name in MEANT else ""
+            raise TypeError(f"[metal_kernel {self.text.name}] the call has no argument '{name}'.{meant}")
 
     def _site(
         self,

@@ -12,7 +12,7 @@ from metalloid.backends.base import Triple
 from metalloid.backends.cpu import codegen, native
 
 if TYPE_CHECKING:
-    from metalloid.backends.cpu.lower.output import Site
+    from metalloid.backends.sites import Site
     from metalloid.transforms.check_sites import Checks
 
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import subprocess
-import sys
 import threading
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from metalloid import cache as disk
 from metalloid.backends.cpu import codegen
+from metalloid.backends.toolchain import compiler
 from metalloid.errors import DeviceError
 
 _SOURCE = Path(__file__).parent / "runtime"
@@ -87,13 +86,6 @@ class LaunchRecord(ctypes.Structure):
     ]
 
 
-def _compiler() -> str:
-    spec = find_spec("ziglang")
-    if spec is None or not spec.submodule_search_locations:
-        raise DeviceError("the compiler is missing: install the package 'ziglang' (pip install ziglang)")
-    return str(Path(spec.submodule_search_locations[0]) / ("zig.exe" if sys.platform == "win32" else "zig"))
-
-
 def source_ir(name: str, level: str, triple: str) -> str:
     """A part of the runtime as LLVM IR for a machine."""
     texts = [path.read_bytes() for path in (_SOURCE / name, *sorted(_SOURCE.glob("*.h")))]
@@ -101,7 +93,7 @@ def source_ir(name: str, level: str, triple: str) -> str:
     store = disk.default()
     found = store.get(key, "ll")
     if found is None:
-        command = [_compiler(), "clang", "-cc1", "-triple", triple, level, *_FLAGS, "-I", str(_SOURCE)]
+        command = [compiler(), "clang", "-cc1", "-triple", triple, level, *_FLAGS, "-I", str(_SOURCE)]
         result = subprocess.run(
             [*command, "-o", "-", str(_SOURCE / name)], capture_output=True, timeout=120, check=False
         )

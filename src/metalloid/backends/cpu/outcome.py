@@ -6,16 +6,12 @@ import ctypes
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from metalloid.backends.base import Fault, Launch, LogMessage, Triple
 from metalloid.backends.cpu import native
 from metalloid.backends.cpu.code import Compiled, Loaded
+from metalloid.backends.sites import access_fault
 from metalloid.errors import DeviceError
-from metalloid.location import plain_name
-
-if TYPE_CHECKING:
-    from metalloid.backends.cpu.lower.output import Site
 
 _NEAR = 1 << 16  # bytes behind a buffer that are told from its end
 
@@ -52,7 +48,7 @@ def _fault(whole: native.LaunchRecord, launch: Launch, compiled: Compiled, names
         message = "threads of the threadgroup wait at different barriers and can never meet; one waits here"
         return Fault(rule, message, launch.kernel, chosen.location, thread, group)
     index = site.root.index if site.root is not None and site.root.kind == "buffer" else -1
-    found = _access_fault(site, record.offset - launch.below.get(index, 0), launch, thread, group, names)
+    found = access_fault(site, record.offset - launch.below.get(index, 0), launch, thread, group, names)
     if site.root is not None and site.root.kind == "unknown" and site.root.space == 1:
         return replace(found, message=found.message + _nearest(whole, launch, names))
     return found
@@ -67,38 +63,6 @@ def _nearest(record: native.LaunchRecord, launch: Launch, names: Mapping[int, st
         return ""
     called = f"buffer {index}" + (f" '{names[index]}'" if names.get(index) else "")
     return f", {behind[index]} bytes past the end of {called} ({record.lengths[index]} bytes)"
-
-
-def _access_fault(
-    site: Site, offset: int, launch: Launch, thread: Triple, group: Triple, names: Mapping[int, str]
-) -> Fault:
-    root, size, write = site.root, site.size, site.write
-    assert root is not None
-    what = "write" if write else "read"
-    index = None
-    if root.kind == "buffer":
-        index = root.index
-        name = names.get(index, "")
-        label = f"buffer {index}" + (f" '{name}'" if name else "")
-        memory = launch.buffers.get(index)
-        total = memoryview(memory).nbytes if memory is not None else 0
-        label += f" ({total} bytes)" if memory is not None else ", which is not bound"
-    elif root.kind == "threadgroup":
-        label = f"threadgroup memory {root.index} ({launch.threadgroup_memory.get(root.index, 0)} bytes)"
-    elif root.kind == "variable":
-        label = f"threadgroup variable '{plain_name(root.name)}'"
-    elif root.kind == "private":
-        label = "a private variable"
-    else:
-        label = "its memory"
-    place = f"offset {offset} of {label}"
-    if root.kind == "unknown" and root.space == 1:
-        place = f"address {offset:#x}, where no buffer is"
-    message = f"out-of-bounds {what} of {size} bytes at {place}"
-    rule = site.rule or ("M102" if write else "M101")
-    if rule == "M103":
-        message = f"atomic {what} of {size} bytes at {place}: its address is no multiple of {size}"
-    return Fault(rule, message, launch.kernel, site.location, thread, group, index, offset, size)
 
 
 def report_logs(

@@ -9,24 +9,14 @@ from metalloid.analysis.lane_layout import LaneLayout
 from metalloid.analysis.lane_shape import LaneShape
 from metalloid.analysis.underlying_objects import UnderlyingObject
 from metalloid.backends.cpu.abi import LOCAL_START
+from metalloid.backends.sites import Site
 from metalloid.ir import Instruction, Module
-from metalloid.ir.debug import Location, location
+from metalloid.ir.debug import location
 from metalloid.ir.layout import DataLayout
 from metalloid.targets import TargetInfo
 
 if TYPE_CHECKING:
     from metalloid.transforms.instrument import Checks
-
-
-@dataclass(frozen=True)
-class Site:
-    """A place that can fault."""
-
-    location: Location | None
-    root: UnderlyingObject | None
-    size: int
-    write: bool
-    rule: str = ""  # "" for an access out of bounds
 
 
 @dataclass(frozen=True)

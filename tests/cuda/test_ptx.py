@@ -1,0 +1,112 @@
+"""PTX for NVIDIA GPUs, made and looked at where there is none."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from pathlib import Path
+
+import pytest
+
+import metalloid as mt
+from metalloid import backends
+from metalloid.backends.cuda import driver, ptx
+from metalloid.backends.cuda.record import FaultRecord, LaunchRecord
+from metalloid.compile import scalar
+from metalloid.errors import NotVectorised
+from metalloid.source import Source
+
+HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
+POSITION = "uint i [[thread_position_in_grid]], uint l [[thread_index_in_threadgroup]]"
+
+
+def made(body: str, arguments: str = "device float* y, device const float* x", guard: bool = True) -> ptx.Ptx:
+    text = f"{HEADER}kernel void k({arguments}, {POSITION}) {{ {body} }}"
+    return ptx.compile_ptx(scalar(Source(text), "k")[0], guard=guard)
+
+
+def test_a_kernel_is_one_entry_with_one_parameter() -> None:
+    code = made("y[i] = x[i] + 1;")
+    assert re.search(
+        rf"\.entry {ptx.KERNEL}\(\s*\.param \.align 8 \.b8 \w+\[{ctypes.sizeof(LaunchRecord)}\]", code.text
+    )
+    assert ".extern .func" not in code.text and code.text.count("{") == code.text.count("}")
+
+
+def test_guards_name_their_places() -> None:
+    guarded, bare = made("y[i] = x[i] + 1;"), made("y[i] = x[i] + 1;", guard=False)
+    assert [(s.root.index, s.write) for s in guarded.sites if s.root] == [(1, False), (0, True)]
+    assert all(s.location is not None for s in guarded.sites)
+    assert "exit;" in guarded.text and not bare.sites
+    assert len(bare.text) < len(guarded.text)
+
+
+WAIT = "threadgroup_barrier(mem_flags::mem_threadgroup);"
+RELAXED = "memory_order_relaxed"
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        (f"threadgroup float t[9]; t[l] = 1; {WAIT} y[i] = t[8 - l];", "bar.sync"),
+        ("y[i] = simd_sum(x[i]);", "shfl.sync"),
+        ("y[i] = simd_all(x[i] > 0) ? 1 : 0;", "vote.sync.ballot"),
+        ("atomic_fetch_add_explicit((device atomic_uint*)y, 1u, memory_order_relaxed);", "atom.global.add"),
+        (f"threadgroup atomic_uint t; atomic_fetch_max_explicit(&t, i, {RELAXED}); y[i] = 0;", "atom.shared.max"),
+        ("y[i] = fma(x[i], 2.0f, 1.0f);", "fma.rn.f32"),
+        ("float p[8]; for (uint n = 0; n < 8; n++) p[n] = x[n]; y[i] = p[uint(x[i]) & 7];", ".local"),
+        ("y[i] = exp(x[i]) + sin(x[i]) + pow(x[i], 3.5f);", "fma.rn.f32"),
+    ],
+)  # fmt: skip
+def test_what_a_kernel_can_do(body: str, wanted: str) -> None:
+    assert wanted in made(body).text
+
+
+def test_division_by_zero_is_defined() -> None:
+    code = made("y[i] = y[i] / x[i];", "device int* y, device const int* x").text
+    assert "div.s32" in code and code.count("selp") >= 2
+
+
+def test_what_is_not_supported_is_a_sentence() -> None:
+    log = 'os_log_default.log("%u", i);'
+    with pytest.raises(NotVectorised, match="logging is not supported on this device"):
+        text = f"{HEADER}#include <metal_logging>\nkernel void k({POSITION}) {{ {log} }}"
+        ptx.compile_ptx(scalar(Source(text), "k")[0])
+
+
+@pytest.mark.parametrize("file", ["norm", "reduce", "matmul", "attention", "quantized"])
+def test_the_library_becomes_ptx(file: str) -> None:
+    """The first kernels of each family: nothing is left that a GPU has no code for."""
+    path = Path(mt.__file__).parent / "kernels" / f"{file}.metal"
+    source = Source.from_file(path, math="safe")
+    from metalloid.frontend import find_kernels
+
+    for entry in find_kernels(source)[:2]:
+        assert ".entry" in ptx.compile_ptx(scalar(source, entry.name)[0]).text
+
+
+def test_records_are_those_of_the_runtime() -> None:
+    source = (Path(ptx.__file__).parent / "runtime" / "device.cpp").read_text()
+    for name, record in (("Launch", LaunchRecord), ("Fault", FaultRecord)):
+        body = re.search(rf"struct {name} \{{(.*?)\n\}};", source, re.S)
+        assert body is not None
+        lines = re.sub(r"//.*", "", body[1]).replace("\n", " ").split(";")
+        names = [
+            re.sub(r"\[.*?\]", "", n).strip().split()[-1]
+            for line in lines
+            for n in line.split(",")
+            if n.strip()
+        ]
+        assert names == [field[0] for field in record._fields_]
+
+
+def test_without_a_driver_there_is_one_sentence() -> None:
+    assert "cuda" in backends.names()
+    why = driver.missing()
+    if not why:
+        pytest.skip("there is a GPU")
+    with pytest.raises(
+        mt.DeviceError, match=r"the device 'cuda' cannot be used here: .*(cuda-bindings|driver|GPU)"
+    ):
+        mt.device("cuda")
+    assert "cuda" not in [d.name for d in mt.devices()]
