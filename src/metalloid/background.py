@@ -8,10 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 from collections.abc import Callable, Hashable
 
 _begun: dict[Hashable, threading.Thread] = {}
+
+
+def may_import() -> bool:
+    """Whether a thread may import while others do.
+
+    pytest reads the modules it imports with `ast`, and before Python 3.13 two threads that do so at once can meet a
+    SystemError ("recursion depth mismatch").
+    """
+    return sys.version_info >= (3, 13) or "_pytest.assertion.rewrite" not in sys.modules
 
 
 def begin(what: Hashable, work: Callable[[], object]) -> None:

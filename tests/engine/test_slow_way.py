@@ -140,3 +140,13 @@ def test_a_report_says_how_to_see_the_stage_that_fails(monkeypatch, tmp_path):
         kernel(np.zeros(8, np.float32), grid=8, threadgroup=8)
     (report,) = (tmp_path / "reports").iterdir()
     assert "--stage canon.ll --threadgroup" in (report / "error.txt").read_text()
+
+
+def test_a_fault_of_an_interpreted_kernel_is_told_like_any_other():
+    y = np.ones(64, np.float32)
+    kernel = mt.device("cpu").library(POWERS)["powers"]
+    with pytest.warns(SlowKernelWarning), pytest.raises(mt.KernelFault) as caught:
+        launch(kernel, y, 65)
+    assert isinstance(caught.value.finding, mt.Finding)
+    said = str(caught.value)
+    assert "2 bytes past 'x' (128 bytes)" in said and "hint: the grid has 65 threads" in said

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from metalloid import config
-from metalloid.backends.base import Launch
-from metalloid.errors import LaunchError, NotVectorised
+from metalloid.backends.base import Fault, Launch
+from metalloid.errors import KernelFault, LaunchError, NotVectorised
 from metalloid.runtime.arguments import bound, unshared, untouched
 from metalloid.runtime.guess import warn_about_grid
 from metalloid.runtime.kernel_code import KernelCode
@@ -155,7 +155,12 @@ class Kernel(KernelCode):
                 self._go_slowly(error)
         from metalloid.backends.slow_way import run_interpreted
 
-        run_interpreted(self.ir, launch, timeout, self.on_log)
+        try:
+            run_interpreted(self.ir, launch, timeout, self.on_log)
+        except KernelFault as error:
+            if isinstance(error.finding, Fault):  # in the words of every other launch
+                raise self._told(error.finding, launch) from None
+            raise
 
     def _compile(self, launch: Launch, guard: bool) -> None:
         if not self.interpreted:

@@ -30,7 +30,8 @@ class Cpu(Backend):
         from metalloid.backends.cpu import native
 
         background.begin("runtime", native.runtime)
-        background.begin("passes", _load_passes)
+        if background.may_import():
+            background.begin("passes", _load_passes)
 
     @property
     def stages(self) -> Mapping[str, Stage]:
