@@ -65,6 +65,7 @@ class Running:
                 end = time.monotonic() + _STOPPING
                 while not self._gpu.done():
                     if time.monotonic() > end:
+                        self._taken, self._record.fault = [], 0  # freeing them would wait for it
                         raise DeviceError(
                             f"[launch {self._launch.kernel}] still running after {timeout:g} s, and does not stop:"
                             " it waits where no loop of its own can be asked"
