@@ -186,7 +186,7 @@ EXITS = {
     "option": (("run", "fill.metal", "--grid", "four"), 2, "'four' is no size"),
     "usage": (("rule", "M999"), 2, "there is no rule"),
     "no file": (("lint", "nothing.metal"), 2, "does not exist"),
-    "device": (("run", "fill.metal", *LAUNCH, "cuda"), 3, "there is no device 'cuda'"),
+    "device": (("run", "fill.metal", *LAUNCH, "abacus"), 3, "there is no device 'abacus'"),
 }
 
 
@@ -194,8 +194,8 @@ EXITS = {
 def test_exit_codes_say_what_happened_and_errors_are_no_tracebacks(tmp_path, words, code, says):
     (tmp_path / "fill.metal").write_text(KERNEL % "")
     environment = dict(os.environ)
-    if words[-1] == "cuda":
-        environment["METALLOID_DEVICE"], words = "cuda", words[:-1]
+    if words[-1] == "abacus":
+        environment["METALLOID_DEVICE"], words = "abacus", words[:-1]
     command = [sys.executable, "-m", "metalloid", *words]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200)
     assert (done.returncode, "Traceback" in done.stderr) == (code, False)
