@@ -126,6 +126,13 @@ def test_a_test_suite_is_checked_without_edits(call):
     assert done.returncode == 1 and "M106 10 of 100 elements of 'out' were never written" in done.stdout
 
 
+def test_a_suite_that_takes_warnings_for_errors_runs(call):
+    """pytest warns of modules that were imported before it, and metalloid is, where it starts pytest."""
+    tests = "def test_nothing():\n    import metalloid as mt\n    assert mt.device().name\n"
+    done = call("run", "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", test_job=tests)
+    assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout + done.stderr
+
+
 def test_native_programs_and_missing_ones_are_refused_in_a_sentence(call, tmp_path):
     (tmp_path / "tool").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(64))
     for command in ("run", "check"):

@@ -1,4 +1,7 @@
-"""Run, check and measure Metal compute kernels on any machine."""
+"""Run, check and measure Metal compute kernels on any machine.
+
+PYTEST_DONT_REWRITE: `metalloid run -m pytest` imports it before pytest, which is nothing to warn of.
+"""
 
 from __future__ import annotations
 
