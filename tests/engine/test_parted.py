@@ -10,6 +10,7 @@ import pytest
 from metalloid.backends.cpu.lower.gang_width import choose
 from metalloid.backends.cpu.pipeline import vector_stage
 from metalloid.errors import KernelFault
+from metalloid.targets import x86
 from metalloid.transforms.canonicalize import canonical
 from tests.engine.both import WIDE, launch, program, same, scalar_ir
 
@@ -47,7 +48,7 @@ def test_whole_instances_have_code_without_a_mask():
 
 @pytest.mark.parametrize("count, most", [(1000, 1024), (100, 112), (37, 48), (1023, 1024), (17, 32)])
 def test_few_lanes_are_idle(count, most):
-    width = choose(canonical(scalar_ir(HEAD + KERNELS["plain"], "k")[0]), (count, 1, 1), 512)
+    width = choose(canonical(scalar_ir(HEAD + KERNELS["plain"], "k")[0]), (count, 1, 1), x86.AVX512)
     assert width >= 16 and -(-count // width) * width <= most
 
 
