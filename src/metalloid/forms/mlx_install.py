@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -12,11 +11,7 @@ from typing import Any
 from metalloid.errors import DeviceError
 from metalloid.forms.mlx_kernel import metal_kernel
 from metalloid.forms.mlx_trace import inside, tracing
-
-_LOCK = threading.RLock()
-_undo: list[tuple[Any, str, Any]] = []
-_afterwards: list[Callable[[], object]] = []
-_depth = 0
+from metalloid.forms.patches import Patches
 
 
 def install() -> None:
@@ -26,27 +21,12 @@ def install() -> None:
 
     Do it before importing code that makes its kernels at import, as mlx-lm does. Calls nest.
     """
-    global _depth
-    with _LOCK:
-        _depth += 1
-        if _depth == 1:
-            try:
-                _patch()
-            except BaseException:
-                _depth = 0
-                _restore()
-                raise
+    _PATCHES.install()
 
 
 def uninstall() -> None:
     """Undo one `install`; the last one gives MLX its own names back."""
-    global _depth
-    with _LOCK:
-        if _depth == 0:
-            raise DeviceError("[mlx] uninstall() without install().")
-        _depth -= 1
-        if _depth == 0:
-            _restore()
+    _PATCHES.uninstall()
 
 
 @contextmanager
@@ -60,7 +40,7 @@ def installed() -> Iterator[None]:
 
 
 def is_installed() -> bool:
-    return _depth > 0
+    return _PATCHES.installed
 
 
 def vmap(fun: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
@@ -76,17 +56,17 @@ def _patch() -> None:
         import mlx.core as mx
     except ImportError:
         raise DeviceError("[mlx] MLX is not installed: pip install 'mlx[cpu]'.") from None
-    _replace(mx.fast, "metal_kernel", metal_kernel)
-    _replace(mx.metal, "is_available", lambda: True)
-    _replace(mx, "gpu", mx.cpu)  # whoever asks for the GPU gets the device that is there
-    _replace(mx, "vmap", _noting("vmap", mx.vmap))
-    _replace(mx, "compile", _noting("compile", mx.compile))
+    _PATCHES.replace(mx.fast, "metal_kernel", metal_kernel)
+    _PATCHES.replace(mx.metal, "is_available", lambda: True)
+    _PATCHES.replace(mx, "gpu", mx.cpu)  # whoever asks for the GPU gets the device that is there
+    _PATCHES.replace(mx, "vmap", _noting("vmap", mx.vmap))
+    _PATCHES.replace(mx, "compile", _noting("compile", mx.compile))
     for name in ("export_function", "exporter"):
-        _replace(mx, name, _exporting(getattr(mx, name)))
+        _PATCHES.replace(mx, name, _exporting(getattr(mx, name)))
     _uncompiled(mx)
     for module in (mx, mx.metal):
         if hasattr(module, "device_info"):
-            _replace(module, "device_info", _device_info(module.device_info))
+            _PATCHES.replace(module, "device_info", _device_info(module.device_info))
 
 
 def _uncompiled(mx: Any) -> None:
@@ -94,9 +74,9 @@ def _uncompiled(mx: Any) -> None:
     wanted = ["MLX_DISABLE_COMPILE" not in os.environ]
     enable, disable = mx.enable_compile, mx.disable_compile
     disable()
-    _replace(mx, "enable_compile", lambda: wanted.__setitem__(0, True))
-    _replace(mx, "disable_compile", lambda: wanted.__setitem__(0, False))
-    _afterwards.append(lambda: enable() if wanted[0] else None)
+    _PATCHES.replace(mx, "enable_compile", lambda: wanted.__setitem__(0, True))
+    _PATCHES.replace(mx, "disable_compile", lambda: wanted.__setitem__(0, False))
+    _PATCHES.afterwards(lambda: enable() if wanted[0] else None)
 
 
 def _exporting(export: Callable[..., Any]) -> Callable[..., Any]:
@@ -106,19 +86,6 @@ def _exporting(export: Callable[..., Any]) -> Callable[..., Any]:
             return export(*arguments, **named)
 
     return noted
-
-
-def _replace(module: Any, name: str, value: Any) -> None:
-    _undo.append((module, name, getattr(module, name)))
-    setattr(module, name, value)
-
-
-def _restore() -> None:
-    while _undo:
-        module, name, value = _undo.pop()
-        setattr(module, name, value)
-    while _afterwards:
-        _afterwards.pop()()
 
 
 def _noting(kind: str, transform: Callable[..., Any]) -> Callable[..., Any]:
@@ -155,3 +122,6 @@ def _memory() -> int:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         return 8 << 30
+
+
+_PATCHES = Patches("mlx", _patch)

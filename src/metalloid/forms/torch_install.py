@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from metalloid.errors import DeviceError
+from metalloid.forms.patches import Patches
 from metalloid.forms.torch_device import register
 from metalloid.forms.torch_names import device_replacements, load, replacements
 from metalloid.forms.torch_operators import operators
 from metalloid.forms.torch_shader import compile_shader
 
-_LOCK = threading.RLock()
-_undo: list[tuple[Any, str, Any]] = []
 _loads: list[bool] = []  # for the process: what torch.load knows cannot be taken away
-_depth = 0
 
 
 def install() -> None:
@@ -24,27 +20,12 @@ def install() -> None:
 
     Where PyTorch has Metal itself, only `compile_shader` is replaced.
     """
-    global _depth
-    with _LOCK:
-        _depth += 1
-        if _depth == 1:
-            try:
-                _patch()
-            except BaseException:
-                _depth = 0
-                _restore()
-                raise
+    _PATCHES.install()
 
 
 def uninstall() -> None:
     """Undo one `install`; the last one gives PyTorch its own names back."""
-    global _depth
-    with _LOCK:
-        if _depth == 0:
-            raise DeviceError("[torch] uninstall() without install().")
-        _depth -= 1
-        if _depth == 0:
-            _restore()
+    _PATCHES.uninstall()
 
 
 @contextmanager
@@ -58,7 +39,7 @@ def installed() -> Iterator[None]:
 
 
 def is_installed() -> bool:
-    return _depth > 0
+    return _PATCHES.installed
 
 
 def _patch() -> None:
@@ -67,21 +48,13 @@ def _patch() -> None:
     except ImportError:
         raise DeviceError("[torch] PyTorch is not installed: pip install torch.") from None
     if not register(operators):
-        _replace(torch.mps, "compile_shader", compile_shader)
+        _PATCHES.replace(torch.mps, "compile_shader", compile_shader)
         return
     if not _loads:
         _loads.append(True)
         load(torch)
     for module, name, value in (*replacements(torch), *device_replacements(torch)):
-        _replace(module, name, value)
+        _PATCHES.replace(module, name, value)
 
 
-def _replace(module: Any, name: str, value: Any) -> None:
-    _undo.append((module, name, getattr(module, name)))
-    setattr(module, name, value)
-
-
-def _restore() -> None:
-    while _undo:
-        module, name, value = _undo.pop()
-        setattr(module, name, value)
+_PATCHES = Patches("torch", _patch)
