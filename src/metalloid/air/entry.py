@@ -15,6 +15,7 @@ from metalloid.air.lowering import Lowering
 from metalloid.air.refused import Refused
 from metalloid.frontend.entry import BUILTINS
 from metalloid.ir import intrinsics
+from metalloid.ir.intrinsics import full
 from metalloid.ir.module import Block, Function, Instruction
 from metalloid.ir.types import I1, I32, VOID, IntType, PointerType, Type, VectorType
 from metalloid.ir.values import Global, Int, Value
@@ -43,7 +44,7 @@ def _values(work: Lowering, argument: Argument, type: Type) -> tuple[Value, ...]
         raise Refused(
             f"its parameter '{argument.name}' asks for [[{argument.builtin}]], which is not supported"
         )
-    name = f"__mt_{BUILTINS[argument.builtin]}"
+    name = full(BUILTINS[argument.builtin])
     count = shapes.lanes(type) if isinstance(type, VectorType) else 1
     return tuple(_position(work, name, axis, shapes.value(type)) for axis in range(count))
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
+from metalloid.ir.intrinsics import BARRIER, FENCE, SIMD_BARRIER, full
+
 REAL = {"f32": "float", "f16": "half", "bf16": "bfloat"}
 SIGNED = {"s.i8": "char", "s.i16": "short", "s.i32": "int", "s.i64": "long"}
 UNSIGNED = {"u.i8": "uchar", "u.i16": "ushort", "u.i32": "uint", "u.i64": "ulong"}
@@ -160,12 +162,12 @@ def _groups() -> Iterator[Row]:
         for name, (suffix, type) in product(_BITWISE, INTEGER.items()):
             yield _row(f"air.{group}_{name}.{suffix}", type, [type], f"metal::{group}_{name}")
         for name in ("all", "any"):
-            yield _row(f"air.{group}_{name}", "bool", ["bool"], f"__mt_{group}_{name}")
-        yield _row(f"air.{group}_is_first", "bool", [], f"__mt_{group}_is_first")
+            yield _row(f"air.{group}_{name}", "bool", ["bool"], full(f"{group}_{name}"))
+        yield _row(f"air.{group}_is_first", "bool", [], full(f"{group}_is_first"))
         for suffix, type in (("i32", "uint"), ("i64", "ulong")):
-            yield _row(f"air.{group}_ballot.{suffix}", type, ["bool"], f"__mt_{group}_ballot")
+            yield _row(f"air.{group}_ballot.{suffix}", type, ["bool"], full(f"{group}_ballot"))
             yield _row(
-                f"air.{group}_active_threads_mask.{suffix}", type, [], f"__mt_{group}_active_threads_mask"
+                f"air.{group}_active_threads_mask.{suffix}", type, [], full(f"{group}_active_threads_mask")
             )
 
 
@@ -209,19 +211,19 @@ def _atomics() -> Iterator[Row]:
 
 
 def _others() -> Iterator[Row]:
-    yield Row("air.wg.barrier", "void", "uint flags, uint", "__mt_threadgroup_barrier(flags);")
-    yield Row("air.simdgroup.barrier", "void", "uint flags, uint", "__mt_simdgroup_barrier(flags);")
+    yield Row("air.wg.barrier", "void", "uint flags, uint", f"{BARRIER}(flags);")
+    yield Row("air.simdgroup.barrier", "void", "uint flags, uint", f"{SIMD_BARRIER}(flags);")
     # AIR counts scopes 0 thread, 1 threadgroup, 2 device, 4 SIMD-group.
     scope = "scope == 1 ? 2 : scope == 2 ? 3 : scope == 4 ? 1 : 0"
     yield Row(
         "air.atomic.fence",
         "void",
         "uint flags, uint order, uint scope",
-        f"__mt_fence(flags, order, {scope});",
+        f"{FENCE}(flags, order, {scope});",
     )
     for name, (suffix, type) in product(_POSITIONS, PLAIN.items()):
         called = "threads_per_simdgroup" if name == "simdgroup_size" else name
-        yield Row(f"air.get_{name}.{suffix}", type, "", f"return {type}(__mt::__mt_{called}(0));")
+        yield Row(f"air.get_{name}.{suffix}", type, "", f"return {type}(__mt::{full(called)}(0));")
     for suffix, type in PLAIN.items():
         yield Row(f"air.normalize_function_constant_predicate.{suffix}", type, f"{type} a", "return a != 0;")
         yield Row(f"air.is_uniform.{suffix}", "bool", f"{type} a", "return true;")  # feeds assumptions only

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from metalloid.air import shapes
 from metalloid.air.lowering import Lowering
 from metalloid.air.refused import Refused
+from metalloid.ir.intrinsics import MATRIX_PRODUCT, full, matrix_access_name
 from metalloid.ir.module import Instruction
 from metalloid.ir.types import (
     FLOAT,
@@ -45,7 +46,7 @@ def _multiply(work: Lowering, i: Instruction) -> None:
     if len(given) == 2:  # without a sum to add to
         given.append((Float(FLOAT, 0), Float(FLOAT, 0)))
     operands = [_as_float(work, element) for matrix in given for element in matrix]
-    both = work.call("__mt_matrix_multiply_accumulate", _PAIR, *operands)
+    both = work.call(MATRIX_PRODUCT, _PAIR, *operands)
     found = []
     for k in (0, 1):
         number = work.temporary("extractvalue", I32, both, indices=(k,))
@@ -72,10 +73,10 @@ def _load(work: Lowering, i: Instruction) -> None:
     type = shapes.value(i.type)
     place, stride, transposed, kind = _place(work, work.one(i.operands[0]), type, i.operands[1:])
     if bits(type) == 32:
-        both = work.call(f"__mt_matrix_load_b32_{kind}", _PAIR, place, stride, transposed)
+        both = work.call(matrix_access_name("load", 4, kind), _PAIR, place, stride, transposed)
         parts = [work.temporary("extractvalue", I32, both, indices=(k,)) for k in (0, 1)]
     else:
-        both = work.call(f"__mt_matrix_load_b16_{kind}", I32, place, stride, transposed)
+        both = work.call(matrix_access_name("load", 2, kind), I32, place, stride, transposed)
         high = work.temporary("lshr", I32, both, Int(I32, 16))
         parts = [work.temporary("trunc", I16, half) for half in (both, high)]
     work.aliases(i.name, tuple(work.temporary("bitcast", type, part) for part in parts))
@@ -87,13 +88,13 @@ def _store(work: Lowering, i: Instruction) -> None:
     place, stride, transposed, kind = _place(work, work.one(i.operands[1]), type, i.operands[2:])
     number = IntType(bits(type))
     parts = [work.temporary("bitcast", number, element) for element in elements]
-    work.call(f"__mt_matrix_store_b{number.bits}_{kind}", VOID, place, stride, transposed, *parts)
+    work.call(matrix_access_name("store", number.bits // 8, kind), VOID, place, stride, transposed, *parts)
 
 
 def _diagonal(work: Lowering, i: Instruction) -> None:
     """Lane L holds row (L>>4&1)*4 + (L>>1&3), columns (L>>3&1)*4 + (L&1)*2 and the next."""
     value = work.one(i.operands[0])
-    lane = work.call("__mt_thread_index_in_simdgroup", I32, Int(I32, 0))
+    lane = work.call(full("thread_index_in_simdgroup"), I32, Int(I32, 0))
 
     def bits_of(shift: int, mask: int, by: int) -> Value:
         moved = work.temporary("lshr", I32, lane, Int(I32, shift))

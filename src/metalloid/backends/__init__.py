@@ -5,7 +5,7 @@ from __future__ import annotations
 import pkgutil
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,9 +20,15 @@ def names() -> tuple[str, ...]:
     found = [
         package.name
         for package in pkgutil.iter_modules(__path__)
-        if package.ispkg and find_spec(f"{__name__}.{package.name}.device") is not None
+        if package.ispkg and _is_device(package.name)
     ]
     return tuple(sorted(found, key=lambda name: (name != FIRST, name)))
+
+
+def _is_device(name: str) -> bool:
+    """Looked up without importing the package: a start should load what it needs."""
+    folders = [str(Path(folder) / name) for folder in __path__]
+    return any(module.name == "device" for module in pkgutil.iter_modules(folders))
 
 
 @cache
