@@ -125,7 +125,7 @@ def test_what_cannot_be_loaded_is_said_in_a_sentence(tmp_path):
             text=True,
             timeout=120,
         )
-        assert result.returncode == 1 and said in result.stderr and "Traceback" not in result.stderr
+        assert result.returncode == 2 and said in result.stderr and "Traceback" not in result.stderr
 
 
 def test_styles_are_known_by_their_marks(model):
