@@ -7,11 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import metalloid as mt
 from metalloid import backends
 from metalloid.backends.cuda import driver, ptx
 from metalloid.backends.cuda.record import FaultRecord, LaunchRecord
+from metalloid.cli import group
 from metalloid.compile import scalar
 from metalloid.errors import NotVectorised
 from metalloid.source import Source
@@ -110,3 +112,10 @@ def test_without_a_driver_there_is_one_sentence() -> None:
     ):
         mt.device("cuda")
     assert "cuda" not in [d.name for d in mt.devices()]
+
+
+def test_show_needs_no_gpu(tmp_path: Path) -> None:
+    file = tmp_path / "f.metal"
+    file.write_text(f"{HEADER}kernel void f(device float* x, {POSITION}) {{ x[i] = l; }}")
+    shown = CliRunner().invoke(group, ["show", str(file), "--stage", "ptx"])
+    assert shown.exit_code == 0 and f".entry {ptx.KERNEL}" in shown.output

@@ -60,7 +60,10 @@ def _shown(stage: str, source: Source, kernel: str, constants: Constants, size: 
     if stage == "signature":
         return _signature(source, kernel, constants)
     try:
-        return stages.stage(stage, source, kernel, constants, size, device(DEVICES.get(stage, "")).backend)
+        backend = backends.named(
+            DEVICES.get(stage, backends.FIRST)
+        )  # texts are made without the device itself
+        return stages.stage(stage, source, kernel, constants, size, backend)
     except NotVectorised as error:
         return f"{NO_VECTOR_CODE}\n; {' '.join(str(error).removeprefix('[engine] ').split())}"
 
