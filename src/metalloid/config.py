@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from metalloid.errors import DeviceError
 
+_GUARDS: dict[str, Literal["robust"] | bool] = {"stop": True, "robust": "robust", "off": False}
+_guard_unset = ["stop"]
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -51,6 +56,29 @@ def threads() -> int:
     if not text.isdigit() or not 1 <= int(text) <= 256:
         raise DeviceError(f"METALLOID_THREADS is {text!r}; expected a number from 1 to 256.")
     return int(text)
+
+
+@cache
+def guard() -> Literal["robust"] | bool:
+    """METALLOID_GUARD: what becomes of an access outside its memory where a launch does not say: "stop" (where nothing
+    is set), "robust" (a read gives 0, a write is dropped, one warning) or "off". Read once."""
+    name = os.environ.get("METALLOID_GUARD", "").strip() or _guard_unset[-1]
+    if name not in _GUARDS:
+        raise DeviceError(f"METALLOID_GUARD is {name!r}; expected stop, robust or off.")
+    return _GUARDS[name]
+
+
+def guard_as_hardware() -> Callable[[], None]:
+    """From now on launches go on after an access outside where METALLOID_GUARD is not set: for programs that were
+    written for a GPU. Returns what takes that back."""
+    _guard_unset.append("robust")
+    guard.cache_clear()
+
+    def undo() -> None:
+        _guard_unset.remove("robust")
+        guard.cache_clear()
+
+    return undo
 
 
 def device() -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from metalloid.backends.base import Fault, Launch, LogMessage, Triple
+from metalloid.backends.base import Fault, Guard, Launch, LogMessage, Triple
 from metalloid.backends.observe import Observation
 from metalloid.errors import KernelFault
 from metalloid.types import Signature
@@ -63,11 +63,12 @@ class Program(Protocol):
     """A kernel on a device: compiled when a launch first needs it."""
 
     told: Callable[[Fault, Launch], KernelFault]  # makes the error of a fault
+    noted: Callable[[Fault, Launch], None]  # is told of what a launch went on after, once for each place
 
     def run(
         self,
         launch: Launch,
-        guard: bool = True,
+        guard: Guard = True,
         timeout: float | None = None,
         threads: int = 1,
         backwards: bool = False,
@@ -76,11 +77,11 @@ class Program(Protocol):
         """Run to the end; the launch's buffers are changed in place. May raise NotVectorised before it runs."""
         ...
 
-    def prepare(self, launch: Launch, guard: bool, threads: int) -> None:
+    def prepare(self, launch: Launch, guard: Guard, threads: int) -> None:
         """Compile what a launch needs, and do not run it."""
         ...
 
-    def quick(self, launch: Launch, guard: bool, threads: int) -> Quick | None:
+    def quick(self, launch: Launch, guard: Guard, threads: int) -> Quick | None:
         """The short way for launches like this one; None where each has to be looked at."""
         ...
 
@@ -142,7 +143,7 @@ class Backend(ABC):
         """May raise NotWatched: then the oracle observes."""
 
     @abstractmethod
-    def batch(self, launches: Sequence[Recorded], guard: bool, threads: int) -> Batch: ...
+    def batch(self, launches: Sequence[Recorded], guard: Guard, threads: int) -> Batch: ...
 
     @abstractmethod
     def facts(self) -> Mapping[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from metalloid.backends.printf import formatted
 from metalloid.errors import LaunchError
@@ -12,6 +12,10 @@ from metalloid.location import Location
 
 Triple = tuple[int, int, int]
 Memory = Any  # whatever has the buffer protocol: a numpy array, a bytearray, a memoryview
+
+# What becomes of an access outside its memory: nobody looks; the launch stops there; or, as a GPU's robust buffer
+# access has it, a read gives 0, a write is dropped, and one warning tells of it.
+Guard = bool | Literal["robust"]
 
 MOST_PRIVATE = 64 << 20  # bytes of one thread's own arrays; a GPU has a few kilobytes
 SIMD_WIDTH = 32

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from metalloid.backends import interpret
-from metalloid.backends.base import Launch, LogMessage
+from metalloid.backends.base import Fault, Launch, LogMessage
 
 
 def run_interpreted(
@@ -17,11 +17,18 @@ def run_interpreted(
     launch: Launch,
     timeout: float | None = None,
     on_log: Callable[[LogMessage], None] | None = None,
+    on_outside: Callable[[Fault, Launch], None] | None = None,
 ) -> None:
-    """Always guarded, one thread after the other."""
+    """Always guarded, one thread after the other. With `on_outside` an access outside does not stop it: that is told
+    what happened."""
     bytes_of = {
         index: memory.reshape(-1).view(np.uint8) if isinstance(memory, np.ndarray) and memory.size else memory
         for index, memory in launch.buffers.items()
     }
     deadline = time.monotonic() + timeout if timeout else None
-    interpret.run(ir, replace(launch, buffers=bytes_of), on_log=on_log, step_limit=2**62, deadline=deadline)
+    bound = replace(launch, buffers=bytes_of)
+    if on_outside is None:
+        interpret.run(ir, bound, on_log=on_log, step_limit=2**62, deadline=deadline)
+        return
+    for fault in interpret.run_robust(ir, bound, on_log=on_log, step_limit=2**62, deadline=deadline):
+        on_outside(fault, launch)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 
-from metalloid import imports
+from metalloid import config, imports
 from metalloid.errors import MetalloidError
 
 
@@ -40,11 +40,16 @@ def chosen(words: Iterable[str], where: str) -> tuple[Form, ...]:
 
 
 def attach(forms: Iterable[Form] = FORMS) -> imports.Action:
-    """Put forms in place from the moment their packages are imported; returns what takes them away."""
+    """Put forms in place from the moment their packages are imported; returns what takes them away.
+
+    Their programs were written for hardware, which does not stop where a kernel leaves its memory.
+    """
     installed: list[Form] = []
+    stop_again = config.guard_as_hardware()
     forgetting = [imports.after(form.module, partial(_install, form, installed)) for form in forms]
 
     def detach() -> None:
+        stop_again()
         for forget in forgetting:
             forget()
         while installed:

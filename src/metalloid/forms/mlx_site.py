@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from metalloid import config
 from metalloid.backends.base import Launch, Triple
 from metalloid.forms.mlx_arrays import MlxArrays, NumpyArrays, span
 from metalloid.forms.mlx_source import Generated
@@ -111,7 +112,7 @@ class Site:
             warn_about_grid(kernel, self._grid, self._asked, dict(launch.buffers), "MLX launches")
         kernel.run(launch)
         if self._plan is None:
-            self._plan = kernel.plan(launch, True)
+            self._plan = kernel.plan(launch, config.guard())
 
     def memory(self, values: list[Any], outputs: list[Any]) -> dict[int, Any]:
         """The memory of a launch by index, as numpy arrays."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Generator
 from typing import Any
 
-from metalloid.backends.base import Launch
+from metalloid.backends.base import Guard, Launch
 from metalloid.errors import LaunchError
 from metalloid.findings.places import nearby
 from metalloid.runtime import resources
@@ -197,7 +197,7 @@ class CommandBuffer(Work):
                 self.error = self.error or error
                 self._become(Status.ERROR)
 
-    def _encoded(self, kernel: Kernel, launch: Launch, arguments: list[object], guard: bool) -> None:
+    def _encoded(self, kernel: Kernel, launch: Launch, arguments: list[object], guard: Guard) -> None:
         self._commands.append(lambda: kernel.run(launch, guard))
         self._kernels.append(kernel.name)
         for parameter, value in zip(kernel.signature.buffers, arguments, strict=True):

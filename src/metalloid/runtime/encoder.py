@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.backends.base import Launch
+from metalloid import config
+from metalloid.backends.base import Guard, Launch
 from metalloid.errors import LaunchError
 from metalloid.runtime.arguments import matched, refuse
 from metalloid.runtime.buffer import Buffer
@@ -18,8 +19,8 @@ from metalloid.runtime.processor import Processor
 from metalloid.runtime.sizes import Size
 from metalloid.runtime.watch import refusals
 
-# Takes a launch with its arguments, and whether it is guarded.
-Encoded = Callable[[Kernel, Launch, list[object], bool], None]
+# Takes a launch with its arguments, and how it is guarded.
+Encoded = Callable[[Kernel, Launch, list[object], Guard], None]
 
 
 class ComputeEncoder:
@@ -32,7 +33,7 @@ class ComputeEncoder:
         self._below: dict[int, int] = {}  # offsets: what lies before them is of the same allocation
         self._local: dict[int, int] = {}
         self._ended = False
-        self.guard = True
+        self.guard: Guard = config.guard()
 
     def set_pipeline(self, kernel: Kernel) -> None:
         self._open("set_pipeline")

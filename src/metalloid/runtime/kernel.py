@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from metalloid import config
-from metalloid.backends.base import Fault, Launch
+from metalloid.backends.base import Fault, Guard, Launch
 from metalloid.errors import KernelFault, LaunchError, NotVectorised
 from metalloid.runtime.arguments import bound, unshared, untouched
+from metalloid.runtime.guarding import GUARDS, refuse_guard
 from metalloid.runtime.guess import warn_about_grid
 from metalloid.runtime.kernel_code import KernelCode
 from metalloid.runtime.places import place, warn_slow
@@ -45,15 +46,21 @@ class Kernel(KernelCode):
         threadgroup: Size | None = None,
         threadgroups: Size | None = None,
         threadgroup_memory: Local | None = None,
-        guard: bool = True,
+        guard: Guard | None = None,
         timeout: float | None = None,
         overlap: bool = False,
         **named: object,
     ) -> None:
         """Run it and wait. `grid` counts threads; `threadgroups` counts threadgroups instead.
 
-        `overlap` allows memory that is written to be bound twice; `timeout` is in seconds.
+        `guard` says what becomes of an access outside its memory: True stops the launch there, "robust" goes on (a
+        read gives 0, a write is dropped, one warning), False does not look; see METALLOID_GUARD. `overlap` allows
+        memory that is written to be bound twice; `timeout` is in seconds.
         """
+        if guard is None:
+            guard = config.guard()
+        elif guard not in GUARDS:
+            refuse_guard(self.name, guard)
         key = None
         ordered = self._in_order(arguments, named) if named else arguments
         if ordered is not None and not (watchers or timeout or overlap):
@@ -121,8 +128,9 @@ class Kernel(KernelCode):
                 f'Ask for the kernel with library.kernel("{self.name}", constants={{{values}}}).'
             )
 
-    def run(self, launch: Launch, guard: bool = True, timeout: float | None = None) -> None:
+    def run(self, launch: Launch, guard: Guard | None = None, timeout: float | None = None) -> None:
         """Run a launch that has been validated, under the eyes of all watchers."""
+        guard = config.guard() if guard is None else guard
         done = False
         if watchers:
             for watcher in tuple(watchers):
@@ -144,7 +152,7 @@ class Kernel(KernelCode):
             for watcher in tuple(watchers):
                 watcher.after(self, launch, time.perf_counter() - start, error)
 
-    def _execute(self, launch: Launch, guard: bool, timeout: float | None) -> None:
+    def _execute(self, launch: Launch, guard: Guard, timeout: float | None) -> None:
         if not self.interpreted:
             try:
                 self.program.run(
@@ -156,13 +164,13 @@ class Kernel(KernelCode):
         from metalloid.backends.slow_way import run_interpreted
 
         try:
-            run_interpreted(self.ir, launch, timeout, self.on_log)
+            run_interpreted(self.ir, launch, timeout, self.on_log, self._noted if guard == "robust" else None)
         except KernelFault as error:
             if isinstance(error.finding, Fault):  # in the words of every other launch
                 raise self._told(error.finding, launch) from None
             raise
 
-    def _compile(self, launch: Launch, guard: bool) -> None:
+    def _compile(self, launch: Launch, guard: Guard) -> None:
         if not self.interpreted:
             try:
                 self.program.prepare(launch, guard, config.threads())
@@ -190,14 +198,14 @@ class Kernel(KernelCode):
         except KeyError:
             return None
 
-    def _keep(self, key: object, launch: Launch, guard: bool) -> None:
+    def _keep(self, key: object, launch: Launch, guard: Guard) -> None:
         """Make later launches like this one quick."""
         if plan := self.plan(launch, guard):
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.clear()
             self._plans[key] = plan
 
-    def plan(self, launch: Launch, guard: bool) -> Plan | None:
+    def plan(self, launch: Launch, guard: Guard) -> Plan | None:
         """The short road for launches like this one; none for those that search for their pointers' buffers."""
         from metalloid.runtime.plan import Plan
 

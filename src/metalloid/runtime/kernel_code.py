@@ -60,13 +60,18 @@ class KernelCode:
     @cached_property
     def program(self) -> Program:
         made = self.device.backend.program(self.ir, self.signature)
-        made.told = self._told
+        made.told, made.noted = self._told, self._noted
         return made
 
     def _told(self, fault: Fault, launch: Launch) -> KernelFault:
         from metalloid.runtime.faults import told
 
         return told(self.source, self.signature, fault, launch)
+
+    def _noted(self, fault: Fault, launch: Launch) -> None:
+        from metalloid.runtime.guarding import warn_outside
+
+        warn_outside(self._told(fault, launch))
 
     @cached_property
     def inputs(self) -> frozenset[int]:

@@ -52,6 +52,10 @@ def warn_slow(message: str) -> None:
     warnings.warn(message, SlowKernelWarning, stacklevel=_outside()[2])
 
 
+def warn_at_caller(message: str, kind: type[LaunchWarning]) -> None:
+    warnings.warn(message, kind, stacklevel=_outside()[2])
+
+
 def note(rule: str, subject: str, message: str, hint: str) -> None:
     """Tell whoever watches of something that costs time; nobody else."""
     if watchers:

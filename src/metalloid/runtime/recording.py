@@ -11,7 +11,7 @@ from itertools import groupby
 
 from metalloid import config
 from metalloid.backends.backend import Batch, Recorded
-from metalloid.backends.base import Launch
+from metalloid.backends.base import Guard, Launch
 from metalloid.runtime.arguments import matched
 from metalloid.runtime.kernel import Kernel, Local
 from metalloid.runtime.sizes import Size
@@ -25,8 +25,8 @@ _WORTH_SHARING = 1 << 20
 class Recording:
     """Add launches as you would make them, then `run` as often as needed. Not for several threads at once."""
 
-    def __init__(self, guard: bool = True) -> None:
-        self._guard = guard
+    def __init__(self, guard: Guard | None = None) -> None:
+        self._guard: Guard = config.guard() if guard is None else guard
         self._launches: list[tuple[Kernel, Launch, set[int]]] = []  # with arguments that may change
         self._ready: list[Batch] = []  # one for each stretch of launches on one device
 

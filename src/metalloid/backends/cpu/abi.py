@@ -22,7 +22,8 @@ BELOW = 1104  # 32 x u64: bytes of its allocation that lie before a buffer
 
 SLOTS = 32
 LOCAL_START = 64  # no variable lies at offset 0, so none looks like a null pointer
-FAULT = "mt_fault"
+FAULT = "mt_fault"  # is told of what stops a launch
+NOTE = "mt_note"  # of what does not
 OUTSIDE = "mt_outside"
 LOG = "mt_log"
 CONSTANTS = "mt_constants"  # in the module of a kernel that looks for buffers: (start, length) of its tables

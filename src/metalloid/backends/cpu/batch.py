@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 
 from metalloid.backends.backend import Recorded
+from metalloid.backends.base import Guard
 from metalloid.backends.cpu import native
 from metalloid.backends.cpu.code import Prepared
 from metalloid.backends.cpu.program import Program
@@ -15,7 +16,7 @@ _MAIN = threading.main_thread()
 
 
 class CpuBatch:
-    def __init__(self, launches: Sequence[Recorded], guard: bool, threads: int) -> None:
+    def __init__(self, launches: Sequence[Recorded], guard: Guard, threads: int) -> None:
         self._launches, self._guard, self._threads = launches, guard, threads
         self._records: ctypes.Array[native.LaunchRecord] | None = None
         self._prepared: list[Prepared] = []
@@ -36,11 +37,11 @@ class CpuBatch:
     def run(self) -> None:
         records = self._records if self._records is not None else self._fill()
         main = threading.current_thread() is _MAIN
-        stopped = native.runtime().run_all(ctypes.addressof(records), len(records), self._threads, main)
-        if stopped >= 0:
-            one, record = self._launches[stopped], native.LaunchRecord.from_buffer_copy(records[stopped])
+        told = native.runtime().run_all(ctypes.addressof(records), len(records), self._threads, main)
+        if told >= 0:
             self._records = None  # what the records hold is spent
-            _program(one).finish(self._prepared[stopped], record, one.launch, record.cancel, None, one.on_log)
+            for one, prepared, record in zip(self._launches, self._prepared, records, strict=True):
+                _program(one).finish(prepared, record, one.launch, record.cancel, None, one.on_log)
 
 
 def _program(one: Recorded) -> Program:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from metalloid.backends.base import Triple
+from metalloid.backends.base import Guard, Triple
 from metalloid.backends.cpu import codegen, native
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Compiled:
 
 # A variant of a kernel: size of the threadgroup; fewer threads in the outermost axis; any size; guarded; backwards;
 # what need not be guarded because it was proved.
-Variant = tuple[Triple, bool, bool, bool, bool, Hashable]
+Variant = tuple[Triple, bool, bool, Guard, bool, Hashable]
 Compile = Callable[[Variant], Compiled]
 
 

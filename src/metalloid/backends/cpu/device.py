@@ -11,7 +11,7 @@ from metalloid.backends.backend import Backend, Batch, Checked, Program, Recorde
 from metalloid.types import Signature
 
 if TYPE_CHECKING:
-    from metalloid.backends.base import Triple
+    from metalloid.backends.base import Guard, Triple
 
 _STAGES = (
     "canon.ll",
@@ -47,7 +47,7 @@ class Cpu(Backend):
 
         return checked_program(ir, signature)
 
-    def batch(self, launches: Sequence[Recorded], guard: bool, threads: int) -> Batch:
+    def batch(self, launches: Sequence[Recorded], guard: Guard, threads: int) -> Batch:
         from metalloid.backends.cpu.batch import CpuBatch
 
         return CpuBatch(launches, guard, threads)

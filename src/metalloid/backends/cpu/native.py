@@ -22,7 +22,7 @@ from metalloid.errors import DeviceError
 _SOURCE = Path(__file__).parent / "runtime"
 _FLAGS = ("-x", "c++", "-std=c++17", "-emit-llvm", "-fno-rtti", "-nostdsysteminc", "-nobuiltininc")
 _LOCK = threading.RLock()
-_CALLED = ("mt_fault", "mt_outside", "mt_log", "mt_frame", "mt_release")  # by kernels
+_CALLED = ("mt_fault", "mt_note", "mt_outside", "mt_log", "mt_frame", "mt_release")  # by kernels
 _HALVES = ("__truncdfhf2", "__truncsfhf2", "__extendhfsf2")  # LLVM calls them where there is no instruction
 _CHECKS = (
     *("mt_check_group", "mt_check_barrier", "mt_check_simd_barrier", "mt_check_fence"),
@@ -30,6 +30,7 @@ _CHECKS = (
 )  # by checked kernels
 
 FAULT, TIMEOUT, INTERRUPTED, NO_MEMORY = 1, 2, 3, 4
+NOTED = 5  # it ran to its end, and has something to tell
 
 
 class Range(ctypes.Structure):
@@ -82,6 +83,7 @@ class LaunchRecord(ctypes.Structure):
         ("logs", ctypes.POINTER(LogRecord)),
         ("log_count", ctypes.c_uint64),
         ("log_room", ctypes.c_uint64),
+        ("note", FaultRecord),
         ("order", ctypes.c_uint64),
     ]
 

@@ -28,7 +28,7 @@ def fault_of(
     if record.fault.state:
         loaded = variants[record.fault.variant]
         assert loaded is not None
-        return _fault(record, launch, loaded.compiled, names)
+        return _fault(record, record.fault, launch, loaded.compiled, names)
     if status == native.INTERRUPTED:
         raise KeyboardInterrupt
     if status == native.TIMEOUT:
@@ -36,8 +36,22 @@ def fault_of(
     raise DeviceError(f"[launch {launch.kernel}] no memory for threadgroup memory and scratch")
 
 
-def _fault(whole: native.LaunchRecord, launch: Launch, compiled: Compiled, names: Mapping[int, str]) -> Fault:
-    record = whole.fault
+def note_of(
+    record: native.LaunchRecord, launch: Launch, variants: Sequence[Loaded | None], names: Mapping[int, str]
+) -> Fault:
+    """What a launch went on after."""
+    loaded = variants[record.note.variant]
+    assert loaded is not None
+    return _fault(record, record.note, launch, loaded.compiled, names)
+
+
+def _fault(
+    whole: native.LaunchRecord,
+    record: native.FaultRecord,
+    launch: Launch,
+    compiled: Compiled,
+    names: Mapping[int, str],
+) -> Fault:
     site = compiled.details.sites[record.site]
     group = (record.x, record.y, record.z)
     thread = _thread(launch, group, record.index)
@@ -50,13 +64,12 @@ def _fault(whole: native.LaunchRecord, launch: Launch, compiled: Compiled, names
     index = site.root.index if site.root is not None and site.root.kind == "buffer" else -1
     found = access_fault(site, record.offset - launch.below.get(index, 0), launch, thread, group, names)
     if site.root is not None and site.root.kind == "unknown" and site.root.space == 1:
-        return replace(found, message=found.message + _nearest(whole, launch, names))
+        return replace(found, message=found.message + _nearest(whole, record.offset, launch, names))
     return found
 
 
-def _nearest(record: native.LaunchRecord, launch: Launch, names: Mapping[int, str]) -> str:
+def _nearest(record: native.LaunchRecord, address: int, launch: Launch, names: Mapping[int, str]) -> str:
     """Where an address lies that is no buffer's: behind the nearest one that ends before it."""
-    address = record.fault.offset
     behind = {i: address - record.buffers[i] - record.lengths[i] for i in launch.buffers}
     index = min((i for i in behind if 0 <= behind[i] < _NEAR), key=lambda i: behind[i], default=None)
     if index is None:

@@ -6,11 +6,11 @@ import ctypes
 import threading
 from collections.abc import Callable, Collection, Hashable, Mapping
 
-from metalloid.backends.base import MOST_PRIVATE, Fault, Launch, LogMessage
+from metalloid.backends.base import MOST_PRIVATE, Fault, Guard, Launch, LogMessage
 from metalloid.backends.cpu import codegen, native
 from metalloid.backends.cpu.binding import bind, bind_local, memory_of, overlap
 from metalloid.backends.cpu.code import Compile, Loaded, Prepared, Variant
-from metalloid.backends.cpu.outcome import fault_of, report_logs
+from metalloid.backends.cpu.outcome import fault_of, note_of, report_logs
 from metalloid.backends.cpu.quick import CpuQuick
 from metalloid.backends.cpu.specialize import ParameterSnapshot, Prover, Specializer
 from metalloid.errors import DeviceError, KernelFault, LaunchError
@@ -39,6 +39,8 @@ class Program:
         self._lock = threading.RLock()
         # Makes the error of a fault; whoever has the source says more.
         self.told: Callable[[Fault, Launch], KernelFault] = _told
+        self.noted: Callable[[Fault, Launch], None] = lambda fault, launch: None
+        self._noted: set[object] = set()
 
     def variant(self, key: Variant) -> Loaded:
         found = self._variants.get(key)
@@ -54,7 +56,7 @@ class Program:
     def run(
         self,
         launch: Launch,
-        guard: bool = True,
+        guard: Guard = True,
         timeout: float | None = None,
         threads: int = 1,
         backwards: bool = False,
@@ -77,17 +79,17 @@ class Program:
         if status or record.log_count:
             self.finish(prepared, record, launch, status, timeout, on_log)
 
-    def prepare(self, launch: Launch, guard: bool, threads: int) -> None:
+    def prepare(self, launch: Launch, guard: Guard, threads: int) -> None:
         """Compile what a launch needs, and do not run it."""
         self.prepared(launch, guard, False, threads)
 
-    def quick(self, launch: Launch, guard: bool, threads: int) -> CpuQuick | None:
+    def quick(self, launch: Launch, guard: Guard, threads: int) -> CpuQuick | None:
         """The short way for launches like this one; none for those that search for their pointers' buffers."""
         if self.prepared(launch, guard, False, threads).searches:
             return None
         return CpuQuick(self.finish, self.choice(launch, guard, False, threads), threads, list(self.names))
 
-    def prepared(self, launch: Launch, guard: bool, backwards: bool, threads: int) -> Prepared:
+    def prepared(self, launch: Launch, guard: Guard, backwards: bool, threads: int) -> Prepared:
         """A launch without its memory, made once for each size and proof."""
         keep: list[object] = []
         choice = self.choice(launch, guard, backwards, threads)
@@ -105,7 +107,7 @@ class Program:
         self,
         record: native.LaunchRecord,
         launch: Launch,
-        guard: bool,
+        guard: Guard,
         threads: int,
         live: Collection[int],
         keep: list[object],
@@ -134,7 +136,7 @@ class Program:
                 contents = area.take(choice.parameters, addresses, lengths)
         return choice.pick(tuple(lengths), contents, addresses)
 
-    def choice(self, launch: Launch, guard: bool, backwards: bool, threads: int) -> Specializer[Prepared]:
+    def choice(self, launch: Launch, guard: Guard, backwards: bool, threads: int) -> Specializer[Prepared]:
         """The code for launches of this size."""
         key = (
             launch.grid,
@@ -171,16 +173,21 @@ class Program:
         timeout: float | None,
         on_log: Callable[[LogMessage], None] | None,
     ) -> None:
-        """Pass on what a launch logged; raise what stopped it."""
+        """Pass on what a launch logged; raise what stopped it; tell what it went on after, once for each place."""
         if record.log_count:
             formats = next(v for v in prepared.variants if v is not None).compiled.formats
             report_logs(record, launch, formats, on_log)
-        if status:
+        if record.note.state:
+            noted = note_of(record, launch, prepared.variants, self.names)
+            if (key := (noted.rule, noted.location, noted.buffer)) not in self._noted:
+                self._noted.add(key)
+                self.noted(noted, launch)
+        if status and status != native.NOTED:
             fault = fault_of(record, launch, status, prepared.variants, timeout, self.names)
             raise self.told(fault, launch)
 
     def _prepare(
-        self, launch: Launch, guard: bool, backwards: bool, threads: int, proof: Hashable
+        self, launch: Launch, guard: Guard, backwards: bool, threads: int, proof: Hashable
     ) -> Prepared:
         """Everything about a launch that is not its memory."""
         x, y, z = launch.threadgroup
@@ -212,7 +219,7 @@ class Program:
         return Prepared(record, variants, any(v.compiled.searches for v in present), constants)
 
     def _variants_for(
-        self, launch: Launch, guard: bool, backwards: bool, proof: Hashable
+        self, launch: Launch, guard: Guard, backwards: bool, proof: Hashable
     ) -> list[Loaded | None]:
         size, grid, how = launch.threadgroup, launch.grid, (guard, backwards, proof)
         outer = 2 if size[2] > 1 else 1 if size[1] > 1 else 0

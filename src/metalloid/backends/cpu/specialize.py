@@ -12,7 +12,7 @@ import ctypes
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
-from metalloid.backends.base import Launch
+from metalloid.backends.base import Guard, Launch
 from metalloid.targets import TargetInfo
 
 ROOM = 2048  # bytes of parameters; what is longer is data
@@ -82,14 +82,14 @@ class Specializer(Generic[Made]):
     def __init__(
         self,
         launch: Launch,
-        guard: bool,
+        guard: Guard,
         prover: Prover | None,
         target: TargetInfo,
         prepare: Callable[[Hashable | None], Made],
     ) -> None:
         x, y, z = launch.grid
         self._target = target
-        self._launch, self._guard, self._prover, self._prepare = launch, guard, prover, prepare
+        self._launch, self._guard, self._prover, self._prepare = launch, bool(guard), prover, prepare
         self._large = x * y * z >= LARGE
         self.parameters = prover.parameters if prover is not None and guard else ()
         self._outputs = prover.outputs if prover is not None else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from metalloid.backends.backend import Backend, Batch, Checked, Program, Recorded, Stage
-from metalloid.backends.base import Triple
+from metalloid.backends.base import Guard, Triple
 from metalloid.errors import NotWatched
 from metalloid.types import Signature
 
@@ -30,7 +30,7 @@ class Cuda(Backend):
     def checked(self, ir: str, signature: Signature) -> Checked:
         raise NotWatched("this device runs no checked launches; the interpreter does")
 
-    def batch(self, launches: Sequence[Recorded], guard: bool, threads: int) -> Batch:
+    def batch(self, launches: Sequence[Recorded], guard: Guard, threads: int) -> Batch:
         return _OneByOne(launches, guard)
 
     def facts(self) -> Mapping[str, object]:
@@ -42,7 +42,7 @@ class Cuda(Backend):
 class _OneByOne:
     """Launches in their order."""
 
-    def __init__(self, launches: Sequence[Recorded], guard: bool) -> None:
+    def __init__(self, launches: Sequence[Recorded], guard: Guard) -> None:
         self._launches, self._guard = launches, guard
 
     def run(self) -> None:

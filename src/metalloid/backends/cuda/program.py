@@ -10,13 +10,13 @@ from functools import cache
 from typing import Any
 
 from metalloid.analysis.barrier_arrival import Arrival, arrival
-from metalloid.backends.base import Fault, Launch, LogMessage, Triple
+from metalloid.backends.base import Fault, Guard, Launch, LogMessage, Triple
 from metalloid.backends.cuda.driver import Gpu
 from metalloid.backends.cuda.launch import Running
 from metalloid.backends.cuda.ptx import KERNEL, Ptx, compile_ptx
 from metalloid.backends.cuda.record import FaultRecord
 from metalloid.backends.sites import access_fault
-from metalloid.errors import KernelFault, LaunchError, NotVectorised
+from metalloid.errors import DeviceError, KernelFault, LaunchError, NotVectorised
 from metalloid.ir.intrinsics import ENTRY
 from metalloid.transforms.canonicalize import canonical
 from metalloid.types import Signature
@@ -42,12 +42,17 @@ class CudaProgram:
     def __init__(self, ir: str, signature: Signature) -> None:
         self._ir, self._signature = ir, signature
         self._names: Mapping[int, str] = {p.index: p.name for p in signature.buffers}
-        self._loaded: dict[bool, _Loaded] = {}
+        self._loaded: dict[Guard, _Loaded] = {}
         self._ways: dict[Triple, Arrival] = {}
         self._lock = threading.Lock()
         self.told: Callable[[Fault, Launch], KernelFault] = _told
+        self.noted: Callable[[Fault, Launch], None] = lambda fault, launch: None
 
-    def _code(self, guard: bool) -> _Loaded:
+    def _code(self, guard: Guard) -> _Loaded:
+        if guard == "robust":
+            raise DeviceError(
+                '[cuda] guard="robust" is not supported on this device.\nPass guard=True or guard=False.'
+            )
         with self._lock:
             if guard not in self._loaded:
                 ptx = compile_ptx(self._ir, gpu().processor, guard)
@@ -66,7 +71,7 @@ class CudaProgram:
     def run(
         self,
         launch: Launch,
-        guard: bool = True,
+        guard: Guard = True,
         timeout: float | None = None,
         threads: int = 1,
         backwards: bool = False,
@@ -98,12 +103,12 @@ class CudaProgram:
                 Fault("", f"still running after {timeout:g} s and stopped", launch.kernel), launch
             )
 
-    def prepare(self, launch: Launch, guard: bool, threads: int) -> None:
+    def prepare(self, launch: Launch, guard: Guard, threads: int) -> None:
         self._refuse_parted(launch.threadgroup)
         gpu().enter()
         self._code(guard)
 
-    def quick(self, launch: Launch, guard: bool, threads: int) -> None:
+    def quick(self, launch: Launch, guard: Guard, threads: int) -> None:
         """Each launch is looked at: memory has to travel in any case."""
         return
 

@@ -19,6 +19,7 @@ from metalloid.backends.interpret.intrinsics import waiting
 from metalloid.backends.interpret.memory import AddressSpace, Object, Pointer
 from metalloid.backends.interpret.observer import Observer
 from metalloid.backends.interpret.program import prepare
+from metalloid.backends.interpret.robust import Robust
 from metalloid.backends.interpret.scheduler import Schedule, Scheduler
 from metalloid.backends.interpret.thread import Group, Thread
 from metalloid.backends.interpret.trace import Did, Tracer
@@ -61,6 +62,20 @@ def run(
     `deadline`, on the monotonic clock, stops it too.
     """
     _run(_read(module_text), launch, schedule, on_log, step_limit, None, deadline)
+
+
+def run_robust(
+    module_text: str,
+    launch: Launch,
+    on_log: Callable[[LogMessage], None] | None = None,
+    step_limit: int = STEP_LIMIT,
+    deadline: float | None = None,
+) -> list[Fault]:
+    """Run a kernel as a GPU would: a read outside gives 0, a write outside is dropped. What it went on after."""
+    module = _read(module_text)
+    memory = Robust(module, launch)
+    _run(module, launch, FORWARD, on_log, step_limit, None, deadline, begin=memory.begin)
+    return memory.faults
 
 
 def observe(
@@ -148,6 +163,7 @@ def _run(
     observer: Observer | None,
     deadline: float | None = None,
     positions: Iterable[Triple] | None = None,
+    begin: Callable[[list[Thread]], None] | None = None,
 ) -> None:
     code = prepare(module, module.function[ENTRY])
     device, buffers = _bind(launch)
@@ -162,6 +178,8 @@ def _run(
         threads = [Thread(code, group, n, buffers, step_limit, deadline) for n in range(group.count)]
         if observer is not None:
             observer.begin(threads)
+        if begin is not None:
+            begin(threads)
         scheduler.run(threads)
 
 

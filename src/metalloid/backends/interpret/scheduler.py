@@ -238,25 +238,26 @@ class Scheduler:
         )
 
     def _access_fault(self, thread: Thread, error: AccessError) -> NoReturn:
-        self._fault(error.rule, error.describe(), thread, thread.current, error)
-
-    def _fault(
-        self,
-        rule: str,
-        message: str,
-        thread: Thread,
-        instruction: Instruction | None,
-        access: AccessError | None = None,
-    ) -> NoReturn:
-        fault = Fault(
-            rule,
-            message,
-            self.launch.kernel,
-            location(self.module, instruction) if instruction else None,
-            thread.position,
-            thread.group.position,
-            access.pointer.object.index if access else None,
-            access.pointer.offset - access.pointer.object.below if access else None,
-            access.size if access else 0,
-        )
+        fault = outside(self.module, self.launch, thread, error)
         raise KernelFault(fault.text(), fault) from None
+
+    def _fault(self, rule: str, message: str, thread: Thread, instruction: Instruction | None) -> NoReturn:
+        where = location(self.module, instruction) if instruction else None
+        fault = Fault(rule, message, self.launch.kernel, where, thread.position, thread.group.position)
+        raise KernelFault(fault.text(), fault) from None
+
+
+def outside(module: Module, launch: Launch, thread: Thread, error: AccessError) -> Fault:
+    """An access that cannot be carried out, as a fault."""
+    target = error.pointer.object
+    return Fault(
+        error.rule,
+        error.describe(),
+        launch.kernel,
+        location(module, thread.current) if thread.current else None,
+        thread.position,
+        thread.group.position,
+        target.index,
+        error.pointer.offset - target.below,
+        error.size,
+    )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from metalloid.analysis.lane_layout import LaneLayout
 from metalloid.analysis.lane_shape import LaneShape
 from metalloid.analysis.underlying_objects import UnderlyingObject
-from metalloid.backends.cpu.abi import LOCAL_START
+from metalloid.backends.base import Guard
+from metalloid.backends.cpu.abi import FAULT, LOCAL_START, NOTE
 from metalloid.backends.sites import Site
 from metalloid.ir import Instruction, Module
 from metalloid.ir.debug import location
@@ -56,7 +57,7 @@ class Output:
     module: Module
     layout: DataLayout
     lanes: LaneLayout
-    guard: bool
+    guard: Guard
     target: TargetInfo
     short_loops: frozenset[str] = frozenset()  # headers of loops that end soon: nobody has to stop them
     local_offsets: dict[str, int] = field(default_factory=dict)  # of threadgroup variables
@@ -83,6 +84,16 @@ class Output:
     def continue_after_fault(self) -> bool:
         """Whether lanes outside are left out, and the others go on."""
         return self.check is not None and self.check.options.continue_after_fault
+
+    @property
+    def robust(self) -> bool:
+        """Whether accesses outside are told, and left out."""
+        return self.guard == "robust"
+
+    def fault(self) -> str:
+        """The function that is told of an access outside."""
+        name = NOTE if self.robust else FAULT
+        return self.declare(name, f"declare void @{name}(ptr, i32, i64, i32, i32, i32, i32) cold")
 
     def declare(self, name: str, text: str) -> str:
         self.declared.setdefault(name, text)

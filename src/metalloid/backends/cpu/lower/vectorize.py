@@ -16,6 +16,7 @@ from metalloid.analysis.lane_layout import LaneLayout
 from metalloid.analysis.lane_shape import LaneShape
 from metalloid.analysis.underlying_objects import UnderlyingObject, UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
+from metalloid.backends.base import Guard
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower import coroutine
 from metalloid.backends.cpu.lower.access.mem_ref import memory_type
@@ -89,7 +90,7 @@ def uses_lanes(module: Module) -> bool:
 def vectorize(
     module: Module,
     lanes: LaneLayout,
-    guard: bool,
+    guard: Guard,
     reverse: bool,
     target: TargetInfo,
     short_loops: frozenset[str] = frozenset(),

@@ -25,6 +25,8 @@ struct LogRecord {
 using Kernel = void (*)(void *launch, const u32 *tables, void *local, void *scratch, u32 gx, u32 gy, u32 gz, u32 sx, u32 sy,
                         u32 sz, u32 groups);
 
+constexpr i32 NOTED = 5;  // what `mt_run` gives where a launch ran to its end and left a note
+
 struct Launch {
     void *buffers[32];
     u64 lengths[32];
@@ -53,5 +55,6 @@ struct Launch {
     Fault fault;
     LogRecord *logs;
     u64 log_count, log_room;
+    Fault note;        // the first access outside of a launch that goes on after it
     const u32 *order;  // the number of each threadgroup in turn; null: as they come
 };

@@ -345,10 +345,11 @@ i32 mt_run(Launch *l, u32 threads, i64 timeout, u32 catch_interrupt) {
     }
     if (spare) __atomic_store_n(&spare_taken[spare - spares], 0, __ATOMIC_RELEASE);
     else pthread_mutex_unlock(&turn);
-    return l->cancel;
+    return l->cancel ? l->cancel : l->note.state ? NOTED : 0;
 }
 
-// Runs launches that lie side by side, each when the one before it is done. The number of the one that stopped, else -1.
+// Runs launches that lie side by side, each when the one before it is done. The number of the first that has something to
+// tell (it stopped, or went on after an access outside), else -1.
 i64 mt_run_all(Launch *launches, u32 count, u32 threads, u32 catch_interrupt) {
     if (owner != getpid()) prepare(1);
     pthread_mutex_lock(&turn);
@@ -373,21 +374,32 @@ i64 mt_run_all(Launch *launches, u32 count, u32 threads, u32 catch_interrupt) {
     }
     pthread_mutex_unlock(&turn);
     for (u32 n = 0; n < count; n++)
-        if (launches[n].cancel) return n;
+        if (launches[n].cancel || launches[n].note.state) return n;
     return -1;
 }
 
-// Called by kernels: the first fault of a launch is kept, and the launch stops.
-void mt_fault(Launch *l, u32 site, i64 offset, u32 index, u32 x, u32 y, u32 z) {
+// The first of its kind is kept.
+static void keep(Fault &f, Launch *l, u32 site, i64 offset, u32 index, u32 x, u32 y, u32 z) {
     i32 none = 0;
-    if (__atomic_compare_exchange_n(&l->fault.state, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    if (__atomic_load_n(&f.state, __ATOMIC_RELAXED)) return;
+    if (__atomic_compare_exchange_n(&f.state, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
         u32 g[3] = {x, y, z}, s[3];
-        l->fault.site = site, l->fault.offset = offset, l->fault.index = index;
-        l->fault.x = x, l->fault.y = y, l->fault.z = z;
-        l->fault.variant = variant_of(*l, g, s);
-        __atomic_store_n(&l->fault.state, 2, __ATOMIC_RELEASE);
+        f.site = site, f.offset = offset, f.index = index;
+        f.x = x, f.y = y, f.z = z;
+        f.variant = variant_of(*l, g, s);
+        __atomic_store_n(&f.state, 2, __ATOMIC_RELEASE);
     }
+}
+
+// Called by kernels: the launch stops.
+void mt_fault(Launch *l, u32 site, i64 offset, u32 index, u32 x, u32 y, u32 z) {
+    keep(l->fault, l, site, offset, index, x, y, z);
     if (!l->cancel) l->cancel = 1;
+}
+
+// Called by kernels whose guard is robust: the launch goes on.
+void mt_note(Launch *l, u32 site, i64 offset, u32 index, u32 x, u32 y, u32 z) {
+    keep(l->note, l, site, offset, index, x, y, z);
 }
 
 // Called by kernels, about an address whose buffer is not known: 1 where no range has all of it.

@@ -1,14 +1,20 @@
 """Atomics, guarded: inside their memory, and at a multiple of their size.
 
 Metal allows no others, and on processors such as aarch64's one at an odd address ends the process. Such a lane stops
-the launch (M103); under observation it is left out, and the checker has told it.
+the launch (M103), or is left out where the guard is robust; under observation the checker has told it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from metalloid.backends.cpu.lower.access.guard import checked_mask, fault, guarded_scalar, only_where
+from metalloid.backends.cpu.lower.access.guard import (
+    checked_mask,
+    fault,
+    guarded_scalar,
+    only_where,
+    told_unless,
+)
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.ir import Instruction
@@ -29,13 +35,8 @@ def atomic_scalar(
     good = e.put(f"icmp eq i64 {e.put(f'and i64 {at}, {size - 1}')}, 0")
     if e.out.check is not None:
         return only_where(e, good, inside, kind)
-    stop, on = e.fresh_label("odd"), e.fresh_label("even")
-    e.do(f"br i1 {good}, label %{on}, label %{stop}, !prof !1")
-    e.label(stop)
-    lane = e.first(e.mask) if e.width > 1 else "0"
-    _report(e, i, place, size, write, place.check.base or "0", lane)
-    e.label(on)
-    return inside()
+    site = e.out.site(i, place.root, size, write, "M103")
+    return told_unless(e, good, site, place.check.base or "0", inside, kind)
 
 
 def atomic_lanes(e: Emitter, i: Instruction, place: MemRef, size: int, write: bool) -> str | None:
@@ -56,13 +57,7 @@ def atomic_lanes(e: Emitter, i: Instruction, place: MemRef, size: int, write: bo
         e.label(stop)
         lane = e.first(bad)
         offset = e.put(f"extractelement {vi} {e.expand(place.check)}, i32 {lane}")
-        _report(e, i, place, size, write, offset, lane)
+        fault(e, e.out.site(i, place.root, size, write, "M103"), offset, lane)
+        e.do(f"br label %{on if e.out.robust else 'stopped'}")
         e.label(on)
     return e.put(f"freeze {vb} {e.both(mask, good)}")
-
-
-def _report(
-    e: Emitter, i: Instruction, place: MemRef, size: int, write: bool, offset: str, lane: str
-) -> None:
-    fault(e, e.out.site(i, place.root, size, write, "M103"), offset, lane)
-    e.do("br label %stopped")

@@ -10,7 +10,6 @@ def helper(e: Emitter, search: bool) -> str:
     """A function that tells whether a lane is outside: past a limit, or (`search`) in no buffer with so many bytes."""
     name = "report.nowhere" if search else "report.outside"
     if name not in e.out.helpers:
-        e.out.declare(abi.FAULT, f"declare void @{abi.FAULT}(ptr, i32, i64, i32, i32, i32, i32) cold")
         e.out.helpers[name] = _nowhere(e, name) if search else _outside(e, name)
     return name
 
@@ -22,10 +21,10 @@ def _head(e: Emitter, name: str) -> str:
     )
 
 
-def _told(lane: str) -> str:
+def _told(e: Emitter, lane: str) -> str:
     return (
         f"  %index = add i32 %first, {lane}\n"
-        f"  call void @{abi.FAULT}(ptr %launch, i32 %site, i64 %o, i32 %index, i32 %gx, i32 %gy, i32 %gz)\n"
+        f"  call void @{e.out.fault()}(ptr %launch, i32 %site, i64 %o, i32 %index, i32 %gx, i32 %gy, i32 %gz)\n"
     )
 
 
@@ -45,7 +44,7 @@ def _outside(e: Emitter, name: str) -> str:
         f"report:\n"
         f"  %n = call i{w} @llvm.cttz.i{w}(i{w} %bits, i1 true)\n{resize}"
         f"  %o = extractelement {vi} %check, i32 {lane}\n"
-        f"{_told(lane)}"
+        f"{_told(e, lane)}"
         f"  br label %done\n"
         f"done:\n  ret i1 %some\n}}\n"
     )
@@ -66,7 +65,7 @@ def _nowhere(e: Emitter, name: str) -> str:
         f"  %next = add i32 %lane, 1\n"
         f"  %more = icmp ult i32 %next, {e.width}\n"
         f"  br i1 %more, label %look, label %done\n"
-        f"report:\n{_told('%lane')}"
+        f"report:\n{_told(e, '%lane')}"
         f"  br label %done\n"
         f"done:\n"
         f"  %found = phi i1 [ true, %report ], [ false, %on ]\n"

@@ -16,11 +16,10 @@ from metalloid.ir import Instruction
 
 
 def fault(e: Emitter, site: int, offset: str, lane: str) -> None:
-    """Report; the launch stops at the next poll."""
-    e.out.declare(abi.FAULT, f"declare void @{abi.FAULT}(ptr, i32, i64, i32, i32, i32, i32) cold")
+    """Report; the launch stops at the next poll, or goes on where the guard is robust."""
     index = e.put(f"add i32 %first, {lane}") if lane != "0" else "%first"
     e.do(
-        f"call void @{abi.FAULT}(ptr %launch, i32 {site}, i64 {offset}, i32 {index}, i32 %gx, i32 %gy, i32 %gz)"
+        f"call void @{e.out.fault()}(ptr %launch, i32 {site}, i64 {offset}, i32 {index}, i32 %gx, i32 %gy, i32 %gz)"
     )
 
 
@@ -28,33 +27,52 @@ def guarded_scalar(
     e: Emitter, i: Instruction, place: MemRef, size: int, write: bool, act: Callable[[], str], kind: str = ""
 ) -> str:
     """An access at one address, which `act` writes; its result is of this kind. Outside, a report, and the end;
-    in a careful run nothing is done, and the result is zero."""
+    in a careful run (and, after the report, a robust one) nothing is done, and the result is zero."""
     if place.limit is None:
         return act()
-    site = e.out.site(i, place.root, size, write)
     offset = place.check.base
     assert offset is not None
-    good, bad = e.fresh_label("in"), e.fresh_label("out")
     if place.search:
         fine = e.put(f"icmp eq i32 {search(e, offset, size, write)}, 0")
     else:
         fine = e.put(f"icmp ult i64 {offset}, {place.limit}")
     if e.out.continue_after_fault:
         return only_where(e, fine, act, kind)
+    return told_unless(e, fine, e.out.site(i, place.root, size, write), offset, act, kind)
+
+
+def told_unless(e: Emitter, fine: str, site: int, offset: str, act: Callable[[], str], kind: str) -> str:
+    """Carried out where it is fine; else a report."""
+
+    def report() -> None:
+        fault(e, site, offset, e.first(e.mask) if e.width > 1 else "0")
+
+    if e.out.robust:
+        return only_where(e, fine, act, kind, report)
+    good, bad = e.fresh_label("in"), e.fresh_label("out")
     e.do(f"br i1 {fine}, label %{good}, label %{bad}, !prof !1")
     e.label(bad)
-    fault(e, site, offset, e.first(e.mask) if e.width > 1 else "0")
+    report()
     e.do("br label %stopped")
     e.label(good)
     return act()
 
 
-def only_where(e: Emitter, fine: str, act: Callable[[], str], kind: str) -> str:
+def only_where(
+    e: Emitter, fine: str, act: Callable[[], str], kind: str, otherwise: Callable[[], None] | None = None
+) -> str:
+    """Carried out where it is fine; else the result is zero."""
     good, after = e.fresh_label("in"), e.fresh_label("after")
+    bad = e.fresh_label("out") if otherwise is not None else after
     result = e.alloca(kind, "result") if kind else ""
     if kind:
         e.do(f"store {kind} {'0' if kind[0] == 'i' else 'zeroinitializer'}, ptr {result}")
-    e.do(f"br i1 {fine}, label %{good}, label %{after}")
+    weights = ", !prof !1" if otherwise is not None else ""
+    e.do(f"br i1 {fine}, label %{good}, label %{bad}{weights}")
+    if otherwise is not None:
+        e.label(bad)
+        otherwise()
+        e.do(f"br label %{after}")
     e.label(good)
     made = act()
     if kind:
@@ -84,6 +102,24 @@ def stop_unless(
         f"br i1 {found}, label %stopped, label %{good}"
     )  # bounds of several patterns together may be too wide
     e.label(good)
+
+
+def either(
+    e: Emitter, fine: str, kind: str, quick: Callable[[], list[str]], slow: Callable[[], list[str]]
+) -> list[str]:
+    """The results of the quick copy where it is fine, else of the slow one; neither makes blocks of its own."""
+    good, bad, join = (e.fresh_label(x) for x in ("in", "out", "join"))
+    e.do(f"br i1 {fine}, label %{good}, label %{bad}, !prof !1")
+    e.label(bad)
+    told = slow()
+    e.do(f"br label %{join}")
+    e.label(good)
+    made = quick()
+    e.do(f"br label %{join}")
+    e.label(join)
+    return [
+        e.put(f"phi {e.vt(kind)} [ {a}, %{good} ], [ {b}, %{bad} ]") for a, b in zip(made, told, strict=True)
+    ]
 
 
 def search(e: Emitter, address: str, size: int | str, write: bool) -> str:
@@ -202,7 +238,6 @@ def _slow_helper(e: Emitter, kind: str, align: int, write: bool) -> str:
         return name
     w, vk, vi, vb = e.width, e.vt(kind), e.vt("i64"), e.vt("i1")
     suffix = {"float": "f32", "half": "f16", "double": "f64"}.get(kind, kind)
-    e.out.declare(abi.FAULT, f"declare void @{abi.FAULT}(ptr, i32, i64, i32, i32, i32, i32) cold")
     e.out.declare(f"llvm.cttz.i{w}", f"declare i{w} @llvm.cttz.i{w}(i{w}, i1)")
     lane = "%n" if w == 32 else "%lane"
     resize = "" if w == 32 else f"  %lane = {'trunc' if w > 32 else 'zext'} i{w} %n to i32\n"
@@ -241,7 +276,7 @@ def _slow_helper(e: Emitter, kind: str, align: int, write: bool) -> str:
         f"  %n = call i{w} @llvm.cttz.i{w}(i{w} %bits, i1 true)\n{resize}"
         f"  %o = extractelement {vi} %check, i32 {lane}\n"
         f"  %index = add i32 %first, {lane}\n"
-        f"  call void @{abi.FAULT}(ptr %launch, i32 %site, i64 %o, i32 %index, i32 %gx, i32 %gy, i32 %gz)\n"
+        f"  call void @{e.out.fault()}(ptr %launch, i32 %site, i64 %o, i32 %index, i32 %gx, i32 %gy, i32 %gz)\n"
         f"  br label %access\n"
         f"access:\n"
         f"  %at = getelementptr i8, ptr %base, {vi} %offset\n{act}}}\n"

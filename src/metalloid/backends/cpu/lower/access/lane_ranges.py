@@ -15,6 +15,7 @@ def by_range(e: Emitter, place: MemRef, size: int) -> bool:
     return (
         e.range is not None
         and not e.out.continue_after_fault
+        and not (e.out.robust and place.limit is not None)
         and contiguous(place.offset.terms, size)
         and place.check is place.offset
         and not place.search

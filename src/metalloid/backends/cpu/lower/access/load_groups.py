@@ -7,11 +7,12 @@ vector loads as lanes and a network of interleavings, where element by element w
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from metalloid.analysis.intervals import is_proved
 from metalloid.backends.cpu.lower.access.contiguous import concat
-from metalloid.backends.cpu.lower.access.guard import bounds, inside, stop_unless
+from metalloid.backends.cpu.lower.access.guard import access_slowly, bounds, either, inside, stop_unless
 from metalloid.backends.cpu.lower.access.mem_ref import (
     MemRef,
     address,
@@ -135,27 +136,63 @@ def load_group(e: Emitter, group: Group) -> bool:
     place = resolve(e, group.base, size)
     align = min(alignment(i, size) for _, i in group.loads)
     low = group.loads[0][0]
+
+    def read() -> tuple[list[list[str]], list[str]]:
+        made: dict[tuple[object, ...], tuple[list[str], list[str]]] = {}
+        columns: list[list[str]] = [[] for _ in range(n)]
+        by_lane: list[list[str]] = []
+        for key in keys:
+            if key not in made:
+                made[key] = _columns(e, place, key, low, n, kind, size, align)
+            rows, found = made[key]
+            by_lane.append(rows)
+            for column, ref in zip(columns, found, strict=True):
+                column.append(ref)
+        return by_lane, [concat(e, kind, column, count) for column in columns]
+
+    fine = ""
     if place.limit is not None:
         start, span = bounds(e, place.check)
         begin = e.put(f"add i64 {start}, {low}")
         reach = e.put(f"add i64 {span}, {group.loads[-1][0] - low}")
-        both = inside(e, begin, reach, place.limit)
-        places = [shifted(e, place.check, offset, (0,) * e.width) for offset, _ in group.loads]
-        stop_unless(e, both, first, place, size, False, places)
-    made: dict[tuple[object, ...], tuple[list[str], list[str]]] = {}
-    columns: list[list[str]] = [[] for _ in range(n)]
-    by_lane: list[list[str]] = []
-    for key in keys:
-        if key not in made:
-            made[key] = _columns(e, place, key, low, n, kind, size, align)
-        rows, found = made[key]
-        by_lane.append(rows)
-        for column, ref in zip(columns, found, strict=True):
-            column.append(ref)
-    if all(by_lane):
-        e.rows[tuple(i.name for _, i in group.loads)] = by_lane
-    _set(e, group, kind, columns, count)
+        fine = inside(e, begin, reach, place.limit)
+    _take(e, group, place, fine, kind, size, align, read)
     return True
+
+
+def _take(
+    e: Emitter,
+    group: Group,
+    place: MemRef,
+    fine: str,
+    kind: str,
+    size: int,
+    align: int,
+    read: Callable[[], tuple[list[list[str]], list[str]]],
+) -> None:
+    """The results of `read`, which gives the rows of all lanes and the columns; guarded where `fine` tells whether
+    all is inside."""
+    if fine and e.out.robust:
+        results = either(
+            e, fine, kind, lambda: read()[1], lambda: _one_by_one(e, group, place, kind, size, align)
+        )
+    else:
+        if fine:
+            places = [shifted(e, place.check, offset, (0,) * e.width) for offset, _ in group.loads]
+            stop_unless(e, fine, group.loads[0][1], place, size, False, places)
+        by_lane, results = read()
+        if all(by_lane):
+            e.rows[tuple(i.name for _, i in group.loads)] = by_lane
+    for (_, i), ref in zip(group.loads, results, strict=True):
+        e.set(i.name, Val(kind, vec=ref))
+        e.done.add(i.name)
+
+
+def _one_by_one(e: Emitter, group: Group, place: MemRef, kind: str, size: int, align: int) -> list[str]:
+    return [
+        access_slowly(e, moved(e, place, offset), e.out.site(i, place.root, size), kind, align, None)
+        for offset, i in group.loads
+    ]
 
 
 def _free_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
@@ -164,54 +201,53 @@ def _free_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
     if n * size < 16 or e.width > MAX_FREE:
         return False
     e.proved = all(is_proved(i) for _, i in group.loads)
-    first, low = group.loads[0][1], group.loads[0][0]
+    low = group.loads[0][0]
     place = resolve(e, group.base, size)
-    free_bounds(e, place, first, [offset for offset, _ in group.loads], size, False)
     align = min(alignment(i, size) for _, i in group.loads)
     count = min(e.width, max(1, e.out.target.vector_bytes // size))
-    offsets = e.expand(place.offset)
-    by_lane: list[list[str]] = []
-    columns: list[list[str]] = [[] for _ in range(n)]
-    for start in range(0, e.width, count):
-        rows = []
-        for lane in range(start, start + count):
-            at = address(e, place.ptr, lane_offset(e, offsets, lane, low))
-            rows.append(e.put(f"load <{n} x {kind}>, ptr {at}, align {align}"))
-        by_lane.append(rows)
-        for column, ref in zip(columns, turned(e, kind, rows, n), strict=True):
-            column.append(ref)
-    e.rows[tuple(i.name for _, i in group.loads)] = by_lane
-    _set(e, group, kind, columns, count)
+    fine = free_bounds(e, place, [offset for offset, _ in group.loads])
+
+    def read() -> tuple[list[list[str]], list[str]]:
+        offsets = e.expand(place.offset)
+        by_lane: list[list[str]] = []
+        columns: list[list[str]] = [[] for _ in range(n)]
+        for start in range(0, e.width, count):
+            rows = []
+            for lane in range(start, start + count):
+                at = address(e, place.ptr, lane_offset(e, offsets, lane, low))
+                rows.append(e.put(f"load <{n} x {kind}>, ptr {at}, align {align}"))
+            by_lane.append(rows)
+            for column, ref in zip(columns, turned(e, kind, rows, n), strict=True):
+                column.append(ref)
+        return by_lane, [concat(e, kind, column, count) for column in columns]
+
+    _take(e, group, place, fine, kind, size, align, read)
     return True
 
 
-def free_bounds(
-    e: Emitter, place: MemRef, i: Instruction, offsets: list[int], size: int, write: bool
-) -> None:
-    """Stop unless the rows of all lanes are inside."""
+def free_bounds(e: Emitter, place: MemRef, offsets: list[int]) -> str:
+    """Whether the rows of all lanes are inside; "" where nobody has to ask."""
     if place.limit is None:
-        return
+        return ""
     checks = e.expand(place.check)
     begin = e.put(f"add {e.vt('i64')} {checks}, splat (i64 {offsets[0]})") if offsets[0] else checks
     less = e.put(f"sub i64 {place.limit}, {offsets[-1] - offsets[0]}")
     none = e.put(f"icmp slt i64 {less}, 0")
     room = e.put(f"select i1 {none}, i64 0, i64 {less}")
     outside = e.put(f"icmp uge {e.vt('i64')} {begin}, {e.splat('i64', room)}")
-    fine = e.put(f"xor i1 {e.any(outside)}, true")
-    places = [shifted(e, place.check, offset, (0,) * e.width) for offset in offsets]
-    stop_unless(e, fine, i, place, size, write, places)
+    return e.put(f"xor i1 {e.any(outside)}, true")
+
+
+def moved(e: Emitter, place: MemRef, offset: int) -> MemRef:
+    """A member of a group, by its distance from the base."""
+    still = (0,) * e.width
+    check, at = shifted(e, place.check, offset, still), shifted(e, place.offset, offset, still)
+    return replace(place, check=check, offset=at)
 
 
 def lane_offset(e: Emitter, offsets: str, lane: int, low: int) -> str:
     one = e.put(f"extractelement {e.vt('i64')} {offsets}, i64 {lane}")
     return e.put(f"add i64 {one}, {low}") if low else one
-
-
-def _set(e: Emitter, group: Group, kind: str, columns: list[list[str]], count: int) -> None:
-    results = [concat(e, kind, column, count) for column in columns]
-    for (_, i), ref in zip(group.loads, results, strict=True):
-        e.set(i.name, Val(kind, vec=ref))
-        e.done.add(i.name)
 
 
 Key = tuple[tuple[tuple[tuple[str, int], ...], int], ...]  # for each lane: symbolic part and constant

@@ -13,6 +13,7 @@ from metalloid.backends.cpu.lower.access.atomic_guard import atomic_lanes, atomi
 from metalloid.backends.cpu.lower.access.guard import (
     access_slowly,
     checked_mask,
+    either,
     guarded_scalar,
     part_ways,
     spans,
@@ -139,10 +140,19 @@ def vector_load(e: Emitter, i: Instruction, place: MemRef, kind: str, size: int,
             return fast_load(e, place, plan, kind, size, align)
         if not place.search and place.check.base is not None:
             fine = spans(e, place)
-            if e.mask is None:
+            if e.mask is not None:
+                return _with_slow_load(e, i, place, fine, plan, kind, size, align)
+            if not e.out.robust:
                 stop_unless(e, fine, i, place, size, False, [place.check])
                 return fast_load(e, place, plan, kind, size, align)
-            return _with_slow_load(e, i, place, fine, plan, kind, size, align)
+            site, all_inside = e.out.site(i, place.root, size), plan
+            return either(
+                e,
+                fine,
+                kind,
+                lambda: [fast_load(e, place, all_inside, kind, size, align)],
+                lambda: [access_slowly(e, place, site, kind, align, None)],
+            )[0]
     mask = checked_mask(e, i, place, size, False)
     return gather(e, place.ptr, e.expand(offset), mask, kind, align)
 
@@ -179,13 +189,17 @@ def vector_store(
             return
         if not place.search and place.check.base is not None:
             fine = spans(e, place)
-            if e.mask is None:
+            if e.mask is None and not e.out.robust:
                 stop_unless(e, fine, i, place, size, True, [place.check])
                 fast_store(e, place, plan, kind, size, align, value)
                 return
             site = e.out.site(i, place.root, size, True)
             good, bad, join = (e.fresh_label(x) for x in ("in", "out", "join"))
-            part_ways(e, place, fine, good, bad)
+            if e.mask is None:
+                e.do(f"br i1 {fine}, label %{good}, label %{bad}, !prof !1")
+                e.label(bad)
+            else:
+                part_ways(e, place, fine, good, bad)
             access_slowly(e, place, site, kind, align, value)
             e.do(f"br label %{join}")
             e.label(good)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from metalloid.analysis.intervals import is_proved
-from metalloid.backends.cpu.lower.access.guard import bounds, inside, stop_unless
+from metalloid.backends.cpu.lower.access.guard import access_slowly, bounds, either, inside, stop_unless
 from metalloid.backends.cpu.lower.access.load_groups import (
     MAX_BYTES,
     MAX_COPIED,
@@ -20,9 +20,17 @@ from metalloid.backends.cpu.lower.access.load_groups import (
     free_bounds,
     is_copied,
     lane_offset,
+    moved,
     worth,
 )
-from metalloid.backends.cpu.lower.access.mem_ref import address, alignment, memory_type, resolve, shifted
+from metalloid.backends.cpu.lower.access.mem_ref import (
+    MemRef,
+    address,
+    alignment,
+    memory_type,
+    resolve,
+    shifted,
+)
 from metalloid.backends.cpu.lower.access.patterns import Run, run_start
 from metalloid.backends.cpu.lower.emitter import Emitter, lowered
 from metalloid.ir import Block, Function, Instruction
@@ -131,26 +139,44 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
     values = [i.operands[0] for _, i in group.stores]
     rows = _loaded(e, values)
     vectors = [] if rows else [e.vector(v) for v in values]
+    fine = ""
     if not keys:
-        free_bounds(e, place, first, [offset for offset, _ in group.stores], size, True)
+        fine = free_bounds(e, place, [offset for offset, _ in group.stores])
     elif place.limit is not None:
         start, span = bounds(e, place.check)
         begin = e.put(f"add i64 {start}, {low}")
         reach = e.put(f"add i64 {span}, {group.stores[-1][0] - low}")
+        fine = inside(e, begin, reach, place.limit)
+
+    def write() -> list[str]:
+        offsets = "" if keys else e.expand(place.offset)
+        for number in range(e.width // count):
+            lanes = slice(number * count, number * count + count)
+            part = rows[lanes] if rows else _turned(e, kind, vectors, number * count, count)
+            for x, row in enumerate(part):
+                if keys:
+                    symbolic, distance = keys[number][x]
+                    at = run_start(e, place.offset, Run(symbolic, (), ()), distance + low)
+                else:
+                    at = lane_offset(e, offsets, number * count + x, low)
+                e.do(f"store <{n} x {kind}> {row}, ptr {address(e, place.ptr, at)}, align {align}")
+        return []
+
+    if fine and e.out.robust:
+        either(e, fine, kind, write, lambda: _one_by_one(e, group, place, kind, size, align))
+        return True
+    if fine:
         places = [shifted(e, place.check, offset, (0,) * e.width) for offset, _ in group.stores]
-        stop_unless(e, inside(e, begin, reach, place.limit), first, place, size, True, places)
-    offsets = "" if keys else e.expand(place.offset)
-    for number in range(e.width // count):
-        lanes = slice(number * count, number * count + count)
-        part = rows[lanes] if rows else _turned(e, kind, vectors, number * count, count)
-        for x, row in enumerate(part):
-            if keys:
-                symbolic, distance = keys[number][x]
-                at = run_start(e, place.offset, Run(symbolic, (), ()), distance + low)
-            else:
-                at = lane_offset(e, offsets, number * count + x, low)
-            e.do(f"store <{n} x {kind}> {row}, ptr {address(e, place.ptr, at)}, align {align}")
+        stop_unless(e, fine, first, place, size, True, places)
+    write()
     return True
+
+
+def _one_by_one(e: Emitter, group: StoreGroup, place: MemRef, kind: str, size: int, align: int) -> list[str]:
+    for offset, i in group.stores:
+        site, value = e.out.site(i, place.root, size, True), e.vector(i.operands[0])
+        access_slowly(e, moved(e, place, offset), site, kind, align, value)
+    return []
 
 
 def _is_copy(function: Function, value: Value) -> bool:

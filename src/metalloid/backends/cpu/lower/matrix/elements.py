@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from metalloid.analysis.intervals import is_proved
 from metalloid.backends.cpu.lower.access.guard import checked_mask
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, resolve
 from metalloid.backends.cpu.lower.access.patterns import gather, scatter
@@ -109,10 +110,12 @@ def _lanewise(e: Emitter, place: MemRef, check: str, offset: str) -> MemRef:
 
 
 def loads_rows(e: Emitter, i: Instruction, place: MemRef) -> bool:
-    """Whether a matrix is loaded or stored row by row."""
+    """Whether a matrix is loaded or stored row by row. Where the guard is robust, elements outside are left out one by
+    one, unless there are none."""
     return (
         e.width == 32
         and not e.out.continue_after_fault
+        and (not e.out.robust or is_proved(i))
         and e.mask is None
         and place.offset.uniform
         and e.get(i.operands[1]).uniform

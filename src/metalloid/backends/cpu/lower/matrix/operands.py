@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from metalloid.analysis.intervals import is_proved
 from metalloid.backends.cpu.lower.access.mem_ref import address, resolve
 from metalloid.backends.cpu.lower.access.transpose import SIDE
 from metalloid.backends.cpu.lower.emitter import Emitter
@@ -165,6 +166,8 @@ def _bytes(e: Emitter, stride: Value, size: int) -> int | str:
 
 def _grid(e: Emitter, first: Instruction, second: Instruction, kind: str) -> Source | None:
     """Two loads by all lanes, at constant distances from one address."""
+    if e.out.robust and not (is_proved(first) and is_proved(second)):
+        return None
     layout = e.out.layout
     base, low = constant_base(e.function, first.operands[0], layout)
     other, high = constant_base(e.function, second.operands[0], layout)
