@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from metalloid.runtime.buffer import Buffer
     from metalloid.runtime.commands import CommandBuffer
     from metalloid.runtime.device import Device, device, devices
-    from metalloid.runtime.events import SharedEvent
+    from metalloid.runtime.events import EventListener, SharedEvent
+    from metalloid.runtime.fence import Fence
+    from metalloid.runtime.heap import Heap
     from metalloid.runtime.kernel import Kernel
     from metalloid.runtime.library import Library
     from metalloid.runtime.places import LaunchWarning
@@ -35,7 +37,10 @@ __all__ = [
     "CompileError",
     "Device",
     "DeviceError",
+    "EventListener",
+    "Fence",
     "Finding",
+    "Heap",
     "Input",
     "Kernel",
     "KernelDefinition",
@@ -72,6 +77,9 @@ _HOMES = {
     "LaunchWarning": "metalloid.runtime.places",
     "Library": "metalloid.runtime.library",
     "Queue": "metalloid.runtime.queue",
+    "EventListener": "metalloid.runtime.events",
+    "Fence": "metalloid.runtime.fence",
+    "Heap": "metalloid.runtime.heap",
     "SharedEvent": "metalloid.runtime.events",
     "leaks": "metalloid.runtime.resources",
     "metal_kernel": "metalloid.forms.script",

@@ -51,7 +51,7 @@ def test_what_goes_wrong_is_recorded_too():
     text = trace.text()
     assert "refused add: nothing ran -> LaunchError" in text and "-> KernelFault" in text
     assert "library kernel.metal" in text and "-> CompileError" in text
-    assert "commit <command buffer" in text and "completion <command buffer" in text
+    assert "commit <command buffer" in text and "complete <command buffer" in text
 
 
 def test_without_a_trace_nothing_is_kept():

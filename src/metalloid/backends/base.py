@@ -45,6 +45,8 @@ class Launch:
         frozenset()
     )  # outputs that got a value for this launch, to keep where none is written
     place: str = ""  # the caller's line, as file:line
+    during: str = ""  # labels around it: "command buffer 'frame', encoder 'blur', group 'pass 2'"
+    resource_names: Mapping[int, str] = field(default_factory=dict)  # labels of resources, by address
 
     def __post_init__(self) -> None:
         if min(self.threadgroup) < 1:
@@ -53,6 +55,10 @@ class Launch:
             )
         if min(self.grid) < 0:
             raise LaunchError(f"[launch {self.kernel}] grid is {self.grid}; no axis can be negative.")
+
+    def resource_name(self, address: int) -> str:
+        """What the user calls the resource that starts at an address."""
+        return self.resource_names.get(address) or f"the resource at {address:#x}"
 
     @property
     def threadgroups(self) -> Triple:

@@ -69,8 +69,15 @@ def check_launch(kernel: KernelCode, launch: Launch) -> Checked:
     case = Case(kernel, launch, with_numbers(kept, observe(kernel, launch)))
     small = {index: array for index, array in kept.contents.items() if array.nbytes <= _SMALL}
     homes = homes_of(kernel.source)
-    found = tuple(at_home(finding, homes) for finding in judged(case))
+    found = tuple(_labelled(at_home(finding, homes), launch) for finding in judged(case))
     return Checked(case, found, time.perf_counter() - start, small)
+
+
+def _labelled(finding: Finding, launch: Launch) -> Finding:
+    """A finding with the labels of the encoder and command buffer that made the launch."""
+    if not launch.during:
+        return finding
+    return replace(finding, detail={**finding.detail, "during": launch.during})
 
 
 def _exported(launch: Launch) -> Launch:

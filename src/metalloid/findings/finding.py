@@ -70,6 +70,8 @@ class Finding:
         lines += shown if shown or not who else [f"    {who}"]
         if self.other is not None:
             lines += self.other.lines()
+        if during := self.detail.get("during"):
+            lines.append(f"    in {during}")
         if also := self.detail.get("also"):
             lines.append(f"    the same with {', '.join(map(repr, also))}")
         if self.hint:
@@ -93,6 +95,8 @@ class Finding:
             "count": self.count,
             "excerpt": self.excerpt.strip(),
         }
+        if during := self.detail.get("during"):
+            made["during"] = during
         if self.other is not None:
             made["other"] = {
                 "what": self.other.what,

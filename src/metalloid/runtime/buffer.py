@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.errors import LaunchError
+from metalloid.errors import DeviceError, LaunchError
 from metalloid.runtime import resources
 from metalloid.runtime.pack import NUMPY
 from metalloid.runtime.places import warn_once
 from metalloid.runtime.processor import Processor
+from metalloid.runtime.whole import whole
 
 _PAGE = 4096  # misaligned buffers cost a quarter of the speed of 512-bit code
 _BY_NAME = {dtype.numpy_name: kind for dtype, kind in NUMPY.items()}
@@ -21,7 +22,12 @@ def dtype_of(name: Any) -> np.dtype[Any]:
     """A dtype by numpy's or Metal's name; "bfloat16" included."""
     if isinstance(name, str) and name in _BY_NAME:
         return _BY_NAME[name]
-    made: np.dtype[Any] = np.dtype(name)
+    try:
+        made: np.dtype[Any] = np.dtype(name)
+    except TypeError:
+        raise DeviceError(f"[buffer] {name!r} is no type of elements; pass one such as 'float32'.") from None
+    if made.hasobject or made.kind in "USmM":
+        raise DeviceError(f"[buffer] kernels know no {made}: a buffer holds numbers, or records of numbers.")
     return made
 
 
@@ -109,7 +115,10 @@ class Buffer:
         return out
 
     def __getitem__(self, key: Any) -> Buffer:
-        part = self.memory()[key]
+        try:
+            part = self.memory()[key]
+        except (IndexError, TypeError, ValueError) as error:
+            raise LaunchError(f"[buffer] M306 {key!r} is no piece of {self}: {error}.") from None
         if not isinstance(part, np.ndarray) or not part.flags.c_contiguous:
             raise LaunchError(
                 f"[buffer] M306 {key!r} is not a contiguous piece; kernels see memory without gaps.\n"
@@ -121,7 +130,8 @@ class Buffer:
     def view(self, dtype: Any, offset: int = 0, nbytes: int | None = None) -> Buffer:
         """The same bytes from `offset` on, as another dtype."""
         raw = self.memory().reshape(-1).view(np.uint8)
-        end = raw.nbytes if nbytes is None else offset + nbytes
+        offset = whole("buffer", "offset", offset, -(1 << 63))
+        end = raw.nbytes if nbytes is None else offset + whole("buffer", "nbytes", nbytes, -(1 << 63))
         kind = dtype_of(dtype)
         if not 0 <= offset <= end <= raw.nbytes or (end - offset) % kind.itemsize or offset % kind.itemsize:
             raise LaunchError(
@@ -158,12 +168,20 @@ class Buffer:
         return array.astype(dtype) if dtype is not None and dtype != array.dtype else array
 
     def __len__(self) -> int:
-        return len(self.memory())
+        shape = self.memory().shape
+        if not shape:
+            raise LaunchError(f"[buffer] M306 {self} is one number and has no length.\nAsk for its nbytes.")
+        return int(shape[0])
 
     @property
     def address(self) -> int:
         """What a kernel sees as its address."""
         return int(self.memory().ctypes.data)
+
+    @property
+    def gpu_address(self) -> int:
+        """The same, in Metal's words: to be stored where a kernel loads it; `use_resource` tells the encoder."""
+        return self.address
 
     @property
     def nbytes(self) -> int:

@@ -12,31 +12,35 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from metalloid.backends.base import Guard, Launch
+from metalloid.backends.clock import compiled
 from metalloid.errors import LaunchError
 from metalloid.findings.places import nearby
 from metalloid.runtime import resources
 from metalloid.runtime.arguments import WRITES
+from metalloid.runtime.blit import BlitEncoder
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.encoder import ComputeEncoder
+from metalloid.runtime.encoding import Command, Encoder, Groups
 from metalloid.runtime.events import SharedEvent
 from metalloid.runtime.executor import SerialExecutor, Status, Work
 from metalloid.runtime.kernel import Kernel
 from metalloid.runtime.places import place
-from metalloid.runtime.steps import step
+from metalloid.runtime.steps import step, tell
 
 Handler = Callable[["CommandBuffer"], object]
 
 
-class CommandBuffer(Work):
+class CommandBuffer(Work, Groups):
     """Commands in order. Errors of its kernels come out of `wait_until_completed`, of `await`, and of `error`."""
 
     def __init__(self, queue: SerialExecutor, label: str = "") -> None:
-        super().__init__()
-        self.queue, self.label = queue, label
+        Work.__init__(self)
+        Groups.__init__(self, "command buffer", label)
+        self.queue = queue
         self.error: BaseException | None = None
         self.gpu_start_time = self.gpu_end_time = 0.0
-        self._commands: list[Callable[[], None]] = []
-        self._encoder: ComputeEncoder | None = None
+        self._commands: list[Command] = []
+        self._encoder: Encoder | None = None
         self._scheduled: list[Handler] = []
         self._completed: list[Handler] = []
         self._changed = threading.Condition()
@@ -44,12 +48,31 @@ class CommandBuffer(Work):
         self._kernels: list[str] = []  # what it holds, by name
         self.told = False  # whether the user has heard that its work has not run
         resources.made(self, "command buffer")
+        tell("command buffer", repr(self), f"of {queue}")
 
-    def compute_encoder(self) -> ComputeEncoder:
-        """A new encoder; the one before it has to be ended."""
+    def compute_encoder(self, label: str = "", raw: bool = False) -> ComputeEncoder:
+        """A new encoder; the one before it has to be ended. A `raw` one takes bindings as bytes, as Metal does."""
         self._still_open("compute_encoder")
-        self._encoder = ComputeEncoder(self.queue.device, self._encoded, self._encoder_ended)
-        return self._encoder
+        made = ComputeEncoder(
+            self.queue.device,
+            self._encoded,
+            self._encoder_ended,
+            self._commands.append,
+            self._labels,
+            label,
+            raw,
+        )
+        self._encoder = made
+        return made
+
+    def blit_encoder(self, label: str = "") -> BlitEncoder:
+        """An encoder for copies and fills of memory; the one before it has to be ended."""
+        self._still_open("blit_encoder")
+        made = BlitEncoder(
+            self.queue.device, self._commands.append, self._encoder_ended, self._labels, self._writes, label
+        )
+        self._encoder = made
+        return made
 
     def signal_event(self, event: SharedEvent, value: int) -> None:
         """Set a shared event once everything before has run."""
@@ -111,9 +134,9 @@ class CommandBuffer(Work):
         waiting: asyncio.Future[None] = loop.create_future()
 
         def finished(_: CommandBuffer) -> None:
-            loop.call_soon_threadsafe(tell)
+            loop.call_soon_threadsafe(go_on)
 
-        def tell() -> None:
+        def go_on() -> None:
             if not waiting.done():
                 waiting.set_result(None)
 
@@ -160,25 +183,26 @@ class CommandBuffer(Work):
 
     @property
     def gpu_time(self) -> float:
-        """Seconds from the start of its first command to the end of its last."""
+        """Seconds from the start of its first command to the end of its last, without those spent on compiling."""
         return self.gpu_end_time - self.gpu_start_time
 
     def _run(self) -> None:
         """Called by the queue's thread."""
         self._become(Status.SCHEDULED)
+        tell("schedule", repr(self))
         self._call(self._scheduled)
-        self.gpu_start_time = time.perf_counter()
+        before, self.gpu_start_time = compiled(), time.perf_counter()
         error: BaseException | None = None
         try:
             for command in self._commands:
                 command()
         except BaseException as caught:
             error = caught
-        self.gpu_end_time = time.perf_counter()
+        self.gpu_end_time = time.perf_counter() - (compiled() - before)
         self._commands.clear()
         self.error = error
-        with step("completion", repr(self), f"{error or 'no error'}, {self.gpu_time * 1e3:.3f} ms"):
-            pass  # told before anybody who waits goes on
+        # Told before anybody who waits goes on.
+        tell("complete", repr(self), f"{error or 'no error'}, {self.gpu_time * 1e3:.3f} ms")
         self._become(Status.ERROR if error else Status.COMPLETED)
         self._call(self._completed)
 
@@ -197,14 +221,32 @@ class CommandBuffer(Work):
                 self.error = self.error or error
                 self._become(Status.ERROR)
 
-    def _encoded(self, kernel: Kernel, launch: Launch, arguments: list[object], guard: Guard) -> None:
-        self._commands.append(lambda: kernel.run(launch, guard))
+    def _encoded(
+        self,
+        kernel: Kernel,
+        launch: Launch,
+        arguments: list[object],
+        guard: Guard,
+        later: Callable[[Launch], Launch] | None,
+    ) -> None:
+        def indirect() -> None:
+            sized = later(launch) if later is not None else launch
+            if 0 not in sized.grid:
+                kernel.run(sized, guard)
+
+        self._commands.append(indirect if later is not None else lambda: kernel.run(launch, guard))
         self._kernels.append(kernel.name)
         for parameter, value in zip(kernel.signature.buffers, arguments, strict=True):
             if isinstance(value, Buffer) and parameter.access in WRITES:
-                value.will_be_written(self, f"the buffer bound as '{parameter.name}'")
+                self._writes(value, f"the buffer bound as '{parameter.name}'")
 
-    def _encoder_ended(self, encoder: ComputeEncoder) -> None:
+    def _writes(self, buffer: Buffer, name: str) -> None:
+        buffer.will_be_written(self, name)
+
+    def _labels(self) -> tuple[str, ...]:
+        return self.labels
+
+    def _encoder_ended(self, encoder: Encoder) -> None:
         if self._encoder is encoder:
             self._encoder = None
 

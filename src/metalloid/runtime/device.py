@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,25 @@ from metalloid import backends, config
 from metalloid.errors import DeviceError
 from metalloid.runtime import trace
 from metalloid.runtime.buffer import Buffer, dtype_of
+from metalloid.runtime.events import SharedEvent
+from metalloid.runtime.fence import Fence
+from metalloid.runtime.heap import Heap
+from metalloid.runtime.indirect_commands import IndirectCommands
+from metalloid.runtime.information import (
+    FAMILIES,
+    LANGUAGE_VERSIONS,
+    DeviceInfo,
+    Timestamps,
+    timestamps,
+    total_memory,
+    version_macro,
+)
 from metalloid.runtime.library import Library
 from metalloid.runtime.places import MUCH, caller, note
 from metalloid.runtime.pool import Pool
 from metalloid.runtime.processor import Processor
 from metalloid.runtime.queue import Queue
+from metalloid.runtime.whole import whole
 from metalloid.source import Binary, Constant, MathMode, Source
 
 INLINE = (
@@ -58,8 +73,11 @@ class Device(Processor):
         include: Sequence[str | Path] = (),
         constants: Mapping[str | int, Constant] | None = None,
         name: str = "",
+        language_version: str = "",
     ) -> Library:
         """Compile MSL text, the file at a path, or a Source, which has its own settings.
+
+        `language_version`, such as "3.0", is what `__METAL_VERSION__` says; the newest that there is by default.
 
         A `.metallib`, by its path or its bytes, is compiled already: the settings of a text mean nothing to it.
         """
@@ -67,9 +85,10 @@ class Device(Processor):
             source = Binary.from_bytes(bytes(source), name or "library.metallib")
         if isinstance(source, Source):
             return Library(self, source, constants or {})
+        given = {**(defines or {}), **version_macro(language_version)}
         settings: dict[str, Any] = {
             "math": math,
-            "defines": {k: str(int(v) if isinstance(v, bool) else v) for k, v in (defines or {}).items()},
+            "defines": {k: str(int(v) if isinstance(v, bool) else v) for k, v in given.items()},
             "include": tuple(Path(p) for p in include),
         }
         made = (
@@ -85,6 +104,7 @@ class Device(Processor):
         `copy=True` always copies; `copy=False` raises where sharing is not possible.
         """
         array = np.asarray(data, None if dtype is None else dtype_of(dtype))
+        dtype_of(array.dtype)
         if dtype is None and not isinstance(data, np.ndarray | np.generic | Buffer):
             array = array.astype(_PLAIN.get(array.dtype.kind, array.dtype))
         shareable = (
@@ -112,15 +132,68 @@ class Device(Processor):
     def empty(self, shape: Shape, dtype: Any = np.float32) -> Buffer:
         """An uninitialised buffer that starts on a page."""
         kind = dtype_of(dtype)
-        wanted = (shape,) if isinstance(shape, int) else tuple(shape)
-        count = int(np.prod(wanted, dtype=np.int64))
-        memory = self.pool.allocate(count * kind.itemsize)
+        wanted = shape_of(shape)
+        memory = self.pool.allocate(prod(wanted) * kind.itemsize)
         return Buffer(memory.view(kind).reshape(wanted), self, fresh=True)
 
     def zeros(self, shape: Shape, dtype: Any = np.float32) -> Buffer:
         made = self.empty(shape, dtype)
-        made.numpy().view(np.uint8).fill(0)
+        made.numpy().reshape(-1).view(np.uint8).fill(0)
         return made
+
+    def bytes(self, count: int, label: str = "") -> Buffer:
+        """Bytes without a type, as Metal's own buffers are, all of them 0."""
+        made = self.zeros(whole("buffer", "length", count), np.uint8)
+        made.label = label
+        return made
+
+    def heap(self, size: int, label: str = "") -> Heap:
+        """Memory that many buffers are placed in."""
+        return Heap(self, self.empty(whole("heap", "size", size, 1), np.uint8), label)
+
+    def shared_event(self, label: str = "") -> SharedEvent:
+        return SharedEvent(label)
+
+    def fence(self, label: str = "") -> Fence:
+        return Fence(label)
+
+    def indirect_commands(
+        self, count: int, inherit_pipeline: bool = False, inherit_buffers: bool = False, label: str = ""
+    ) -> IndirectCommands:
+        """Room for dispatches that are encoded once and run again and again."""
+        return IndirectCommands(count, inherit_pipeline, inherit_buffers, label)
+
+    @cached_property
+    def info(self) -> DeviceInfo:
+        """What the device is, in Metal's words."""
+        memory, limits = total_memory(), self.backend.limits
+        return DeviceInfo(
+            name=f"metalloid {self.name}",
+            architecture=self.name,
+            families=FAMILIES,
+            language_version=LANGUAGE_VERSIONS[-1],
+            unified_memory=True,
+            working_set=memory * 3 // 4,
+            max_buffer_length=memory // 2,
+            max_threads_per_threadgroup=limits.threads_per_threadgroup,
+            max_threadgroup_memory=limits.threadgroup_memory,
+            simd_width=limits.simd_width,
+            argument_buffers=2,
+            registry_id=1 + backends.names().index(self.name),
+        )
+
+    def supports_family(self, name: str) -> bool:
+        """Whether the device has the abilities of a family, such as "apple7", "common3" or "metal3"."""
+        return name in self.info.families
+
+    def timestamps(self) -> Timestamps:
+        """The host's and the device's clock, in nanoseconds."""
+        return timestamps()
+
+    @property
+    def current_allocated_size(self) -> int:
+        """Bytes that buffers of this device hold right now."""
+        return self.pool.stats().bytes_in_use
 
     def queue(self, label: str = "") -> Queue:
         """A queue whose command buffers run one after the other, in the background."""
@@ -129,6 +202,12 @@ class Device(Processor):
     def trace(self) -> trace.Trace:
         """`with device.trace() as trace:` records every step of every launch."""
         return trace.Trace()
+
+
+def shape_of(shape: object) -> tuple[int, ...]:
+    """A shape as numbers; one that is none is refused."""
+    parts = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+    return tuple(whole("buffer", "shape", part) for part in parts)
 
 
 def _obstacle(data: np.ndarray[Any, Any], array: np.ndarray[Any, Any]) -> str:

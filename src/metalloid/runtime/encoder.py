@@ -1,4 +1,8 @@
-"""The compute encoder: says what a command buffer will do. Launches are validated here, at the line that asks."""
+"""The compute encoder: says what a command buffer will do. Launches are validated here, at the line that asks.
+
+Bindings are compared with what the kernel declares. A `raw` encoder takes them as Metal does: bytes, of which there
+may be more than the kernel needs, or none; what a kernel does outside of them is for its guards to see.
+"""
 
 from __future__ import annotations
 
@@ -14,40 +18,60 @@ from metalloid.backends.base import Guard, Launch
 from metalloid.errors import LaunchError
 from metalloid.runtime.arguments import matched, refuse
 from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.encoding import Command, Encoder
+from metalloid.runtime.heap import Heap
+from metalloid.runtime.indirect import threadgroups_in
+from metalloid.runtime.indirect_commands import IndirectCommands
 from metalloid.runtime.kernel import Kernel, Local
 from metalloid.runtime.processor import Processor
+from metalloid.runtime.raw import raw_launch
 from metalloid.runtime.sizes import Size
+from metalloid.runtime.steps import tell
 from metalloid.runtime.watch import refusals
+from metalloid.runtime.whole import whole
 
-# Takes a launch with its arguments, and how it is guarded.
-Encoded = Callable[[Kernel, Launch, list[object], Guard], None]
+# Takes a launch with its arguments, and how it is guarded; the last one changes it just before it runs.
+Encoded = Callable[[Kernel, Launch, list[object], Guard, "Callable[[Launch], Launch] | None"], None]
 
 
-class ComputeEncoder:
+class ComputeEncoder(Encoder):
     """Bindings stay from dispatch to dispatch, as in Metal. Each dispatch is handed to `encoded`."""
 
-    def __init__(self, device: Processor, encoded: Encoded, ended: Callable[[ComputeEncoder], None]) -> None:
-        self._device, self._encoded, self._when_ended = device, encoded, ended
+    kind = "compute encoder"
+
+    def __init__(
+        self,
+        device: Processor,
+        encoded: Encoded,
+        ended: Callable[[Encoder], None],
+        add: Callable[[Command], None] = lambda command: None,
+        around: Callable[[], tuple[str, ...]] = tuple,
+        label: str = "",
+        raw: bool = False,
+    ) -> None:
+        super().__init__(device, add, ended, around, label)
+        self._encoded, self.raw = encoded, raw
         self._pipeline: Kernel | None = None
         self._bound: dict[int, object] = {}
         self._below: dict[int, int] = {}  # offsets: what lies before them is of the same allocation
         self._local: dict[int, int] = {}
-        self._ended = False
+        self._used: dict[int, Buffer] = {}  # by address: buffers that kernels reach by address only
         self.guard: Guard = config.guard()
 
     def set_pipeline(self, kernel: Kernel) -> None:
         self._open("set_pipeline")
         self._belongs(kernel)
         self._pipeline = kernel
+        tell("pipeline", self.kind, kernel.name)
 
     def set_buffer(
         self, buffer: Buffer | np.ndarray[Any, Any] | None, offset: int = 0, index: int = 0
     ) -> None:
         """Bind a buffer from a byte offset on; None unbinds."""
         self._open("set_buffer")
-        _index(index)
+        at = _index(index)
         if buffer is None:
-            self._bound.pop(index, None)
+            self._bound.pop(at, None)
             return
         if isinstance(buffer, Buffer):
             array = buffer.memory()
@@ -57,38 +81,58 @@ class ComputeEncoder:
             raise LaunchError(
                 f"[encoder] M306 set_buffer takes a Buffer; got {buffer!r}.\nUse set_bytes for values."
             )
-        if not 0 <= offset <= array.nbytes:
+        start = whole("encoder", "offset", offset, -(1 << 63))
+        if not 0 <= start <= array.nbytes:
             raise LaunchError(
-                f"[encoder] M306 offset {offset} is outside the buffer of {array.nbytes} bytes.\n"
+                f"[encoder] M306 offset {start} is outside the buffer of {array.nbytes} bytes.\n"
                 f"Offsets count bytes, from 0 to {array.nbytes}."
             )
-        if offset % array.itemsize:
+        if start % array.itemsize:
             raise LaunchError(
-                f"[encoder] M103 offset {offset} is in the middle of an element of {array.itemsize} bytes.\n"
+                f"[encoder] M103 offset {start} is in the middle of an element of {array.itemsize} bytes.\n"
                 f"Offsets count bytes: element n starts at n * {array.itemsize}."
             )
-        self._below[index] = offset
-        if not offset:
-            self._bound[index] = buffer
+        self._below[at] = start
+        if not start:
+            self._bound[at] = buffer
         elif isinstance(buffer, Buffer):
-            self._bound[index] = buffer.view(array.dtype, offset)
+            self._bound[at] = buffer.view(array.dtype, start)
         else:
-            self._bound[index] = array.reshape(-1)[offset // array.itemsize :]
+            self._bound[at] = array.reshape(-1)[start // array.itemsize :]
+        tell("bind", self.kind, f"index {at}, {buffer} from {start}")
 
     def set_bytes(self, value: object, index: int = 0) -> None:
         """Bind a copy of a value: a number, a tuple, a struct as dict, bytes, an array."""
         self._open("set_bytes")
-        _index(index)
+        at = _index(index)
         if isinstance(value, Buffer):
             raise LaunchError(
                 "[encoder] M306 set_bytes copies values; got a Buffer.\nBind it with set_buffer."
             )
-        self._below.pop(index, None)
-        self._bound[index] = bytes(value) if isinstance(value, bytearray | memoryview) else copy(value)
+        self._below.pop(at, None)
+        self._bound[at] = bytes(value) if isinstance(value, bytearray | memoryview) else copy(value)
+        tell("bind", self.kind, f"index {at}, {value!r}")
 
     def set_threadgroup_memory(self, length: int, index: int = 0) -> None:
         self._open("set_threadgroup_memory")
-        self._local[index] = length
+        self._local[_index(index)] = whole("encoder", "length of threadgroup memory", length)
+
+    def use_resource(self, buffer: Buffer, usage: str = "read write") -> None:
+        """Say that kernels reach this buffer by its `gpu_address`: guards and findings then know it by its label."""
+        self._open("use_resource")
+        if not isinstance(buffer, Buffer):
+            raise LaunchError(f"[encoder] M306 use_resource takes a Buffer; got {buffer!r}.")
+        self._used[buffer.address] = buffer
+        tell("use", self.kind, f"{buffer} to {usage}")
+
+    def use_heap(self, heap: Heap) -> None:
+        """Say that kernels reach the buffers of a heap by their addresses."""
+        for buffer in heap.buffers:
+            self.use_resource(buffer)
+
+    def memory_barrier(self) -> None:
+        """Dispatches after it see what those before it wrote: here they always do."""
+        self._open("memory_barrier")
 
     def dispatch_threads(self, grid: Size, threadgroup: Size) -> None:
         """Launch this many threads; the last threadgroup of an axis may be smaller."""
@@ -97,6 +141,21 @@ class ComputeEncoder:
     def dispatch_threadgroups(self, threadgroups: Size, threadgroup: Size) -> None:
         """Launch this many threadgroups."""
         self._dispatch(threadgroups=threadgroups, threadgroup=threadgroup)
+
+    def dispatch_threadgroups_indirect(self, counts: Buffer, threadgroup: Size, offset: int = 0) -> None:
+        """Launch as many threadgroups as three uint32 of a buffer say at the time it runs; none where one is 0."""
+        self._open("dispatch")
+        read = threadgroups_in(counts, offset)
+        self._dispatch(threadgroups=1, threadgroup=threadgroup, later=read)
+
+    def execute(self, commands: IndirectCommands, first: int = 0, count: int | None = None) -> None:
+        """Run commands that were encoded into an indirect command buffer, in their order."""
+        self._open("execute")
+        before = self._pipeline, dict(self._bound), dict(self._below), dict(self._local)
+        for command in commands.chosen(first, count):
+            command.encode(self, commands)
+            self._pipeline, bound, below, local = before
+            self._bound, self._below, self._local = dict(bound), dict(below), dict(local)
 
     def dispatch(
         self,
@@ -123,21 +182,9 @@ class ComputeEncoder:
         )
         values = matched(kernel.signature, arguments, named)
         ordered = [values[p.index] for p in kernel.signature.buffers]
-        self._encoded(kernel, launch, ordered, self.guard)
+        self._hand_over(kernel, launch, ordered, {}, None)
 
-    def end_encoding(self) -> None:
-        self._open("end_encoding")
-        self._ended = True
-        self._when_ended(self)
-
-    def __enter__(self) -> ComputeEncoder:
-        return self
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if not self._ended:
-            self.end_encoding()
-
-    def _dispatch(self, **size: Size) -> None:
+    def _dispatch(self, later: Callable[[Launch], Launch] | None = None, **size: Size) -> None:
         self._open("dispatch")
         kernel = self._pipeline
         if kernel is None:
@@ -145,7 +192,17 @@ class ComputeEncoder:
                 "[encoder] M306 dispatch without a pipeline: there is no kernel to run.\n"
                 "Call set_pipeline(library['name']) first."
             )
-        indices = {p.index for p in kernel.signature.buffers}
+        wanted = {p.index for p in kernel.parameters if p.kind == "threadgroup"}
+        local = {i: n for i, n in self._local.items() if i in wanted}
+        if self.raw:
+            arguments = [self._bound.get(p.index) for p in kernel.signature.buffers]
+            launch = raw_launch(kernel, arguments, local, **size)
+        else:
+            arguments = self._all_bound(kernel)
+            launch = kernel.launch(*arguments, threadgroup_memory=local, overlap=True, **size)
+        self._hand_over(kernel, launch, arguments, self._below, later)
+
+    def _all_bound(self, kernel: Kernel) -> list[object]:
         with refusals(kernel):
             for parameter in kernel.signature.buffers:
                 if parameter.index not in self._bound:
@@ -155,35 +212,50 @@ class ComputeEncoder:
                         f"Call set_buffer(..., index={parameter.index}) or set_bytes(..., index={parameter.index})"
                         " before the dispatch.",
                     )
-        arguments = [self._bound[index] for index in sorted(indices)]
-        wanted = {p.index for p in kernel.parameters if p.kind == "threadgroup"}
-        local = {i: n for i, n in self._local.items() if i in wanted}
-        launch = kernel.launch(*arguments, threadgroup_memory=local, overlap=True, **size)
-        below = {index: n for index, n in self._below.items() if n and index in launch.buffers}
-        self._encoded(kernel, replace(launch, below=below), arguments, self.guard)
+        return [self._bound[p.index] for p in kernel.signature.buffers]
+
+    def _hand_over(
+        self,
+        kernel: Kernel,
+        launch: Launch,
+        arguments: list[object],
+        offsets: dict[int, int],
+        later: Callable[[Launch], Launch] | None,
+    ) -> None:
+        """A launch with all that the encoder knows of it."""
+        below = {index: n for index, n in offsets.items() if n and index in launch.buffers}
+        during = self.during
+        if below or during or self._used:
+            used = [(at, buffer.memory()) for at, buffer in self._used.items()]
+            names = {at: repr(buffer.label) for at, buffer in self._used.items() if buffer.label}
+            launch = replace(
+                launch,
+                below=below,
+                during=during,
+                resources=(*launch.resources, *used),
+                resource_names={**launch.resource_names, **names},
+            )
+        sizes = "in threadgroups of".join(f" {size} " for size in (launch.grid, launch.threadgroup))
+        tell("dispatch", self.kind, f"{kernel.name},{sizes}".rstrip())
+        self._encoded(kernel, launch, arguments, self.guard, later)
 
     def _belongs(self, kernel: object) -> None:
         if not isinstance(kernel, Kernel):
             raise LaunchError(
                 f"[encoder] M306 a pipeline is a kernel; got {kernel!r}.\nPass library['name']."
             )
-        if kernel.device is not self._device:
+        if kernel.device is not self.device:
             raise LaunchError(
                 f"[encoder] M306 {kernel} is of {kernel.device}; this queue is of"
-                f" {self._device}.\nMake the library and the queue from one device."
-            )
-
-    def _open(self, what: str) -> None:
-        if self._ended:
-            raise LaunchError(
-                f"[encoder] M308 {what} after end_encoding: it would never run.\n"
-                "Call it before end_encoding(), or ask the command buffer for another encoder."
+                f" {self.device}.\nMake the library and the queue from one device."
             )
 
 
-def _index(index: int) -> None:
-    if not 0 <= index < 31:
+def _index(index: object) -> int:
+    number = whole("encoder", "buffer index", index, -(1 << 63))
+    if not 0 <= number < 31:
         raise LaunchError(
-            f"[encoder] M306 buffer index {index}; there are 31, from 0 to 30.\n"
+            f"[encoder] M306 buffer index {number}; there are 31, from 0 to 30.\n"
             "Pass the number in the kernel's [[buffer(n)]]."
         )
+    return number

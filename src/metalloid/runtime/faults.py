@@ -11,6 +11,7 @@ from metalloid.findings.bounds import Outside
 from metalloid.findings.homes import at_home, homes_of
 from metalloid.findings.places import pointed
 from metalloid.frontend.diagnose import Texts
+from metalloid.runtime import alive
 from metalloid.source import Source
 from metalloid.types import Signature
 
@@ -27,6 +28,14 @@ def told(source: Source, signature: Signature, fault: Fault, launch: Launch) -> 
     return KernelFault(finding.text(), finding)
 
 
+def _unused(address: int) -> str:
+    """What to do where an address is that of a buffer which the encoder was not told of."""
+    buffer = alive.buffer_at(address)
+    if buffer is None:
+        return ""
+    return f"{buffer} is there, and the encoder does not know it: call use_resource with it"
+
+
 def _finding(source: Source, signature: Signature, fault: Fault, launch: Launch) -> Finding:
     excerpt = ""
     if fault.location is not None:
@@ -37,6 +46,8 @@ def _finding(source: Source, signature: Signature, fault: Fault, launch: Launch)
     if parameter is not None:
         name = parameter.name
     outside_rule = fault.rule in ("M101", "M102")
+    if outside_rule and fault.buffer is None and fault.offset is not None and "where no buffer is" in message:
+        hint = _unused(fault.offset) or hint
     if parameter is not None and memory is not None and fault.offset is not None and outside_rule:
         total = memory.nbytes if isinstance(memory, np.ndarray) else memoryview(memory).nbytes
         outside = Outside(
@@ -63,5 +74,5 @@ def _finding(source: Source, signature: Signature, fault: Fault, launch: Launch)
         name,
         hint,
         excerpt=excerpt,
-        detail={"offset": fault.offset},
+        detail={"offset": fault.offset, **({"during": launch.during} if launch.during else {})},
     )

@@ -16,6 +16,7 @@ from metalloid.runtime.guess import warn_about_grid
 from metalloid.runtime.kernel_code import KernelCode
 from metalloid.runtime.places import place, warn_slow
 from metalloid.runtime.processor import Processor
+from metalloid.runtime.reflection import Binding, bindings
 from metalloid.runtime.sizes import Size, local_memory, shown, sizes
 from metalloid.runtime.steps import step
 from metalloid.runtime.unit import TranslationUnit
@@ -23,6 +24,7 @@ from metalloid.runtime.watch import refusals, watchers
 from metalloid.source import Constant
 
 if TYPE_CHECKING:
+    from metalloid.runtime.argument_encoder import ArgumentEncoder
     from metalloid.runtime.plan import Plan
 
 Local = Mapping[Any, int]  # bytes of threadgroup memory by index or name
@@ -99,7 +101,7 @@ class Kernel(KernelCode):
     ) -> Launch:
         """The launch that a call with these arguments makes; raises LaunchError where it would make none."""
         with refusals(self):
-            self._refuse_undefined()
+            self.refuse_undefined()
             limits = self.device.backend.limits
             threads, size = sizes(self.signature, limits, grid, threadgroup, threadgroups)
             local = local_memory(self.signature, limits, threadgroup_memory)
@@ -119,7 +121,23 @@ class Kernel(KernelCode):
             place=place() if watchers else "",
         )
 
-    def _refuse_undefined(self) -> None:
+    @property
+    def reflection(self) -> tuple[Binding, ...]:
+        """What it takes: names, indices, accesses, sizes and members."""
+        return bindings(self.signature)
+
+    def argument_encoder(self, index: int) -> ArgumentEncoder:
+        """What writes the argument buffer at this buffer index."""
+        from metalloid.runtime.argument_encoder import ArgumentEncoder
+
+        found = [p for p in self.signature.buffers if p.index == index]
+        if not found:
+            raise LaunchError(
+                f"[argument encoder] M306 {self} has no buffer at index {index}.\n{self.signature}"
+            )
+        return ArgumentEncoder(found[0])
+
+    def refuse_undefined(self) -> None:
         """Metal makes no pipeline of a function whose constants are not all known; it would compute with zeros."""
         if missing := self.signature.undefined_constants:
             values = ", ".join(f'"{name}": ...' for name in missing)

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from metalloid.backends.base import Fault, Launch, LogMessage
+from metalloid.backends.clock import compiling
 from metalloid.errors import KernelFault
 from metalloid.runtime.processor import Processor
 from metalloid.runtime.sizes import thread_limit
@@ -59,7 +60,8 @@ class KernelCode:
 
     @cached_property
     def program(self) -> Program:
-        made = self.device.backend.program(self.ir, self.signature)
+        with compiling():
+            made = self.device.backend.program(self.ir, self.signature)
         made.told, made.noted = self._told, self._noted
         return made
 

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from metalloid.errors import DeviceError
+
 PAGE = mmap.PAGESIZE
 DEFAULT_CAPACITY = 1 << 30
 _HUGE = 4 << 20  # from here on large pages pay
@@ -89,11 +91,19 @@ class Pool:
                 self._hits += 1
                 self._held -= size
             self._used += size
-            self._peak = max(self._peak, self._used)
         if memory is None:
-            memory = _pages(size)
+            try:
+                memory = _pages(size)
+            except (OSError, OverflowError, ValueError):
+                with self._lock:
+                    self._used -= size
+                raise DeviceError(
+                    f"[buffer] out of memory: the system has no {nbytes} bytes. {self._used} are in use, and"
+                    f" {self._held} are kept for later (pool.clear() gives those back)."
+                ) from None
             if size >= _HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
                 memory.madvise(mmap.MADV_HUGEPAGE)
+        self._peak = max(self._peak, self._used)
         block = Block((size,), np.uint8, memory)
         block.pool = self
         return block.view(np.ndarray)[:nbytes]

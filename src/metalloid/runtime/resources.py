@@ -8,11 +8,11 @@ from __future__ import annotations
 import atexit
 import sys
 import threading
-import weakref
 from dataclasses import dataclass
 from typing import Any
 
 from metalloid import config
+from metalloid.runtime import alive
 from metalloid.runtime.places import place
 from metalloid.runtime.watch import watchers
 
@@ -34,21 +34,18 @@ class Resource:
 
 
 _LOCK = threading.RLock()
-_alive: dict[int, tuple[weakref.ref[object], str, str]] = {}
 
 
 def made(thing: object, kind: str) -> None:
-    """Remember who made it; the memory of it goes when it does."""
-    key = id(thing)
-    reference = weakref.ref(thing, lambda _: _alive.pop(key, None) and None)
+    """Remember who made it."""
     where = place()
-    _alive[key] = (reference, kind, where)
+    alive.add(thing, kind, where)
     for watcher in tuple(watchers):
         watcher.made(thing, kind, where)
 
 
 def released(thing: object) -> None:
-    _alive.pop(id(thing), None)
+    alive.forget(thing)
 
 
 def leaks(told: bool = True) -> tuple[Resource, ...]:
@@ -58,7 +55,7 @@ def leaks(told: bool = True) -> tuple[Resource, ...]:
     """
     found = []
     with _LOCK:
-        for reference, kind, where in tuple(_alive.values()):
+        for reference, kind, where in tuple(alive.held.values()):
             thing: Any = reference()
             quiet = getattr(thing, "told", False) or not getattr(thing, "forgotten", True)
             if thing is not None and (told or not quiet):

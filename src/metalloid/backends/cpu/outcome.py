@@ -70,12 +70,14 @@ def _fault(
 
 def _nearest(record: native.LaunchRecord, address: int, launch: Launch, names: Mapping[int, str]) -> str:
     """Where an address lies that is no buffer's: behind the nearest one that ends before it."""
-    behind = {i: address - record.buffers[i] - record.lengths[i] for i in launch.buffers}
-    index = min((i for i in behind if 0 <= behind[i] < _NEAR), key=lambda i: behind[i], default=None)
-    if index is None:
-        return ""
-    called = f"buffer {index}" + (f" '{names[index]}'" if names.get(index) else "")
-    return f", {behind[index]} bytes past the end of {called} ({record.lengths[index]} bytes)"
+    known = [
+        (f"buffer {i}" + (f" '{names[i]}'" if names.get(i) else ""), record.buffers[i], record.lengths[i])
+        for i in launch.buffers
+    ]
+    known += [(launch.resource_name(at), at, memoryview(memory).nbytes) for at, memory in launch.resources]
+    near = [(address - at - size, called, size) for called, at, size in known]
+    found = min((one for one in near if 0 <= one[0] < _NEAR), default=None)
+    return f", {found[0]} bytes past the end of {found[1]} ({found[2]} bytes)" if found else ""
 
 
 def report_logs(

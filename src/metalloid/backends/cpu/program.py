@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Hashable, Mapping
 
 from metalloid.backends.base import MOST_PRIVATE, Fault, Guard, Launch, LogMessage
+from metalloid.backends.clock import compiling
 from metalloid.backends.cpu import codegen, native
 from metalloid.backends.cpu.binding import bind, bind_local, memory_of, overlap
 from metalloid.backends.cpu.code import Compile, Loaded, Prepared, Variant
@@ -148,7 +149,8 @@ class Program:
         )
         found = self._choices.get(key)
         if found is None:
-            prover = self._prover()
+            with compiling():
+                prover = self._prover()
             small = Launch(
                 launch.grid, launch.threadgroup, {}, launch.threadgroup_memory, kernel=launch.kernel
             )

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from metalloid.backends.base import Guard, Launch
+from metalloid.backends.clock import compiling
 from metalloid.targets import TargetInfo
 
 ROOM = 2048  # bytes of parameters; what is longer is data
@@ -101,7 +102,8 @@ class Specializer(Generic[Made]):
     def plain(self) -> Made:
         """Code that knows nothing about the launch: where guarded, all is guarded."""
         if self._plain is None:
-            self._plain = self._prepare(None)
+            with compiling():
+                self._plain = self._prepare(None)
         return self._plain
 
     def pick(self, lengths: tuple[int, ...], contents: bytes | None, addresses: Sequence[int]) -> Made:
@@ -135,7 +137,8 @@ class Specializer(Generic[Made]):
     def _decide(self, key: Key) -> Made:
         if max(key[0], default=0) >= FAR:
             if FAR not in self._proofs:
-                self._proofs[FAR] = self._prepare(FAR)
+                with compiling():
+                    self._proofs[FAR] = self._prepare(FAR)
             self._found[key] = self._proofs[FAR]
             return self._found[key]
         if self._prover is None or not (self._guard or key[2]):
@@ -146,6 +149,16 @@ class Specializer(Generic[Made]):
                 self._seen.clear()
             self._seen.add(key)
             return self.plain()
+        with compiling():
+            found = self._proved(key)
+        if len(self._found) >= MOST_KEYS:
+            self._found.clear()
+        self._found[key] = found
+        return found
+
+    def _proved(self, key: Key) -> Made:
+        """Code that rests on a proof about launches with this key, where there is one."""
+        assert self._prover is not None
         lengths, contents, streams = key
         parts: dict[int, bytes] = {}
         at = 0
@@ -160,7 +173,4 @@ class Specializer(Generic[Made]):
                 found = self.plain()
             else:
                 found = self._proofs[proof] = self._prepare(proof)
-        if len(self._found) >= MOST_KEYS:
-            self._found.clear()
-        self._found[key] = found
         return found

@@ -191,7 +191,7 @@ def _bind(launch: Launch) -> tuple[AddressSpace, dict[int, Pointer]]:
     device = AddressSpace(64)
     for address, memory in launch.resources:
         data = memoryview(memory).cast("B")
-        what = Memory("resource", name=f"the resource at {address:#x}", bytes=len(data))
+        what = Memory("resource", name=launch.resource_name(address), bytes=len(data))
         device.add(Object(what.name, data, address, memory=what, base=_base(data)))
     buffers: dict[int, Pointer] = {}
     placed: dict[int, Pointer] = {}

@@ -1,6 +1,8 @@
 // Macros that MSL sources expect. Read only by the preprocessor, in front of the source.
 #define __METAL__ 1
+#ifndef __METAL_VERSION__  // an older language version may be asked for
 #define __METAL_VERSION__ 320
+#endif
 #define __METAL_MACOS__ 1
 #define __METALLOID__ 1
 #define __HAVE_BFLOAT__ 1

@@ -168,7 +168,9 @@ class Findings:
         for start, memory in self.launch.resources:
             length = range_of(memory)[1]
             if start <= address < start + length:
-                return Memory("resource", name=f"the resource at {start:#x}", bytes=length), address - start
+                return Memory(
+                    "resource", name=self.launch.resource_name(start), bytes=length
+                ), address - start
         return Memory("null"), address
 
     def _missed(self) -> Record:

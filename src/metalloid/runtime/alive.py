@@ -1,0 +1,29 @@
+"""What is held right now: every buffer and command buffer, with the line that made it. Nothing is kept alive by it."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+held: dict[int, tuple[weakref.ref[object], str, str]] = {}  # by id: the thing, its kind, the caller's line
+
+
+def add(thing: object, kind: str, where: str) -> None:
+    """Remember who made it; the memory of it goes when it does."""
+    key = id(thing)
+    held[key] = weakref.ref(thing, lambda _: held.pop(key, None) and None), kind, where
+
+
+def forget(thing: object) -> None:
+    held.pop(id(thing), None)
+
+
+def buffer_at(address: int) -> Any:
+    """The buffer that has the byte at an address; None where none has."""
+    for reference, kind, _ in tuple(held.values()):
+        buffer: Any = reference() if kind == "buffer" else None
+        if buffer is None or buffer.released:
+            continue
+        if buffer.address <= address < buffer.address + buffer.nbytes:
+            return buffer
+    return None

@@ -1,0 +1,98 @@
+"""What every encoder has: a label, debug groups, an end; and the fences that order encoders of one queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Self
+
+from metalloid.errors import LaunchError
+from metalloid.runtime.fence import Fence
+from metalloid.runtime.processor import Processor
+from metalloid.runtime.steps import tell
+
+Command = Callable[[], None]
+
+
+class Groups:
+    """Debug groups: names around what is encoded, which findings and traces show."""
+
+    def __init__(self, kind: str, label: str = "") -> None:
+        self._kind, self.label = kind, label
+        self._groups: list[str] = []
+
+    def push_debug_group(self, name: str) -> None:
+        self._groups.append(str(name))
+        tell("push group", self._kind, str(name))
+
+    def pop_debug_group(self) -> None:
+        if not self._groups:
+            raise LaunchError(
+                f"[{self._kind}] M308 pop_debug_group without a push_debug_group.\nCall them in pairs."
+            )
+        tell("pop group", self._kind, self._groups.pop())
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Its label and open groups, in words."""
+        own = (f"{self._kind} {self.label!r}",) if self.label else ()
+        return (*own, *(f"group {name!r}" for name in self._groups))
+
+
+class Encoder(Groups):
+    """Takes commands until it is ended, and hands each to its command buffer."""
+
+    kind = "encoder"
+
+    def __init__(
+        self,
+        device: Processor,
+        add: Callable[[Command], None],
+        ended: Callable[[Encoder], None],
+        around: Callable[[], tuple[str, ...]] = tuple,
+        label: str = "",
+    ) -> None:
+        super().__init__("encoder", label)
+        self.device = device
+        self._add, self._when_ended, self._around = add, ended, around
+        self._ended = False
+        tell("encoder", self.kind, label)
+
+    @property
+    def during(self) -> str:
+        """All labels around what is encoded now; empty where there are none."""
+        return ", ".join((*self._around(), *self.labels))
+
+    def insert_debug_signpost(self, name: str) -> None:
+        """A word in the trace, at the time when what is before it has run."""
+        self._open("insert_debug_signpost")
+        self._add(lambda: tell("signpost", self.kind, str(name)))
+
+    def update_fence(self, fence: Fence) -> None:
+        """Encoders of this queue that wait for the fence start after this one."""
+        self._open("update_fence")
+        self._add(fence.update)
+
+    def wait_for_fence(self, fence: Fence) -> None:
+        """Start after the encoder that updates the fence; the work of a queue runs in order anyway."""
+        self._open("wait_for_fence")
+        self._add(fence.wait)
+
+    def end_encoding(self) -> None:
+        self._open("end_encoding")
+        self._ended = True
+        tell("end", self.kind, self.label)
+        self._when_ended(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if not self._ended:
+            self.end_encoding()
+
+    def _open(self, what: str) -> None:
+        if self._ended:
+            raise LaunchError(
+                f"[encoder] M308 {what} after end_encoding: it would never run.\n"
+                "Call it before end_encoding(), or ask the command buffer for another encoder."
+            )
