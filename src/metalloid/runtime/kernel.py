@@ -11,7 +11,7 @@ from metalloid import config
 from metalloid.backends.base import Fault, Guard, Launch
 from metalloid.errors import KernelFault, LaunchError, NotVectorised
 from metalloid.runtime.arguments import bound, unshared, untouched
-from metalloid.runtime.guarding import GUARDS, refuse_guard
+from metalloid.runtime.guarding import GUARDS, refuse_guard, warn_outside
 from metalloid.runtime.guess import warn_about_grid
 from metalloid.runtime.kernel_code import KernelCode
 from metalloid.runtime.places import place, warn_slow
@@ -187,6 +187,9 @@ class Kernel(KernelCode):
             if isinstance(error.finding, Fault):  # in the words of every other launch
                 raise self._told(error.finding, launch) from None
             raise
+
+    def _noted(self, fault: Fault, launch: Launch) -> None:
+        warn_outside(self._told(fault, launch))
 
     def _compile(self, launch: Launch, guard: Guard) -> None:
         if not self.interpreted:

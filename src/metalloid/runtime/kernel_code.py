@@ -71,9 +71,7 @@ class KernelCode:
         return told(self.source, self.signature, fault, launch)
 
     def _noted(self, fault: Fault, launch: Launch) -> None:
-        from metalloid.runtime.guarding import warn_outside
-
-        warn_outside(self._told(fault, launch))
+        """What a launch went on after; whoever launches tells the caller."""
 
     @cached_property
     def inputs(self) -> frozenset[int]:
