@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from metalloid import lazy
 
 if TYPE_CHECKING:
+    from metalloid import kernels, llama, measure, mlx, torch
     from metalloid.checker import Finding, Report, check, checked
     from metalloid.comparing import Case, Comparison, Input, cases, compare, edges
     from metalloid.errors import CompileError, DeviceError, KernelFault, LaunchError, MetalloidError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from metalloid.runtime.places import LaunchWarning
     from metalloid.runtime.queue import Queue
     from metalloid.runtime.resources import leaks
+    from metalloid.version import __version__
 
 __all__ = [
     "Accelerator",
@@ -52,6 +54,7 @@ __all__ = [
     "Queue",
     "Report",
     "SharedEvent",
+    "__version__",
     "cases",
     "check",
     "checked",
@@ -59,8 +62,13 @@ __all__ = [
     "device",
     "devices",
     "edges",
+    "kernels",
     "leaks",
+    "llama",
+    "measure",
     "metal_kernel",
+    "mlx",
+    "torch",
 ]
 
 # Names are looked up when they are first used: importing numpy and LLVM takes longer than most programs want to wait.
@@ -84,6 +92,8 @@ _HOMES = {
     "leaks": "metalloid.runtime.resources",
     "metal_kernel": "metalloid.forms.script",
     "Kernel": "metalloid.runtime.kernel",
+    "__version__": "metalloid.version",
+    **{name: f"metalloid.{name}" for name in ("kernels", "llama", "measure", "mlx", "torch")},
 }
 
 
@@ -91,7 +101,8 @@ __getattr__ = lazy.names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """What a user may want: no modules that happen to be imported."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
 if "METALLOID_CHECK" in os.environ:  # what it says is for config to read, and config takes a millisecond

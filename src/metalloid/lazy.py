@@ -8,12 +8,13 @@ from importlib import import_module
 
 
 def names(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """`__getattr__` of a package: `homes` says which module has a name."""
+    """`__getattr__` of a package: `homes` says which module has a name, or that the name is a module of it."""
 
     def look_up(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
-        found: object = getattr(import_module(homes[name]), name)
+        home = import_module(homes[name])
+        found: object = home if homes[name] == f"{package}.{name}" else getattr(home, name)
         setattr(sys.modules[package], name, found)
         return found
 

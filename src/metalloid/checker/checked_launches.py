@@ -38,6 +38,9 @@ class Checked:
     def observation(self) -> Observation:
         return self.case.observation
 
+    def __repr__(self) -> str:
+        return f"<checked launch of {self.kernel}, grid {self.launch.grid}, {len(self.findings)} findings>"
+
     def light(self) -> Checked:
         """The same without its memory: a program may make thousands of launches."""
         seen = self.observation

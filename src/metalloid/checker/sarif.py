@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
@@ -21,6 +19,7 @@ from metalloid.findings import Finding
 from metalloid.findings.places import nearby
 from metalloid.ir.debug import Location
 from metalloid.rules import rule
+from metalloid.version import __version__
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -31,9 +30,8 @@ def sarif(findings: Iterable[Finding]) -> str:
     """The findings as the text of one SARIF file."""
     given = list(findings)
     numbers = sorted({f.rule for f in given})
-    driver: dict[str, Any] = {"name": "metalloid", "rules": [_rule(number) for number in numbers]}
-    with suppress(PackageNotFoundError):  # run from a folder, not installed
-        driver["version"] = version("metalloid")
+    rules = [_rule(number) for number in numbers]
+    driver: dict[str, Any] = {"name": "metalloid", "version": __version__, "rules": rules}
     run = {
         "tool": {"driver": driver},
         "columnKind": "utf16CodeUnits",

@@ -7,6 +7,7 @@ import importlib
 import click
 
 from metalloid.cli.exits import guarded
+from metalloid.version import __version__
 
 COMMANDS = {
     "demo": "Metal kernels on this machine, checked and measured",
@@ -42,7 +43,7 @@ class _Commands(click.Group):
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="metalloid")
+@click.version_option(__version__)
 def group() -> None:
     """Run, check and measure Metal compute kernels on any machine."""
 

@@ -53,6 +53,9 @@ class Case:
         parts += [f"{self.values} values"] if self.values != "ordinary" else []
         return ", ".join(part for part in parts if part)
 
+    def __repr__(self) -> str:
+        return f"<case {self}>"
+
 
 @dataclass(frozen=True, eq=False)
 class Given:
@@ -81,6 +84,9 @@ class Given:
     def __str__(self) -> str:
         shapes = ", ".join(f"{a.dtype}{list(a.shape)}" for a in map(np.asarray, self.arrays))
         return f"case {self.number}: {shapes}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
 
 AnyCase = Case | Given

@@ -33,6 +33,9 @@ class Example:
     def case(self) -> AnyCase:
         return self.outcome.case
 
+    def __repr__(self) -> str:
+        return f"<example {self.case}: {self.outcome.first or self.outcome.message or self.outcome.kind}>"
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -88,7 +91,7 @@ class Comparison:
 
     def text(self) -> str:
         """What is wrong, the smallest case, who did it, what it looks like; the most useful line first."""
-        lines = [self._summary()]
+        lines = [self.summary()]
         if self.example:
             lines += ["", *self._smallest(self.example), *self._pattern()]
             about = self.larger or self.example
@@ -100,7 +103,10 @@ class Comparison:
 
     __str__ = text
 
-    def _summary(self) -> str:
+    def __repr__(self) -> str:
+        return f"<{self.summary()}>"
+
+    def summary(self) -> str:
         total, failed = len(self.outcomes), len(self.failures)
         refused = f", {len(self.refused)} refused" if self.refused else ""
         if not total:

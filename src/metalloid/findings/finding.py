@@ -110,6 +110,10 @@ class Finding:
     def __str__(self) -> str:
         return self.text()
 
+    def __repr__(self) -> str:
+        place = f" at {_place(self.location)}" if self.location else ":"
+        return f"<{self.severity} {self.rule}{place} {self.message}>"
+
 
 def _place(location: Location | None) -> str:
     if location is None:

@@ -18,6 +18,7 @@ import numpy as np
 
 from metalloid.errors import LaunchError
 from metalloid.forms.mlx_source import ATTRIBUTES, Origin, Text
+from metalloid.runtime.arguments import WRITES
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.device import device
 from metalloid.runtime.kernel import Kernel
@@ -58,9 +59,10 @@ def metal_kernel(
     math: MathMode = "fast",
     **arguments: Any,
 ) -> Any:
-    """Run `body` in every thread of the grid, and wait; returns the last array among the arguments.
+    """Run `body` in every thread of the grid, and wait; returns the array that it writes, or a tuple of several.
 
-    Without a grid there is one thread for each element of that array. `header` goes before the kernel.
+    Without a grid there is one thread for each element of the last array. `header` goes before the kernel. A body
+    that writes no array gives None.
     """
     arrays = [value for value in arguments.values() if isinstance(value, np.ndarray | Buffer)]
     if not arrays:
@@ -70,7 +72,8 @@ def metal_kernel(
     kernel = _kernel(own, body, header, math, declared)
     threads = prod(arrays[-1].shape) if grid is None else grid
     kernel(*(_value(v) for v in arguments.values()), grid=threads, threadgroup=threadgroup)
-    return arrays[-1]
+    written = tuple(arguments[p.name] for p in kernel.signature.buffers if p.access in WRITES)
+    return written if len(written) > 1 else written[0] if written else None
 
 
 def _kernel(

@@ -66,12 +66,18 @@ class ShaderLibrary:
     def __dir__(self) -> list[str]:
         return sorted(self._library.kernels)
 
+    def __repr__(self) -> str:
+        return f"<shader library: {', '.join(self._library.kernels)}>"
+
 
 class ShaderKernel:
     """One kernel. The position of an argument is its buffer index."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
+
+    def __repr__(self) -> str:
+        return f"<shader {self._kernel!r}>"
 
     @property
     def max_threads_per_threadgroup(self) -> int:

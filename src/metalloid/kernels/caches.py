@@ -19,6 +19,13 @@ class Cache:
         self._keys = empty((batch, heads, room, dimension), dtype)
         self._values = empty((batch, heads, room, dimension), dtype)
 
+    def __repr__(self) -> str:
+        batch, heads, room, dimension = self._keys.shape
+        return (
+            f"<cache of {self.length} tokens, room for {room}: {batch} x {heads} heads of {dimension},"
+            f" {self._keys.dtype}>"
+        )
+
     def append(self, keys: Any, values: Any) -> tuple[Array, Array]:
         """Add keys and values of new tokens; gives views of all there are."""
         _, (k, v) = taken("cache", keys, values)
@@ -64,6 +71,13 @@ class PagedCache:
         self._free = list(reversed(range(pages)))
         self._pages: dict[int, list[int]] = {}
         self._lengths: dict[int, int] = {}
+
+    def __repr__(self) -> str:
+        pages, heads, size, dimension = self.keys.shape
+        return (
+            f"<paged cache of {len(self._pages)} sequences, {len(self._free)} of {pages} pages of {size} free:"
+            f" {heads} heads of {dimension}, {self.keys.dtype}>"
+        )
 
     def append(self, sequence: int, keys: Any, values: Any) -> None:
         """Add keys and values (heads, n, dimension) of new tokens to a sequence."""

@@ -27,6 +27,9 @@ class Model:
     llama: Llama
     tokenizer: Tokenizer
 
+    def __repr__(self) -> str:
+        return f"<model {self.llama!r}, {self.tokenizer!r}>"
+
 
 def load(path: Path | str | None = None) -> Model:
     """A model from a Hugging Face folder or a GGUF file; without a path, the one that comes with metalloid."""
@@ -72,6 +75,9 @@ class Chat:
         config, tokenizer = model.llama.config, model.tokenizer
         named = (tokenizer.special_id(text) for text in self.style.stops)
         self.stops = frozenset(config.stops) | {token for token in named if token is not None}
+
+    def __repr__(self) -> str:
+        return f"<chat, {self.style.name}, {self.session!r}>"
 
     def ask(self, text: str, max_tokens: int = 0) -> Iterator[str]:
         """The answer, piece by piece; it ends with a stop token, after `max_tokens`, or when the context is full."""

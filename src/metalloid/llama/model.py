@@ -76,6 +76,10 @@ class Llama:
         self.norm = _gain(loaded.norm)
         self.layers = tuple(_layer(layer) for layer in loaded.layers)
 
+    def __repr__(self) -> str:
+        c = self.config
+        return f"<llama of {len(self.layers)} layers, width {c.width}, {c.heads} heads, {self.output.format}>"
+
     @staticmethod
     def load(path: Path) -> Llama:
         return Llama(weights.load(path))
@@ -103,6 +107,9 @@ class Session:
             "interleaved": int(model.config.interleaved),
         }
         self._recorded: dict[str | int, Recording] = {}
+
+    def __repr__(self) -> str:
+        return f"<session, {self.length} of {self.context} tokens>"
 
     @property
     def logits(self) -> Array:

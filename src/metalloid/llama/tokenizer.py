@@ -41,6 +41,9 @@ class Tokenizer:
     strip: bool = False  # the first space of a decoded text is not part of it
     _known: dict[str, list[int]] = field(default_factory=dict, compare=False)
 
+    def __repr__(self) -> str:
+        return f"<tokenizer of {len(self.pieces)} tokens>"
+
     def __len__(self) -> int:
         return len(self.pieces)
 

@@ -11,7 +11,7 @@ import numpy as np
 from metalloid.backends.base import Launch
 from metalloid.errors import LaunchError
 from metalloid.measure.machine import Machine
-from metalloid.measure.timing import Timing, timed
+from metalloid.measure.timing import Timing, shown, timed
 from metalloid.runtime.kernel import Kernel
 from metalloid.transforms.count_work import COUNTERS, counted
 
@@ -38,6 +38,10 @@ class Measurement:
     name: str
     timing: Timing
     work: Work
+
+    def __repr__(self) -> str:
+        rates = f"{self.bandwidth / 1e9:.1f} GB/s, {self.rate / 1e9:.1f} GFLOP/s"
+        return f"<{self.name}: {shown(self.timing.median)}, {rates}>"
 
     @property
     def bandwidth(self) -> float:

@@ -33,6 +33,9 @@ class KernelDefinition:
     math: MathMode = "fast"
     constants: Mapping[str | int, Constant] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"<definition of kernel {self.name}, {len(self.source.splitlines())} lines>"
+
 
 class Accelerator:
     """A device and one queue of it. Buffers that it made are released when the block is left."""
@@ -42,6 +45,9 @@ class Accelerator:
         self._queue = self.device.queue("accelerator")
         self._buffers: list[Buffer] = []
         self._open = False
+
+    def __repr__(self) -> str:
+        return f"<accelerator on {self.device.name}, {'open' if self._open else 'not open'}>"
 
     async def __aenter__(self) -> Accelerator:
         self._open = True

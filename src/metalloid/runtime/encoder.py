@@ -58,6 +58,10 @@ class ComputeEncoder(Encoder):
         self._used: dict[int, Buffer] = {}  # by address: buffers that kernels reach by address only
         self.guard: Guard = config.guard()
 
+    def __repr__(self) -> str:
+        state = "ended" if self._ended else "open"
+        return f"<compute encoder, {state}, {self._pipeline or 'no pipeline'}, {len(self._bound)} bound>"
+
     def set_pipeline(self, kernel: Kernel) -> None:
         self._open("set_pipeline")
         self._belongs(kernel)

@@ -105,4 +105,7 @@ class KernelCode:
         return self.signature.threadgroup_memory
 
     def __repr__(self) -> str:
-        return f"<kernel {self.name}>"
+        """The name and what a caller binds; code that is not made yet is not made for this."""
+        if "_scalar" not in self.__dict__ and "signature" not in self.__dict__:
+            return f"<kernel {self.name}>"
+        return f"<kernel {self.name}({', '.join(p.name for p in self.signature.buffers)})>"

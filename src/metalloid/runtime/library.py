@@ -14,6 +14,8 @@ from metalloid.runtime.unit import TranslationUnit
 from metalloid.runtime.watch import watchers
 from metalloid.source import Constant, Source
 
+_LISTED = 4  # kernels that its repr names
+
 
 class Library:
     """What a device makes of MSL text; kernels are compiled when they are asked for.
@@ -69,4 +71,6 @@ class Library:
         return name in self.kernels
 
     def __repr__(self) -> str:
-        return f"<library {self.source.name}>"
+        names = self.kernels
+        more = f", ... {len(names)} in all" if len(names) > _LISTED else ""
+        return f"<library {self.source.name}: {', '.join(names[:_LISTED]) or 'no kernels'}{more}>"

@@ -33,6 +33,9 @@ class Trace(Watcher):
     def text(self) -> str:
         return "\n".join(map(str, self._steps))
 
+    def __repr__(self) -> str:
+        return f"<trace, {len(self._steps)} steps>"
+
     def add(self, step: Step) -> None:
         if self._file is not None:
             print(f"metalloid: {step}", file=self._file)

@@ -41,3 +41,7 @@ class Explanation:
 
     def __str__(self) -> str:
         return self.text()
+
+    def __repr__(self) -> str:
+        answer = self.broken.said.splitlines()[0] if self.broken else "nothing on the way is broken"
+        return f"<explanation: {self.subject} {answer}>"
