@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import metalloid as mt
+from metalloid.web.made import command
 from tests.checker.reports import TEXT, clean, faulty
 
 VOID = {"meta", "br", "line", "circle"}
@@ -87,6 +88,75 @@ def test_a_clean_page_says_so():
     text = "".join(page.texts)
     assert "no findings" in text and "every one of 24 elements was written" in text
     assert "never" not in page.classes
+    assert "kernel void fill" in text and "every one of the 24 elements of 'out' was written" in text
+    assert "no" not in page.classes  # that all values are one is a remark, no mistake
+
+
+def test_the_page_says_when_by_which_version_and_by_which_command_it_was_made(monkeypatch):
+    monkeypatch.setattr(
+        "sys.orig_argv", ["/usr/bin/python3", "/opt/bin/metalloid", "check", "a b.py", "--html", "x"]
+    )
+    (line,) = re.findall(r'<p class="made">(.*?)</p>', clean().html())
+    assert re.fullmatch(
+        r'<time datetime="\d{4}-\d\d-\d\dT[^"]+">\d{4}-\d\d-\d\d \d\d:\d\d [^<]+</time> &middot; metalloid '
+        + re.escape(mt.__version__)
+        + r" &middot; <code>metalloid check &#x27;a b.py&#x27; --html x</code>",
+        line,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["python", "train.py", "--steps", "3"], "python train.py --steps 3"),
+        (["/x/python3.11", "-m", "pytest", "tests"], "pytest tests"),
+        (["python", "-m", "train"], "python -m train"),
+        (["python", "-m", "ipykernel_launcher", "-f", "/run/kernel.json"], ""),
+        (["python"], ""),
+    ],
+)
+def test_commands_read_as_they_were_typed(words, shown):
+    assert command(words) == shown
+
+
+def test_kernels_inside_functions_are_shown_without_their_indentation():
+    kernel = mt.device().library("""
+                kernel void deep(device float* out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+                    out[i] = 1;
+                }
+    """)["deep"]
+    text = "".join(Page(mt.check(kernel, np.zeros(4, np.float32), grid=8).html()).texts)
+    assert re.search(r"\d+kernel void deep.*\n\d+    out\[i\] = 1;", text)
+
+
+def test_severities_have_colours_of_their_own():
+    kernel = mt.device().library(
+        """
+kernel void total(device const half* x, device half* out, constant uint& n, uint i [[thread_position_in_grid]]) {
+    half sum = 0;
+    for (uint k = 0; k < n; k++) sum += x[i * n + k];
+    out[i] = sum;
+}
+""",
+        name="total.metal",
+    )["total"]
+    x, out = np.full(64 * 4096, 0.3, np.float16), np.zeros(64, np.float16)
+    report = mt.check(kernel, x, out, 4096, grid=64, threadgroup=64)
+    assert {"warning", "note"} == {f.severity for f in report.findings}
+    html = report.html()
+    assert '<header class="worth">' in html
+    assert '<span class="chip warning">1 warning</span><span class="chip note">1 note</span>' in html
+    assert '<div class="line marked warning">' in html
+    style = html.split("<style>")[1].split("</style>")[0]
+    backs = re.findall(r"\.marked\.(\w+) \{ background: var\((--\w+)-back\)", style)
+    assert dict(backs) == {"error": "--bad", "warning": "--warn", "note": "--note"}
+
+
+def test_every_launch_says_why_its_result_is_as_it_is():
+    page = Page(faulty().html())
+    assert page.classes.count("why") == page.classes.count("launch") == 1
+    text = "".join(page.texts)
+    assert "only 5 of 8 elements of 'out' were written; not 5 to 7" in text
 
 
 # In a browser
@@ -165,7 +235,7 @@ def test_a_browser_shows_it_light_and_dark(tmp_path):
 
 @needs_browser
 def test_a_browser_draws_the_map_in_a_colour_per_threadgroup(tmp_path):
-    rows = shot(tmp_path, clean().html())
+    rows = shot(tmp_path, clean().html(), height=1200)
     strong = [p for row in rows for p in row if max(p) - min(p) > 60]
     hues = {colour for colour in set(strong) if strong.count(colour) > 200}
     assert len(hues) >= 3 + 1  # three threadgroups, and the green of the verdict
@@ -176,7 +246,8 @@ def test_a_browser_lays_out_every_part(tmp_path):
     """A script that only this test adds measures the page and writes the numbers into it."""
     measure = """<script>addEventListener("load", () => {
       const box = s => document.querySelector(s)?.getBoundingClientRect() ?? {width: 0, height: 0};
-      const parts = ["header", "nav", ".line.marked", ".finding", ".timeline", ".map", ".hint"];
+      const drawn = innerWidth > 560 ? ".timeline.broad" : ".timeline.narrow";
+      const parts = ["header", "nav", ".line.marked", ".finding", drawn, drawn + " text", ".map", ".hint", ".chain"];
       document.body.dataset.sizes = JSON.stringify(parts.map(p => [p, box(p).width, box(p).height]));
       document.body.dataset.wide = document.documentElement.scrollWidth - innerWidth;
     })</script>"""
@@ -193,5 +264,5 @@ def test_a_browser_lays_out_every_part(tmp_path):
         shown = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
         sizes = re.search(r'data-sizes="([^"]*)"', shown)[1].replace("&quot;", '"')
         for part, wide, high in json.loads(sizes):
-            assert wide > 30 and high > 8, (part, wide, high)
+            assert wide > 30 and high > 12, (part, wide, high)  # letters of a drawing too can be read
         assert int(re.search(r'data-wide="(-?\d+)"', shown)[1]) <= 0

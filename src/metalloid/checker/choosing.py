@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from metalloid.checker.choice import Choice, spoken_of
-from metalloid.checker.page.source import text_of
+from metalloid.checker.page.texts import text_of
 from metalloid.checker.report import Report
 from metalloid.findings import Finding
 

@@ -69,13 +69,19 @@ class Report(CheckedLaunches):
 
         return html(self, self._why())
 
-    def _why(self) -> str:
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict, and each finding with its line."""
+        from metalloid.checker.page import notebook
+
+        return notebook(self, self._why())
+
+    def _why(self) -> Explanation | None:
         """The chain behind a result, where there is something to explain."""
         if not self._launches:
-            return ""
+            return None
         why = self.explain()
         odd = why.broken is not None and (not self.ok or why.subject.endswith("all zeros?"))
-        return why.text() if odd else ""
+        return why if odd else None
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)

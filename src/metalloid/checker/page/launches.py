@@ -1,4 +1,4 @@
-"""Each launch, and a map of its outputs: which thread wrote which element, and which nobody wrote."""
+"""Each launch: a map of its outputs, which thread wrote which element and which nobody wrote, and why."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from metalloid.checker.checked_launches import Checked, CheckedLaunches
+from metalloid.checker.page.why import of_launch
 from metalloid.checker.page.words import counted, position, triple
 from metalloid.runtime.arguments import WRITES
 
@@ -38,9 +39,12 @@ def _launch(checked: Checked, count: int, mapped: bool) -> str:
         f" {triple(launch.threadgroup)}, {counted(prod(launch.threadgroup), 'thread')}"
     )
     maps = "".join(_map(checked, index) for index in sorted(checked.observation.writers)) if mapped else ""
-    found = counted(len(checked.findings), "finding") + (f", {count:,} launches alike" if count > 1 else "")
-    title = f"<h3>{escape(checked.kernel)} <small>{found}</small></h3>"
-    return f'<article class="launch">{title}<p>{facts}</p>{maps}</article>'
+    kind = next((f.severity for f in checked.findings), "good")
+    found = f'<span class="chip {kind}">{counted(len(checked.findings), "finding")}</span>'
+    alike = f" <small>{count:,} launches alike</small>" if count > 1 else ""
+    title = f"<h3>{escape(checked.kernel)} {found}{alike}</h3>"
+    why = of_launch(checked) if mapped else ""
+    return f'<article class="launch card">{title}<p>{facts}</p>{maps}{why}</article>'
 
 
 def _map(checked: Checked, index: int) -> str:

@@ -1,21 +1,25 @@
-"""Source texts with their findings in place, each under the line it speaks of."""
+"""Source texts with their findings in place, each under the line it speaks of; texts without any as well."""
 
 from __future__ import annotations
 
-import linecache
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import pairwise
+from textwrap import dedent
 
 from metalloid.checker.checked_launches import CheckedLaunches
-from metalloid.checker.page.timeline import timeline
-from metalloid.checker.page.words import where, who
+from metalloid.checker.page.cards import card
+from metalloid.checker.page.texts import Text, texts
 from metalloid.findings import Finding
 
-ALL = 160  # texts of more lines are shown around their findings only
+ALL = 160  # texts of more lines are shown in part only
 AROUND = 8
+FEW = 3  # lines around a finding in Python
+CLEAN = 40  # lines of a long text in which nothing was found
+Numbered = list[tuple[int, Finding]]
 _TOKEN = re.compile(
-    r"(?P<comment>//.*|/\*.*?\*/)|(?P<string>\"(?:\\.|[^\"\\])*\")|(?P<attribute>\[\[.*?\]\])"
+    r"(?P<comment>//.*|/\*.*?\*/)|(?P<string>\"{3}|\"(?:\\.|[^\"\\])*\")|(?P<attribute>\[\[.*?\]\])"
     r"|(?P<word>\b(?:kernel|device|constant|threadgroup|thread|const|for|while|if|else|return|break|continue|struct"
     r"|using|namespace|template|typename|static|void|bool|char|uchar|short|ushort|int|uint|long|ulong|half|float|bfloat"
     r"|(?:u?(?:char|short|int)|half|float)[234])\b|^\s*#\w+)|(?P<number>\b\d[\w.]*)"
@@ -23,80 +27,95 @@ _TOKEN = re.compile(
 
 
 def sources(report: CheckedLaunches, findings: Sequence[Finding]) -> str:
-    """A section per file that findings are in; at the end what has no line."""
+    """A section per text that findings are in, what has no line, and the texts of launches in order, folded."""
     numbered = list(enumerate(findings, 1))
-    files = dict.fromkeys(f.location.file for f in findings if f.location)
-    sections = [
-        _file(report, file, [(n, f) for n, f in numbered if f.location and f.location.file == file])
-        for file in files
-    ]
+    found = texts(report)
+    sections, clean = [], []
+    for name, text in found.items():
+        here = [(n, f) for n, f in numbered if f.location and f.location.file == name]
+        if here:
+            body = _lines(text, here)
+            sections.append(f'<section class="source"><h2>{escape(name)}</h2>\n{body}</section>')
+        elif text.lines:
+            clean.append(text)
     rest = [(n, f) for n, f in numbered if f.location is None]
     if rest:
-        cards = "\n".join(_card(n, f, "") for n, f in rest)
+        cards = "\n".join(card(n, f) for n, f in rest)
         sections.append(f'<section class="source"><h2>Without a line</h2>\n{cards}\n</section>')
+    if clean:
+        sections.append(_clean(clean))
     return "\n".join(sections)
 
 
-def text_of(report: CheckedLaunches, file: str) -> list[str]:
-    """The lines of a file: what was compiled, else what is on disk."""
-    for checked in report.launches:
-        lines = checked.case.texts.lines(file)
-        if lines:
-            return list(lines)
-    return [line.rstrip("\n") for line in linecache.getlines(file)]
+def _clean(found: Sequence[Text]) -> str:
+    """Texts in which nothing was found; a single one is open."""
+    opened = " open" if len(found) == 1 else ""
+    shown = "\n".join(
+        f'<details class="clean"{opened}><summary><b>{escape(t.name)}</b> <span class="chip good">no findings'
+        f"</span></summary>\n{_lines(t, [])}</details>"
+        for t in found
+    )
+    return f'<section class="source"><h2>Sources in which nothing was found</h2>\n{shown}\n</section>'
 
 
-def _file(report: CheckedLaunches, file: str, findings: list[tuple[int, Finding]]) -> str:
-    lines = text_of(report, file)
-    marked = {f.location.line for _, f in findings if f.location}
+def _lines(text: Text, findings: Numbered) -> str:
+    places = [f.location for _, f in findings if f.location]
+    marked = {f.location.line: f.severity for _, f in reversed(findings) if f.location}
     others = {
         f.other.location.line
         for _, f in findings
-        if f.other and f.other.location and f.other.location.file == file
+        if f.other and f.other.location and f.other.location.file == text.name
     }
-    shown = _shown(len(lines), marked | others, 3 if file.endswith(".py") else AROUND)
+    shown = _shown(text, {place.line for place in places} | others)
+    bare = _dedented(text, shown)
     rows: list[str] = []
     last = 0
     for number in shown:
         if number != last + 1:
-            rows.append(f'<div class="gap">lines {last + 1} to {number - 1}</div>')
-        kind = "marked" if number in marked else "other" if number in others else ""
-        text = f"<code>{_coloured(lines[number - 1])}</code>"
-        rows.append(f'<div class="line {kind}"><span class="number">{number}</span>{text}</div>')
-        here = [(n, f) for n, f in findings if f.location and f.location.line == number]
-        rows += [_card(n, f, timeline(f)) for n, f in here]
+            rows.append(_gap(last + 1, number - 1))
+        kind = f"marked {marked[number]}" if number in marked else "other" if number in others else ""
+        code = f"<code>{_coloured(bare[number])}</code>"
+        rows.append(f'<div class="line {kind}"><span class="number">{number}</span>{code}</div>')
+        rows += [card(n, f) for n, f in findings if f.location and f.location.line == number]
         last = number
-    if shown and last < len(lines):
-        rows.append(f'<div class="gap">lines {last + 1} to {len(lines)}</div>')
-    lost = [(n, f) for n, f in findings if f.location and f.location.line not in shown]
-    rows += [_card(n, f, timeline(f)) for n, f in lost]
+    if shown and any(line.strip() for line in text.lines[last:]):
+        rows.append(_gap(last + 1, len(text.lines)))
+    rows += [card(n, f) for n, f in findings if f.location and f.location.line not in shown]
     inner = "\n".join(rows)
-    return f'<section class="source"><h2>{escape(file)}</h2>\n<div class="text">\n{inner}\n</div></section>'
+    return f'<div class="text">\n{inner}\n</div>'
 
 
-def _shown(count: int, wanted: set[int], around: int) -> list[int]:
-    if count <= ALL and around == AROUND:
+def _gap(first: int, last: int) -> str:
+    said = f"line {first}" if first == last else f"lines {first} to {last}"
+    return f'<div class="gap">{said}</div>'
+
+
+def _shown(text: Text, wanted: set[int]) -> list[int]:
+    """All of a short text; of a long one, and of a Python file, the kernel and what is around the findings."""
+    count, whole = len("\n".join(text.lines).rstrip().split("\n")), len(text.kernel) == len(text.lines)
+    if whole and count <= ALL:
         return list(range(1, count + 1))
-    near = {n for line in wanted for n in range(line - around, line + around + 1)}
-    return sorted(n for n in near if 1 <= n <= count)
+    near = FEW if text.name.endswith(".py") else AROUND
+    short = len(text.kernel) <= ALL
+    outside = wanted - text.kernel if short else wanted  # a short kernel is shown whole
+    lines = {n for line in outside for n in range(line - near, line + near + 1)}
+    if short:
+        lines |= text.kernel
+    elif not wanted:
+        lines |= set(range(text.start, text.start + CLEAN))
+    return sorted(n for n in lines if 1 <= n <= count)
 
 
-def _card(number: int, finding: Finding, drawing: str) -> str:
-    facts = [who(finding.thread, finding.threadgroup)]
-    facts += [f"{finding.count:,} times in all"] if finding.count > 1 else []
-    facts += [where(finding.location)] if finding.location else []
-    other = ""
-    if finding.other is not None:
-        side = finding.other
-        line = f"<code>{escape(side.excerpt.strip())}</code>" if side.excerpt else ""
-        said = " ".join(p for p in (where(side.location), side.what, who(side.thread, side.threadgroup)) if p)
-        other = f'<p class="side">{escape(said)} {line}</p>'
-    hint = f'<p class="hint"><b>hint</b> {escape(finding.hint)}</p>' if finding.hint else ""
-    return (
-        f'<article class="finding {finding.severity}" id="finding-{number}">'
-        f'<h3><a href="#rule-{finding.rule}">{finding.rule}</a> {escape(finding.message)}</h3>'
-        f'<p class="who">{escape(", ".join(f for f in facts if f))}</p>{other}{drawing}{hint}</article>'
-    )
+def _dedented(text: Text, shown: Sequence[int]) -> Mapping[int, str]:
+    """The lines that are shown; each stretch of them, in or outside a kernel, without what all of it is indented by."""
+    own = text.kernel
+    starts = [b for a, b in pairwise([0, *shown]) if b != a + 1 or (a in own) != (b in own)]
+    made: dict[int, str] = {}
+    for start, end in pairwise([*dict.fromkeys([*shown[:1], *starts]), len(text.lines) + 2]):
+        stretch = [n for n in shown if start <= n < end]
+        bare = dedent("\n".join(text.lines[n - 1] for n in stretch)).split("\n")
+        made |= dict(zip(stretch, bare, strict=True))
+    return made
 
 
 def _coloured(line: str) -> str:
