@@ -6,7 +6,8 @@ import json
 import re
 import shutil
 import subprocess
-from itertools import pairwise
+from itertools import combinations
+from math import hypot
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +17,11 @@ from click.testing import CliRunner
 import metalloid as mt
 from metalloid.cli import group
 from metalloid.measure import CHIPS, Machine, Measurement, Timing, this_machine, timed, tune
+from metalloid.measure.chart import Box, Chart
 from metalloid.measure.chips import chip
 from metalloid.measure.kernel import Work, count
 from metalloid.measure.library import operations
-from metalloid.measure.roofline import page
+from metalloid.measure.roofline import NARROW, WIDE, page
 from metalloid.measure.timing import shown
 from metalloid.measure.tune import shapes
 
@@ -126,7 +128,9 @@ def measurements() -> tuple[Machine, list[Measurement]]:
 
 def test_the_page_is_whole_and_escaped() -> None:
     text = page(*measurements())
-    assert text.count("<circle") == 2, "a kernel without arithmetic has no place in the plot"
+    assert text.count("<circle") == 2 * 2, (
+        "two drawings; a kernel without arithmetic has no place in the plot"
+    )
     assert text.count("<tr>") == 4
     assert "a&lt;b&gt;" in text and "a &lt;machine&gt;" in text and "a<b>" not in text
     assert "http" not in text, "it needs nothing from outside"
@@ -135,12 +139,22 @@ def test_the_page_is_whole_and_escaped() -> None:
 def test_labels_do_not_lie_on_each_other() -> None:
     machine, (first, *_) = measurements()
     same = [Measurement(f"kernel {n}", first.timing, first.work) for n in range(6)]
-    heights = [
-        float(y)
-        for y in re.findall(r'<text x="[\d.]+" y="([\d.]+)" text-anchor="start">kernel', page(machine, same))
-    ]
-    assert len(heights) == 6
-    assert min(b - a for a, b in pairwise(sorted(heights))) >= 12
+    for width, height in (WIDE, NARROW):
+        chart = Chart(machine, same, width, height)
+        text = chart.svg("broad")
+        found = re.findall(r'<text class="label" x="([\d.]+)" y="([\d.]+)">kernel', text)
+        boxes = [Box(float(x), float(y) - 11, float(x) + 105, float(y) + 4) for x, y in found]
+        assert len(boxes) == 6 and not any(a.meets(b) for a, b in combinations(boxes, 2))
+        assert all(b.left >= 0 and b.right <= width and b.top >= 0 and b.bottom <= height for b in boxes)
+        dot = chart.x(first.work.intensity), chart.y(first.rate)
+        far = [abs(b.top + 7 - dot[1]) + max(0, b.left - dot[0], dot[0] - b.right) for b in boxes]
+        assert min(far) < 30 and sum(f < 90 for f in far) >= 5  # at their dot, or a line leads there
+        assert text.count('class="leader"') == sum(_away(b, dot) > 14 for b in boxes)
+
+
+def _away(box: Box, dot: tuple[float, float]) -> float:
+    x, y = min(max(dot[0], box.left), box.right), min(max(dot[1], box.top), box.bottom)
+    return hypot(x - dot[0], y - dot[1])
 
 
 def test_the_page_has_what_others_take() -> None:
@@ -186,6 +200,7 @@ def test_bench_prints_and_writes(tmp_path: Path) -> None:
     assert found["operations"] == 4096 and found["bytes"] == 3 * 4 * 4096
     assert found["bandwidth"] == pytest.approx(found["bytes"] / found["median"])
     assert "roofline" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert result.stderr == f"wrote {tmp_path / 'r.html'}\n"
 
 
 def test_bench_reads_a_time_from_a_mac() -> None:

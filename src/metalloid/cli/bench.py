@@ -73,7 +73,7 @@ def _finish(
     console: Console, machine: Machine, found: Sequence[Measurement], html: Path | None, as_json: bool
 ) -> None:
     if html is not None:
-        html.write_text(page(machine, found), encoding="utf-8")
+        _write(html, page(machine, found))
     if as_json:
         click.echo(json.dumps(report(machine, found)))
         return
@@ -81,6 +81,11 @@ def _finish(
     _footer(console, machine)
     if any(m.share(machine) > 1.1 and m.bound(machine) == "memory" for m in found):
         console.print("above 100%: the data stayed in the caches between runs, which are faster than memory")
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    click.echo(f"wrote {path}", err=True)
 
 
 def _footer(console: Console, machine: Machine) -> None:
@@ -163,7 +168,7 @@ def _library(console: Console, seconds: float, only: str, html: Path | None, as_
         for name in dict.fromkeys(n for c in found for n in c.others)
     }
     if html is not None:
-        html.write_text(page(machine, measured, "The kernel library", others), encoding="utf-8")
+        _write(html, page(machine, measured, "The kernel library", others))
     if as_json:
         result = report(machine, measured)
         result["others"] = {c.ours.name: {n: t.median for n, t in c.others.items()} for c in found}

@@ -9,11 +9,12 @@ from typing import Any
 
 from metalloid.comparing.case import AnyCase, Case, as_cases
 from metalloid.comparing.common import Common, common
+from metalloid.comparing.compared import Example
 from metalloid.comparing.influence import Influence, influence
 from metalloid.comparing.judge import RIGHT, SCHEDULE, Function, Mismatch, Outcome, Pair, Wrong, judge
 from metalloid.comparing.picture import COLUMNS, ROWS
 from metalloid.comparing.resemble import resemblances
-from metalloid.comparing.result import Comparison, Example
+from metalloid.comparing.result import Comparison
 from metalloid.comparing.schedules import schedule_failures
 from metalloid.comparing.shrink import smallest
 from metalloid.comparing.sweep import sweep
