@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import Literal
 
 
@@ -194,7 +195,7 @@ class Signature:
     undefined_constants: tuple[str, ...] = ()  # function constants it needs and was not given
     logs: tuple[str, ...] = field(default=())  # format strings of os_log calls
 
-    @property
+    @cached_property
     def buffers(self) -> tuple[Parameter, ...]:
         """The parameters a caller binds, in the order of their indices."""
         bound = (p for p in self.parameters if p.kind == "buffer" and p.present)

@@ -54,8 +54,12 @@ class Quick(Protocol):
         lengths: Sequence[int],
         on_log: OnLog | None,
         told: Callable[[], Launch],
+        below: Sequence[int] | None = None,
     ) -> None:
-        """Run to the end. `told` makes the launch that messages speak of, where there is something to say."""
+        """Run to the end. `told` makes the launch that messages speak of, where there is something to say.
+
+        `below`: bytes of each buffer's allocation that lie before it.
+        """
         ...
 
 

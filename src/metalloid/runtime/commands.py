@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from metalloid.backends.base import Guard, Launch
@@ -16,7 +16,6 @@ from metalloid.backends.clock import compiled
 from metalloid.errors import LaunchError
 from metalloid.findings.places import nearby
 from metalloid.runtime import resources
-from metalloid.runtime.arguments import WRITES
 from metalloid.runtime.blit import BlitEncoder
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.encoder import ComputeEncoder
@@ -25,7 +24,9 @@ from metalloid.runtime.events import SharedEvent
 from metalloid.runtime.executor import SerialExecutor, Status, Work
 from metalloid.runtime.kernel import Kernel
 from metalloid.runtime.places import place
+from metalloid.runtime.plan import Bound, Plan
 from metalloid.runtime.steps import step, tell
+from metalloid.runtime.watch import watchers
 
 Handler = Callable[["CommandBuffer"], object]
 
@@ -56,6 +57,7 @@ class CommandBuffer(Work, Groups):
         made = ComputeEncoder(
             self.queue.device,
             self._encoded,
+            self._encoded_quick,
             self._encoder_ended,
             self._commands.append,
             self._labels,
@@ -228,17 +230,35 @@ class CommandBuffer(Work, Groups):
         arguments: list[object],
         guard: Guard,
         later: Callable[[Launch], Launch] | None,
+        key: object,
     ) -> None:
-        def indirect() -> None:
+        def run() -> None:
             sized = later(launch) if later is not None else launch
             if 0 not in sized.grid:
                 kernel.run(sized, guard)
+            if key is not None and not watchers and kernel.known_plan(key) is None:
+                kernel.keep_plan(key, launch, guard)
 
-        self._commands.append(indirect if later is not None else lambda: kernel.run(launch, guard))
+        self._commands.append(run)
+        self._note(kernel, arguments)
+
+    def _encoded_quick(self, kernel: Kernel, plan: Plan, bound: Bound, guard: Guard) -> None:
+        def run() -> None:
+            if watchers:  # they came after it was encoded
+                kernel.run(plan.launch_of(bound), guard)
+            else:
+                plan.run(bound)
+
+        self._commands.append(run)
+        self._note(kernel, bound[6])
+
+    def _note(self, kernel: Kernel, arguments: Sequence[object]) -> None:
+        """What messages about unfinished work speak of."""
         self._kernels.append(kernel.name)
-        for parameter, value in zip(kernel.signature.buffers, arguments, strict=True):
-            if isinstance(value, Buffer) and parameter.access in WRITES:
-                self._writes(value, f"the buffer bound as '{parameter.name}'")
+        for position, name in kernel.outputs:
+            value = arguments[position]
+            if isinstance(value, Buffer):
+                self._writes(value, name)
 
     def _writes(self, buffer: Buffer, name: str) -> None:
         buffer.will_be_written(self, name)
@@ -274,6 +294,8 @@ class CommandBuffer(Work, Groups):
 
     def _wait(self, statuses: tuple[Status, ...], timeout: float | None) -> None:
         self._must_be_committed()
+        if timeout is None and not (self._completed or self._scheduled):
+            self.queue.help(self)  # handlers run beside whoever waits: he may hold what they want
         with self._changed:
             if not self._changed.wait_for(lambda: self.status in statuses, timeout):
                 raise TimeoutError(f"[command buffer] still {self.status} after {timeout} s.")

@@ -22,16 +22,18 @@ from metalloid.runtime.encoding import Command, Encoder
 from metalloid.runtime.heap import Heap
 from metalloid.runtime.indirect import threadgroups_in
 from metalloid.runtime.indirect_commands import IndirectCommands
-from metalloid.runtime.kernel import Kernel, Local
+from metalloid.runtime.kernel import Kernel, Local, kinds
+from metalloid.runtime.plan import Bound, Plan
 from metalloid.runtime.processor import Processor
 from metalloid.runtime.raw import raw_launch
 from metalloid.runtime.sizes import Size
 from metalloid.runtime.steps import tell
-from metalloid.runtime.watch import refusals
+from metalloid.runtime.watch import refusals, watchers
 from metalloid.runtime.whole import whole
 
 # Takes a launch with its arguments, and how it is guarded; the last one changes it just before it runs.
-Encoded = Callable[[Kernel, Launch, list[object], Guard, "Callable[[Launch], Launch] | None"], None]
+Encoded = Callable[[Kernel, Launch, list[object], Guard, "Callable[[Launch], Launch] | None", object], None]
+EncodedQuick = Callable[[Kernel, Plan, Bound, Guard], None]
 
 
 class ComputeEncoder(Encoder):
@@ -43,6 +45,7 @@ class ComputeEncoder(Encoder):
         self,
         device: Processor,
         encoded: Encoded,
+        encoded_quick: EncodedQuick,
         ended: Callable[[Encoder], None],
         add: Callable[[Command], None] = lambda command: None,
         around: Callable[[], tuple[str, ...]] = tuple,
@@ -50,7 +53,7 @@ class ComputeEncoder(Encoder):
         raw: bool = False,
     ) -> None:
         super().__init__(device, add, ended, around, label)
-        self._encoded, self.raw = encoded, raw
+        self._encoded, self._encoded_quick, self.raw = encoded, encoded_quick, raw
         self._pipeline: Kernel | None = None
         self._bound: dict[int, object] = {}
         self._below: dict[int, int] = {}  # offsets: what lies before them is of the same allocation
@@ -76,6 +79,14 @@ class ComputeEncoder(Encoder):
         at = _index(index)
         if buffer is None:
             self._bound.pop(at, None)
+            self._below.pop(at, None)
+            return
+        if type(buffer) is Buffer and type(offset) is int and not offset:
+            buffer.memory()  # refuses one that was released
+            self._bound[at] = buffer
+            self._below.pop(at, None)
+            if watchers:
+                tell("bind", self.kind, f"index {at}, {buffer} from 0")
             return
         if isinstance(buffer, Buffer):
             array = buffer.memory()
@@ -96,14 +107,17 @@ class ComputeEncoder(Encoder):
                 f"[encoder] M103 offset {start} is in the middle of an element of {array.itemsize} bytes.\n"
                 f"Offsets count bytes: element n starts at n * {array.itemsize}."
             )
-        self._below[at] = start
+        self._below.pop(at, None)
+        if start:
+            self._below[at] = start
         if not start:
             self._bound[at] = buffer
         elif isinstance(buffer, Buffer):
             self._bound[at] = buffer.view(array.dtype, start)
         else:
             self._bound[at] = array.reshape(-1)[start // array.itemsize :]
-        tell("bind", self.kind, f"index {at}, {buffer} from {start}")
+        if watchers:
+            tell("bind", self.kind, f"index {at}, {buffer} from {start}")
 
     def set_bytes(self, value: object, index: int = 0) -> None:
         """Bind a copy of a value: a number, a tuple, a struct as dict, bytes, an array."""
@@ -115,7 +129,8 @@ class ComputeEncoder(Encoder):
             )
         self._below.pop(at, None)
         self._bound[at] = bytes(value) if isinstance(value, bytearray | memoryview) else copy(value)
-        tell("bind", self.kind, f"index {at}, {value!r}")
+        if watchers:
+            tell("bind", self.kind, f"index {at}, {value!r}")
 
     def set_threadgroup_memory(self, length: int, index: int = 0) -> None:
         self._open("set_threadgroup_memory")
@@ -196,15 +211,42 @@ class ComputeEncoder(Encoder):
                 "[encoder] M306 dispatch without a pipeline: there is no kernel to run.\n"
                 "Call set_pipeline(library['name']) first."
             )
-        wanted = {p.index for p in kernel.parameters if p.kind == "threadgroup"}
-        local = {i: n for i, n in self._local.items() if i in wanted}
+        wanted = kernel.local_indices
+        local = {i: n for i, n in self._local.items() if i in wanted} if wanted else {}
+        key = None if later is not None else self._key(local, size)
+        if key is not None and self._quickly(kernel, key):
+            return
         if self.raw:
-            arguments = [self._bound.get(p.index) for p in kernel.signature.buffers]
+            arguments = [self._bound.get(index) for index in kernel.bound_indices]
             launch = raw_launch(kernel, arguments, local, **size)
         else:
             arguments = self._all_bound(kernel)
             launch = kernel.launch(*arguments, threadgroup_memory=local, overlap=True, **size)
-        self._hand_over(kernel, launch, arguments, self._below, later)
+        self._hand_over(kernel, launch, arguments, self._below, later, key)
+
+    def _key(self, local: dict[int, int], size: dict[str, Size]) -> object:
+        """What dispatches have to share for the short way; None where this one has to go the long way."""
+        if watchers or self._used or self.during:
+            return None
+        sizes = tuple(size.items())
+        try:
+            key = (self.raw, sizes, tuple(kinds(s) for _, s in sizes), tuple(local.items()), self.guard)
+            hash(key)
+        except TypeError:  # a list, for example
+            return None
+        return key
+
+    def _quickly(self, kernel: Kernel, key: object) -> bool:
+        """The short way, for a dispatch like one that has run; False where the long one has to look at it."""
+        plan = kernel.known_plan(key)
+        if plan is None:
+            return False
+        arguments = tuple([self._bound.get(index) for index in kernel.bound_indices])
+        bound = plan.bind(arguments, kernel, True, self._below, self.raw)
+        if bound is None:
+            return False
+        self._encoded_quick(kernel, plan, bound, self.guard)
+        return True
 
     def _all_bound(self, kernel: Kernel) -> list[object]:
         with refusals(kernel):
@@ -225,8 +267,9 @@ class ComputeEncoder(Encoder):
         arguments: list[object],
         offsets: dict[int, int],
         later: Callable[[Launch], Launch] | None,
+        key: object = None,
     ) -> None:
-        """A launch with all that the encoder knows of it."""
+        """A launch with all that the encoder knows of it; `key` names the short way that others may go after it."""
         below = {index: n for index, n in offsets.items() if n and index in launch.buffers}
         during = self.during
         if below or during or self._used:
@@ -239,9 +282,10 @@ class ComputeEncoder(Encoder):
                 resources=(*launch.resources, *used),
                 resource_names={**launch.resource_names, **names},
             )
-        sizes = "in threadgroups of".join(f" {size} " for size in (launch.grid, launch.threadgroup))
-        tell("dispatch", self.kind, f"{kernel.name},{sizes}".rstrip())
-        self._encoded(kernel, launch, arguments, self.guard, later)
+        if watchers:
+            sizes = "in threadgroups of".join(f" {size} " for size in (launch.grid, launch.threadgroup))
+            tell("dispatch", self.kind, f"{kernel.name},{sizes}".rstrip())
+        self._encoded(kernel, launch, arguments, self.guard, later, key)
 
     def _belongs(self, kernel: object) -> None:
         if not isinstance(kernel, Kernel):
@@ -256,6 +300,8 @@ class ComputeEncoder(Encoder):
 
 
 def _index(index: object) -> int:
+    if type(index) is int and 0 <= index < 31:
+        return index
     number = whole("encoder", "buffer index", index, -(1 << 63))
     if not 0 <= number < 31:
         raise LaunchError(

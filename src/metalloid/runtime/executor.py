@@ -48,7 +48,8 @@ class SerialExecutor:
         self.device, self.label = device, label
         self._waiting: deque[weakref.ref[Work] | Work] = deque()
         self._changed = threading.Condition()
-        self._running = False
+        self._running = False  # whether there is a thread
+        self._busy = False  # whether somebody runs the first in line
         _executors.add(self)
 
     def wait_until_idle(self) -> None:
@@ -85,21 +86,39 @@ class SerialExecutor:
             self._waiting.popleft()
         return None
 
+    def help(self, work: Work) -> None:
+        """Run committed work here and now where it is first in line and nobody has begun it: whoever waits for it
+        anyway need not wake another thread."""
+        with self._changed:
+            if self._busy or self._next() is not work:
+                return
+            self._busy = True
+        self._do(work)
+
+    def _do(self, work: Work) -> None:
+        try:
+            work._run()
+        finally:
+            with self._changed:
+                self._waiting.popleft()
+                self._busy = False
+                self._changed.notify_all()
+
     def _serve(self) -> None:
         while True:
             with self._changed:
-                work = self._next()
+                work = None if self._busy else self._next()
                 if work is None:
                     self._changed.wait(_LINGER)
-                    work = self._next()
+                    work = None if self._busy else self._next()
                 if work is None:
+                    if self._busy:
+                        continue
                     self._running = False
                     self._changed.notify_all()
                     return
-            work._run()
-            with self._changed:
-                self._waiting.popleft()
-                self._changed.notify_all()
+                self._busy = True
+            self._do(work)
             del work
 
     def __repr__(self) -> str:

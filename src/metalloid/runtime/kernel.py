@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from metalloid import config
 from metalloid.backends.base import Fault, Guard, Launch
 from metalloid.errors import KernelFault, LaunchError, NotVectorised
-from metalloid.runtime.arguments import bound, unshared, untouched
+from metalloid.runtime.arguments import WRITES, bound, unshared, untouched
 from metalloid.runtime.guarding import GUARDS, refuse_guard, warn_outside
 from metalloid.runtime.guess import warn_about_grid
 from metalloid.runtime.kernel_code import KernelCode
@@ -69,8 +69,8 @@ class Kernel(KernelCode):
             try:
                 local = tuple(threadgroup_memory.items()) if threadgroup_memory else None
                 # The types as well: 8.0 is not 8.
-                kinds = _kinds(grid), _kinds(threadgroup), _kinds(threadgroups)
-                key = grid, threadgroup, threadgroups, local, guard, kinds
+                types = kinds(grid), kinds(threadgroup), kinds(threadgroups)
+                key = grid, threadgroup, threadgroups, local, guard, types
                 plan = self._plans.get(key)
             except TypeError:  # a list, for example
                 key = plan = None
@@ -87,7 +87,7 @@ class Kernel(KernelCode):
         )
         self.run(launch, guard, timeout)
         if key is not None and key not in self._plans:
-            self._keep(key, launch, guard)
+            self.keep_plan(key, launch, guard)
 
     def launch(
         self,
@@ -206,6 +206,15 @@ class Kernel(KernelCode):
         )
 
     @cached_property
+    def outputs(self) -> tuple[tuple[int, str], ...]:
+        """Which of its arguments it writes, and what messages call them."""
+        return tuple(
+            (n, f"the buffer bound as '{p.name}'")
+            for n, p in enumerate(self.signature.buffers)
+            if p.access in WRITES
+        )
+
+    @cached_property
     def _names(self) -> tuple[str, ...]:
         return tuple(p.name for p in self.signature.buffers)
 
@@ -219,7 +228,11 @@ class Kernel(KernelCode):
         except KeyError:
             return None
 
-    def _keep(self, key: object, launch: Launch, guard: Guard) -> None:
+    def known_plan(self, key: object) -> Plan | None:
+        """What `keep_plan` kept."""
+        return self._plans.get(key)
+
+    def keep_plan(self, key: object, launch: Launch, guard: Guard) -> None:
         """Make later launches like this one quick."""
         if plan := self.plan(launch, guard):
             if len(self._plans) >= _MOST_PLANS:
@@ -235,5 +248,6 @@ class Kernel(KernelCode):
         return Plan(self, launch, quick) if quick is not None else None
 
 
-def _kinds(size: object) -> object:
+def kinds(size: object) -> object:
+    """The types of a size: 8.0 is not 8."""
     return tuple(map(type, size)) if type(size) is tuple else type(size)

@@ -78,6 +78,16 @@ class KernelCode:
         """Buffers that the kernel declares const."""
         return frozenset(p.index for p in self.signature.buffers if p.const or p.space == "constant")
 
+    @cached_property
+    def bound_indices(self) -> tuple[int, ...]:
+        """The indices of its buffers, in the order of its arguments."""
+        return tuple(p.index for p in self.signature.buffers)
+
+    @cached_property
+    def local_indices(self) -> frozenset[int]:
+        """The indices of threadgroup memory that the caller sizes."""
+        return frozenset(p.index for p in self.parameters if p.kind == "threadgroup")
+
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         return self.signature.parameters

@@ -8,7 +8,7 @@ device. Whatever is not plainly right is sent back to the long road, which knows
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,6 +85,22 @@ class Spare:
         self.cells = tuple((cell, _address(cell) if cell is not None else 0) for cell in made)
 
 
+Below = Mapping[int, int]
+Known = dict[tuple[int, ...], Any]
+# What a launch needs of its memory: room, addresses, lengths, bytes below, code by numbers, the numbers where all are
+# known, and what keeps the memory alive.
+Bound = tuple[
+    Spare,
+    list[int],
+    list[int],
+    list[int] | None,
+    Known,
+    tuple[int, ...] | None,
+    tuple[Any, ...],
+    list[object],
+]
+
+
 class Plan:
     """One kernel, one size of launch.
 
@@ -107,20 +123,37 @@ class Plan:
 
     def go(self, arguments: tuple[Any, ...], kernel: KernelCode) -> bool:
         """Run with these arguments; False where the long road has to look at them, and nothing ran."""
-        slots = self._slots
-        if len(arguments) != len(slots):
+        bound = self.bind(arguments, kernel)
+        if bound is None:
             return False
+        self.run(bound)
+        return True
+
+    def bind(
+        self,
+        arguments: tuple[Any, ...],
+        kernel: KernelCode,
+        shared: bool = False,
+        below: Below | None = None,
+        raw: bool = False,
+    ) -> Bound | None:
+        """Look at the arguments; None where the long road has to. `shared` allows memory that is written to be bound
+        twice; `below` are bytes of the allocations that lie before buffers, by index; `raw` takes memory as it is."""
+        slots, live = self._slots, self._parameters
+        if len(arguments) != len(slots) or (below and any(below.get(index) for index in live)):
+            return None  # parameters are copied, and a copy has nothing below it
         spare = self._spare()
         addresses: list[int] = []
         lengths: list[int] = []
+        places: list[int] = []  # the same, but for cells: which one a number lies in says nothing
         numbers: list[int] = []  # what parameters hold
         kept: list[object] = []  # copies, alive until the kernel has read them
-        live = self._parameters
         for slot, value, (cell, at) in zip(slots, arguments, spare.cells):  # noqa: B905  # counted above; strict costs
             kind = type(value)
             if kind is slot.number and slot.low <= value <= slot.high:
                 cell.value = value
                 size = slot.size
+                places.append(0)
                 if slot.index in live and kind is int:
                     numbers.append(value)
             else:
@@ -130,44 +163,43 @@ class Plan:
                     value = value.memory()
                     kind = np.ndarray
                 size = value.nbytes if kind is np.ndarray else 0
-                if (
-                    kind is not np.ndarray
-                    or value.dtype is not slot.dtype
-                    or (slot.size and size != slot.size)
-                ):
+                exact = kind is np.ndarray and value.dtype is slot.dtype
+                if not exact or (slot.size and size != slot.size):
+                    value = _converted(kernel, slot, value, raw)
                     if value is None:
-                        return False
-                    value = argument(kernel.signature, slot.parameter, value, [], kernel.device)
+                        return None
                     size = value.nbytes
                     kept.append(value)
                 try:
-                    at = _address(_exported(value))
+                    at = address(value, slot.written)
                 except (TypeError, ValueError, BufferError):
-                    try:
-                        at = address(value, slot.written)
-                    except (TypeError, ValueError, BufferError):
-                        return False
+                    return None
+                places.append(at)
             addresses.append(at)
             lengths.append(size)
-        memory = (*addresses, *lengths)
+        memory = (*places, *lengths)
         known = self._known.get(memory)
-        if known is None:
-            if _overlap(slots, addresses, lengths):
-                return False
-            known = self._first_seen(memory)
+        if known is None and (known := self._first_seen(memory, addresses, lengths, shared)) is None:
+            return None
         if self._gaps:
             addresses, lengths = self._spread(addresses), self._spread(lengths)
-        if len(numbers) != len(live):
-            prepared = self._find(spare, addresses, lengths)
-        else:
-            said = tuple(numbers)
-            found = known.get(said)
-            prepared = found or self._find(spare, addresses, lengths, known, said)
-        self._start(spare, prepared, addresses, lengths, arguments)
-        return True
+        before = [below.get(index, 0) for index in range(self._count)] if below else None
+        said = tuple(numbers) if len(numbers) == len(live) else None
+        return spare, addresses, lengths, before, known, said, arguments, kept
 
-    def _first_seen(self, memory: tuple[int, ...]) -> dict[tuple[int, ...], Any]:
-        """Room for what is found out about memory that does not overlap."""
+    def run(self, bound: Bound) -> None:
+        spare, addresses, lengths, below, known, said, arguments, _ = bound
+        code = known.get(said) if said is not None else None
+        if code is None:
+            code = self._find(spare, addresses, lengths, known, said)
+        self._start(spare, code, addresses, lengths, arguments, below)
+
+    def _first_seen(
+        self, memory: tuple[int, ...], addresses: list[int], lengths: list[int], shared: bool
+    ) -> Known | None:
+        """Room for what is found out about memory that does not overlap, or may."""
+        if _overlap(self._slots, addresses, lengths):
+            return {} if shared and not self._parameters else None  # they may change while the kernel runs
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
         known = self._known[memory] = {}
@@ -179,11 +211,11 @@ class Plan:
         addresses: list[int],
         lengths: Sequence[int],
         known: dict[tuple[int, ...], Any] | None = None,
-        said: tuple[int, ...] = (),
+        said: tuple[int, ...] | None = None,
     ) -> Any:
         """The code for this memory, noted in `known` once settled. Leads the launch to copies of its parameters."""
         code, settled = self._quick.find(spare.room, addresses, lengths)
-        if known is not None and settled:
+        if known is not None and said is not None and settled:
             if len(known) >= _MOST_KNOWN:
                 known.clear()
             known[said] = code
@@ -214,13 +246,24 @@ class Plan:
         addresses: list[int],
         lengths: Sequence[int],
         arguments: Iterable[Any],
+        below: list[int] | None = None,
     ) -> None:
         self._quick.start(
-            spare.room, code, addresses, lengths, self._kernel.on_log, lambda: self._told(arguments)
+            spare.room,
+            code,
+            addresses,
+            lengths,
+            self._kernel.on_log,
+            lambda: self._told(arguments, below),
+            below,
         )
         self._free.append(spare)
 
-    def _told(self, arguments: Iterable[Any]) -> Launch:
+    def launch_of(self, bound: Bound) -> Launch:
+        """The long road's launch over the same memory."""
+        return self._told(bound[6], bound[3])
+
+    def _told(self, arguments: Iterable[Any], below: list[int] | None) -> Launch:
         """The launch that messages speak of."""
         buffers = {
             slot.index: value.memory() if isinstance(value, Buffer) else value
@@ -228,7 +271,25 @@ class Plan:
             if isinstance(value, Buffer | np.ndarray)
         }
         small = self.launch
-        return Launch(small.grid, small.threadgroup, buffers, small.threadgroup_memory, kernel=small.kernel)
+        return Launch(
+            small.grid,
+            small.threadgroup,
+            buffers,
+            small.threadgroup_memory,
+            below={index: n for index, n in enumerate(below or ()) if n},
+            kernel=small.kernel,
+        )
+
+
+def _converted(kernel: KernelCode, slot: Slot, value: Any, raw: bool) -> np.ndarray[Any, Any] | None:
+    """What a parameter gets of a value that is not simply its memory; None where the long road has to say."""
+    if value is None:
+        return None
+    if not raw:
+        return argument(kernel.signature, slot.parameter, value, [], kernel.device)
+    if isinstance(value, np.ndarray):
+        return value if value.size else None
+    return np.frombuffer(bytearray(value), np.uint8) if isinstance(value, bytes) and value else None
 
 
 def _overlap(slots: Sequence[Slot], addresses: list[int], lengths: list[int]) -> bool:

@@ -69,7 +69,7 @@ class Program:
         keep: list[object] = []
         addresses, lengths = memory_of(launch, keep)
         choice = self.choice(launch, guard, backwards, threads)
-        prepared = self._picked(choice, addresses, lengths, keep)
+        prepared = self._picked(choice, addresses, lengths, keep, launch.below)
         record = native.LaunchRecord.from_buffer_copy(prepared.record)
         bind(record, launch, addresses, lengths, prepared, keep)
         main = threading.current_thread() is _MAIN
@@ -94,14 +94,16 @@ class Program:
         """A launch without its memory, made once for each size and proof."""
         keep: list[object] = []
         choice = self.choice(launch, guard, backwards, threads)
-        return self._picked(choice, *memory_of(launch, keep), keep)
+        return self._picked(choice, *memory_of(launch, keep), keep, launch.below)
 
     def placed(
         self, launch: Launch, backwards: bool, keep: list[object]
     ) -> tuple[Prepared, list[int], list[int]]:
         """A guarded launch for one thread, with the addresses and lengths of its buffers."""
         addresses, lengths = memory_of(launch, keep)
-        prepared = self._picked(self.choice(launch, True, backwards, 1), addresses, lengths, keep)
+        prepared = self._picked(
+            self.choice(launch, True, backwards, 1), addresses, lengths, keep, launch.below
+        )
         return prepared, addresses, lengths
 
     def fill(
@@ -119,19 +121,27 @@ class Program:
         if any(index in live for index in choice.parameters):
             prepared = choice.plain()
         else:
-            self._picked(choice, list(addresses), lengths, keep)  # what comes a second time is worth a proof
-            prepared = self._picked(choice, addresses, lengths, keep)
+            self._picked(
+                choice, list(addresses), lengths, keep, launch.below
+            )  # what comes a second time is worth a proof
+            prepared = self._picked(choice, addresses, lengths, keep, launch.below)
         ctypes.memmove(ctypes.addressof(record), prepared.address, ctypes.sizeof(record))
         bind(record, launch, addresses, lengths, prepared, keep)
         return prepared
 
     def _picked(
-        self, choice: Specializer[Prepared], addresses: list[int], lengths: list[int], keep: list[object]
+        self,
+        choice: Specializer[Prepared],
+        addresses: list[int],
+        lengths: list[int],
+        keep: list[object],
+        below: Mapping[int, int],
     ) -> Prepared:
         contents: bytes | None = b""
         if choice.parameters:
             contents = None
-            if not overlap(choice.parameters, addresses, lengths):
+            whole = not any(below.get(index) for index in choice.parameters)  # a copy has nothing below it
+            if whole and not overlap(choice.parameters, addresses, lengths):
                 area = ParameterSnapshot()
                 keep.append(area)
                 contents = area.take(choice.parameters, addresses, lengths)

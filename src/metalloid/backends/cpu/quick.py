@@ -18,6 +18,7 @@ Finish = Callable[[Prepared, native.LaunchRecord, Launch, int, None, OnLog], Non
 _move = ctypes.memmove
 _SIZE = ctypes.sizeof(native.LaunchRecord)
 _LENGTHS = native.LaunchRecord.lengths.offset
+_BELOW = native.LaunchRecord.below.offset
 _MAIN = threading.main_thread().ident
 _ident = threading.get_ident
 
@@ -25,18 +26,19 @@ _ident = threading.get_ident
 class Room:
     """A record that no launch uses just now, and room for the parameters of the next."""
 
-    __slots__ = ("address", "holds", "record", "snapshot")
+    __slots__ = ("address", "below", "holds", "record", "snapshot")
 
     def __init__(self) -> None:
         self.record, self.snapshot = native.LaunchRecord(), ParameterSnapshot()
         self.address = ctypes.addressof(self.record)
         self.holds: Prepared | None = None  # what the record was last filled with
+        self.below = False  # whether the record says what lies before buffers
 
 
 class CpuQuick:
     """One kernel, one size of launch."""
 
-    __slots__ = ("_choice", "_finish", "_pack", "_run", "parameters", "threads")
+    __slots__ = ("_choice", "_finish", "_pack", "_pack_below", "_run", "parameters", "threads")
 
     def __init__(
         self, finish: Finish, choice: Specializer[Prepared], threads: int, buffers: Sequence[int]
@@ -45,6 +47,7 @@ class CpuQuick:
         self.parameters = choice.parameters
         count = 1 + max(buffers, default=-1)
         self._pack = struct.Struct(f"{count}Q{_LENGTHS - 8 * count}x{count}Q").pack_into
+        self._pack_below = struct.Struct(f"{count}Q").pack_into
         self._run = native.runtime().run
 
     def room(self) -> Room:
@@ -64,12 +67,19 @@ class CpuQuick:
         lengths: Sequence[int],
         on_log: OnLog,
         told: Callable[[], Launch],
+        below: Sequence[int] | None = None,
     ) -> None:
         record, there = room.record, room.address
         if room.holds is not code:
             _move(there, code.address, _SIZE)
             room.holds = code
         self._pack(record, 0, *addresses, *lengths)
+        if below is not None:
+            self._pack_below(record, _BELOW, *below)
+            room.below = True
+        elif room.below:
+            self._pack_below(record, _BELOW, *[0] * len(addresses))
+            room.below = False
         status = self._run(there, self.threads, 0, _ident() == _MAIN)
         if status or record.log_count:
             room.holds = None
