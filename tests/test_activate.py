@@ -87,7 +87,7 @@ def test_programs_that_a_program_starts_are_served_too(activated, tmp_path):
 def test_a_wrong_variable_is_a_sentence_and_the_program_runs(activated):
     done = run(activated, "-c", "print('ran')", METALLOID="cuda")
     assert done.stdout == "ran\n"
-    assert done.stderr == "metalloid: METALLOID: there is no form 'cuda'; the forms are mlx, torch.\n"
+    assert done.stderr == "metalloid: METALLOID: there is no form 'cuda'; the forms are mlx, torch, metal.\n"
 
 
 def test_a_start_imports_nothing_while_the_variables_are_unset_and_little_while_they_are_set(activated):

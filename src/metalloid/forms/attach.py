@@ -1,7 +1,8 @@
 """The call forms that metalloid serves, and how a program gets them without being edited.
 
 A form is put in place when the program has imported the package it belongs to, and not before: nothing is imported
-for a program that does not use it. A new form is one row of `FORMS` and a module with `install` and `uninstall`.
+for a program that does not use it. A form that brings its package along is there at once, for those who look for it.
+A new form is one row of `FORMS` and a module with `install` and `uninstall`.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from metalloid.errors import MetalloidError
 @dataclass(frozen=True)
 class Form:
     name: str  # the word for it, in METALLOID= and in pytest's option
-    module: str  # what a program imports
+    module: str  # what a program imports; "" where the form brings it along
     ours: str  # the module whose install() and uninstall() serve it
 
 
 FORMS = (
     Form("mlx", "mlx.core", "metalloid.mlx"),
     Form("torch", "torch", "metalloid.torch"),
+    Form("metal", "", "metalloid.metal"),
 )
 NAMES = tuple(form.name for form in FORMS)
 
@@ -46,7 +48,13 @@ def attach(forms: Iterable[Form] = FORMS) -> imports.Action:
     """
     installed: list[Form] = []
     stop_again = config.guard_as_hardware()
-    forgetting = [imports.after(form.module, partial(_install, form, installed)) for form in forms]
+    wanted = tuple(forms)
+    forgetting = [
+        imports.after(form.module, partial(_install, form, installed)) for form in wanted if form.module
+    ]
+    for form in wanted:
+        if not form.module:
+            _install(form, installed)
 
     def detach() -> None:
         stop_again()

@@ -62,6 +62,10 @@ class Heap:
         self._placed.append((start, max(count, 1), weakref.ref(placed)))
         return placed
 
+    def make_aliasable(self, buffer: Buffer) -> None:
+        """Let others be placed over a buffer that is still used."""
+        self._placed = [one for one in self._placed if one[2]() is not buffer]
+
     def release(self) -> None:
         """Give the memory back; its buffers are gone with it."""
         self._memory.release()

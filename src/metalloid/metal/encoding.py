@@ -1,0 +1,63 @@
+"""What all encoders of a command buffer share."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NoReturn
+
+from metalloid.metal.objects import AssertionFailed, Labelled, NSObject, selector
+
+
+class MTLCommandEncoder(Labelled):
+    """Takes commands until `endEncoding`."""
+
+    def __init__(self, commands: Any, encoder: Any) -> None:
+        super().__init__()
+        self._commands, self._encoder, self._open = commands, encoder, True
+
+    def device(self) -> NSObject:
+        found: NSObject = self._commands.device()
+        return found
+
+    def commandBuffer(self) -> Any:
+        return self._commands
+
+    def setLabel_(self, label: str | None) -> None:
+        self._values["label"] = label
+        self._encoder.label = label or ""
+
+    def endEncoding(self) -> None:
+        if not self._open:
+            self._assert("endEncoding has already been called.")
+        self._encoder.end_encoding()
+        self._open = False
+        self._commands._encoder = None
+
+    def updateFence_(self, fence: Any) -> None:
+        self._encoder.update_fence(fence._fence)
+
+    def waitForFence_(self, fence: Any) -> None:
+        self._encoder.wait_for_fence(fence._fence)
+
+    def pushDebugGroup_(self, name: str) -> None:
+        self._encoder.push_debug_group(name)
+
+    def popDebugGroup(self) -> None:
+        self._encoder.pop_debug_group()
+
+    def insertDebugSignpost_(self, name: str) -> None:
+        self._encoder.insert_debug_signpost(name)
+
+    def sampleCountersInBuffer_atSampleIndex_withBarrier_(self, *_: Any) -> None:
+        self._assert("counter sample buffers are not supported by metalloid; use GPUStartTime and GPUEndTime")
+
+    def _fail(self, name: str, words: str) -> NoReturn:
+        """An assertion of a selector that is not the caller's own."""
+        raise AssertionFailed(f"-[{type(self).__name__} {selector(name)}]: failed assertion `{words}'")
+
+    def __del__(self) -> None:
+        if self.__dict__.get("_open") and self._commands._encoder is None:
+            print(
+                f"-[{type(self).__name__} dealloc]: failed assertion `Command encoder released without endEncoding'",
+                file=sys.stderr,
+            )
