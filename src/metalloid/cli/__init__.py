@@ -12,6 +12,7 @@ from metalloid.version import __version__
 COMMANDS = {
     "demo": "Metal kernels on this machine, checked and measured",
     "run": "run a kernel once, or a Python program with MLX and PyTorch served",
+    "studio": "write, run and check a kernel in the browser",
     "check": "say why a kernel is wrong: one launch, or every launch of a Python program",
     "bench": "how fast a kernel is, and how near the limits of this machine",
     "tune": "the fastest threadgroup for a launch",

@@ -1,0 +1,22 @@
+// What the parts of the page share, and how they hear of changes.
+export const state = {
+  text: "",
+  lesson: null, // the lesson that is open, as the server tells it
+  mended: false, // whether its mended kernel is shown
+  kernels: [],
+  diagnostics: [],
+  findings: [],
+  result: null,
+  stages: [],
+  linked: 0, // the line of the source that a generated text points at
+};
+
+const heard = {};
+
+export function on(event, listener) {
+  (heard[event] ??= []).push(listener);
+}
+
+export function tell(event, detail) {
+  for (const listener of heard[event] ?? []) listener(detail);
+}
