@@ -175,7 +175,13 @@ def _written(unit: Unit, entry: Entry, kind: str) -> Iterator[int]:
 
 def _refuse_plain(unit: Unit, entry: Entry, argument: Argument) -> None:
     unknown = ", ".join(f"[[{a}]]" for a in argument.attributes)
-    if unknown:
+    if index := argument.attributes.get("buffer"):
+        words = " ".join(word for word in argument.words if word != argument.name)
+        message = f"'{argument.name}' is bound to a buffer and declared by value"
+        hint = (
+            f"write `constant {words}& {argument.name} [[buffer({index})]]`: a buffer is memory, not a value"
+        )
+    elif unknown:
         message = f"{unknown} on '{argument.name}' is not something a compute kernel can ask for"
         hint = "see docs/support.md for the builtins that are supported"
     else:

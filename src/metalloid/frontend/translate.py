@@ -26,6 +26,7 @@ from metalloid.frontend.refuse import refused_kernel, refused_signature, refused
 from metalloid.frontend.rewrite import Rewritten, Unit, constant_text, refuse_unsupported, rewrite
 from metalloid.frontend.scan import STAGES
 from metalloid.frontend.slim import slim
+from metalloid.frontend.space_casts import refused_casts
 from metalloid.frontend.spaces import mixed, resolve_spaces
 from metalloid.frontend.unsupported import stage_function
 from metalloid.frontend.variables import refused_variables
@@ -146,6 +147,7 @@ def refused_parts(parsed: Parsed, kernels: Sequence[Declared], spans: Sequence[S
         *(problem for kernel in kernels for problem in refused_kernel(kernel)),
         *refused_words(unit.tokens, spans),
         *refused_variables(unit.tokens, unit.declarations, spans),
+        *refused_casts(unit.tokens, unit.declarations, spans),
     ]
     return [
         Diagnostic(p.message, *unit.place(p.token), len(unit.tokens[p.token].text), rule=p.rule, hint=p.hint)

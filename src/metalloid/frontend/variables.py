@@ -1,4 +1,4 @@
-"""Variables that Metal does not allow: at file scope, threadgroup with a value, swizzles set twice."""
+"""Variables that Metal does not allow: at file scope, threadgroup with a value or in a helper, swizzles set twice."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ def refused_variables(
         for start in declarations.statics:
             if span.first <= start < span.last:
                 yield from _initialised(tokens, pairs, start)
+                if not _in_a_kernel(declarations, start):
+                    yield _in_a_helper(tokens, start)
 
 
 def _file_scope(tokens: Sequence[Token], span: Span) -> Iterator[Problem]:
@@ -68,6 +70,26 @@ def _initialised(tokens: Sequence[Token], pairs: Mapping[int, int], start: int) 
         if tokens[here].kind == "name":
             name = here
         here = pairs.get(here, here) + 1 if tokens[here].text in OPENERS else here + 1
+
+
+def _in_a_kernel(declarations: Declarations, token: int) -> bool:
+    """Kernels, and templates that an instantiation makes kernels."""
+    spans = [kernel.span for kernel in declarations.kernels]
+    for one in declarations.instantiations:
+        spans += declarations.functions.get(one.name, ())
+    return any(span.first <= token < span.last for span in spans)
+
+
+def _in_a_helper(tokens: Sequence[Token], start: int) -> Problem:
+    """`threadgroup float t[32];` in a function that is no kernel."""
+    end = next((n for n in range(start, len(tokens)) if tokens[n].text in ("[", ";", "=")), start)
+    name = tokens[end - 1].text
+    return Problem(
+        "M613",
+        f"threadgroup variable '{name}' is declared in a function that is not a kernel",
+        f"declare it in the kernel and pass it on: `threadgroup float* {name}` as a parameter of the function",
+        end - 1,
+    )
 
 
 def _repeated_targets(tokens: Sequence[Token], span: Span) -> Iterator[Problem]:

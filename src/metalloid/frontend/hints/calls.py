@@ -151,7 +151,34 @@ def assertion(
     return replace(diagnostic, message=match["text"]) if match["text"] else None
 
 
+def order(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    """Said by atomic.h."""
+    return replace(
+        diagnostic,
+        rule="M613",
+        message="Metal's atomics take memory_order_relaxed only",
+        hint="write memory_order_relaxed, and a fence where order matters: "
+        "`atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device)`",
+    )
+
+
+def wide_atomic(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    """Said by atomic.h."""
+    return replace(
+        diagnostic,
+        rule="M613",
+        message="Metal's atomic_ulong has a minimum and a maximum, and nothing else that changes it",
+        hint="use atomic_min_explicit or atomic_max_explicit; for sums two atomic_uint, low and high half",
+    )
+
+
 TABLE: Table = (
+    (re.compile(r"atomics are memory_order_relaxed"), order),
+    (re.compile(r"an atomic of 64 bits has"), wide_atomic),
     (re.compile(r"static assertion failed[^:]*(?:'.*')?: (?P<text>.*)"), assertion),
     (re.compile(r"no matching (?:member )?function for call to '(?P<name>[^']+)'"), no_match),
     (re.compile(r"call to (?:member function |constructor of )?'(?P<name>[^']+)' is ambiguous"), no_match),

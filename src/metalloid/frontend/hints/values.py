@@ -171,6 +171,7 @@ def array_size(
 ) -> Diagnostic | None:
     return replace(
         diagnostic,
+        rule="M613",
         message="the size of an array must be known when the kernel is compiled",
         hint="use a constant, or `threadgroup T* p [[threadgroup(0)]]`, which the host sizes",
     )

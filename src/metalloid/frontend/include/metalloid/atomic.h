@@ -26,15 +26,22 @@ struct __bits<8> : type_identity<ulong> {};
 template <class T>
 using __bits_t = typename __bits<sizeof(T)>::type;
 
+// Metal knows one order for atomics; others are for fences. 64 bits have a minimum and a maximum, without a result.
+#define __MT_RELAXED(order) \
+  __attribute__((diagnose_if(order != memory_order_relaxed, "atomics are memory_order_relaxed", "error")))
+#define __MT_WORD(T) \
+  static_assert(sizeof(T) < 8, "an atomic of 64 bits has atomic_min_explicit and atomic_max_explicit only");
+
 // Where an atomic lives is part of its type; each function comes once per space.
 #define __MT_ATOMIC_LOAD(S)                                                                      \
   template <class T>                                                                             \
-  inline T atomic_load_explicit(const volatile S atomic<T>* p, memory_order) {                   \
+  inline T atomic_load_explicit(const volatile S atomic<T>* p, memory_order order) __MT_RELAXED(order) { \
     return __builtin_bit_cast(T, __atomic_load_n((S __bits_t<T>*)&p->__value, __ATOMIC_RELAXED)); \
   }
 #define __MT_ATOMIC_STORE(S)                                                                     \
   template <class T>                                                                             \
-  inline void atomic_store_explicit(volatile S atomic<T>* p, type_identity_t<T> value, memory_order) { \
+  inline void atomic_store_explicit(volatile S atomic<T>* p, type_identity_t<T> value, memory_order order) \
+      __MT_RELAXED(order) {                                                                      \
     __atomic_store_n((S __bits_t<T>*)&p->__value, __builtin_bit_cast(__bits_t<T>, value), __ATOMIC_RELAXED); \
   }                                                                                              \
   template <class T>                                                                             \
@@ -42,13 +49,15 @@ using __bits_t = typename __bits<sizeof(T)>::type;
     *(S T*)&p->__value = value;                                                                  \
   }                                                                                              \
   template <class T>                                                                             \
-  inline T atomic_exchange_explicit(volatile S atomic<T>* p, type_identity_t<T> value, memory_order) { \
+  inline T atomic_exchange_explicit(volatile S atomic<T>* p, type_identity_t<T> value, memory_order order) \
+      __MT_RELAXED(order) {                                                                      \
     return __builtin_bit_cast(T, __atomic_exchange_n((S __bits_t<T>*)&p->__value,                \
                                                      __builtin_bit_cast(__bits_t<T>, value), __ATOMIC_RELAXED)); \
   }                                                                                              \
   template <class T>                                                                             \
   inline bool atomic_compare_exchange_weak_explicit(volatile S atomic<T>* p, T* expected,        \
-                                                    type_identity_t<T> desired, memory_order, memory_order) { \
+                                                    type_identity_t<T> desired, memory_order done_order, memory_order else_order) \
+      __MT_RELAXED(done_order) __MT_RELAXED(else_order) {                                        \
     __bits_t<T> seen = __builtin_bit_cast(__bits_t<T>, *expected);                               \
     bool done = __atomic_compare_exchange_n((S __bits_t<T>*)&p->__value, &seen,                  \
                                             __builtin_bit_cast(__bits_t<T>, desired), false,     \
@@ -58,7 +67,9 @@ using __bits_t = typename __bits<sizeof(T)>::type;
   }
 #define __MT_ATOMIC_MODIFY(S, name)                                                              \
   template <class T>                                                                             \
-  inline T atomic_##name##_explicit(volatile S atomic<T>* p, type_identity_t<T> value, memory_order) { \
+  inline T atomic_##name##_explicit(volatile S atomic<T>* p, type_identity_t<T> value, memory_order order) \
+      __MT_RELAXED(order) {                                                                      \
+    __MT_WORD(T)                                                                                 \
     return __atomic_##name((S T*)&p->__value, value, __ATOMIC_RELAXED);                          \
   }
 #define __MT_ATOMIC_SPACE(S)                                                                     \
@@ -72,12 +83,14 @@ using __bits_t = typename __bits<sizeof(T)>::type;
   __MT_ATOMIC_MODIFY(S, fetch_min)                                                               \
   __MT_ATOMIC_MODIFY(S, fetch_max)                                                               \
   template <class T>                                                                             \
-  inline void atomic_min_explicit(volatile S atomic<T>* p, type_identity_t<T> value, memory_order order) { \
-    atomic_fetch_min_explicit(p, value, order);                                                  \
+  inline void atomic_min_explicit(volatile S atomic<T>* p, type_identity_t<T> value, memory_order order) \
+      __MT_RELAXED(order) {                                                                      \
+    __atomic_fetch_min((S T*)&p->__value, value, __ATOMIC_RELAXED);                              \
   }                                                                                              \
   template <class T>                                                                             \
-  inline void atomic_max_explicit(volatile S atomic<T>* p, type_identity_t<T> value, memory_order order) { \
-    atomic_fetch_max_explicit(p, value, order);                                                  \
+  inline void atomic_max_explicit(volatile S atomic<T>* p, type_identity_t<T> value, memory_order order) \
+      __MT_RELAXED(order) {                                                                      \
+    __atomic_fetch_max((S T*)&p->__value, value, __ATOMIC_RELAXED);                              \
   }
 __MT_ATOMIC_SPACE(device)
 __MT_ATOMIC_SPACE(threadgroup)
