@@ -1,7 +1,8 @@
 """`python -m conformance [SUITE ...] [--only TEXT] [--json] [--failures N]`.
 
 `python -m conformance results` runs kernels instead and compares what they compute; `python -m conformance wild` runs
-them under the checker; `python -m conformance binaries` takes kernels from compiled libraries.
+them under the checker; `python -m conformance binaries` takes kernels from compiled libraries; `python -m conformance
+tinygrad` runs tinygrad's operations through `import Metal`.
 """
 
 from __future__ import annotations
@@ -86,4 +87,8 @@ if __name__ == "__main__":
         from conformance.binaries.command import main as binaries
 
         binaries(sys.argv[2:])
+    if sys.argv[1:2] == ["tinygrad"]:
+        from conformance.tinygrad.command import main as tinygrad
+
+        tinygrad(sys.argv[2:])
     main()

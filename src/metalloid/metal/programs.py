@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -19,6 +20,9 @@ from metalloid.runtime.library import Library
 Answer = tuple[Any, NSError | None]
 COMPILE_FAILURE, FUNCTION_NOT_FOUND = 3, 5
 ARCHIVE = b"MTLB\0metalloid source\0"  # what libraryDataContents begins with: a text and its settings
+_DECLARED = re.compile(
+    r"constant\s+(?:constexpr\s+)?(\w+)\s+(\w+)\s*\[\[\s*function_constant\s*\(\s*(\d+)\s*\)"
+)
 # How the bytes of a function constant are read, by MTLDataType.
 _FORMATS = {
     "Bool": "?",
@@ -122,22 +126,38 @@ class MTLFunction(Labelled):
         return 0
 
     def functionConstantsDictionary(self) -> dict[str, Any]:
-        """Constants that have no value yet, by name."""
-        return {name: MTLFunctionConstant(name) for name in self._kernel().signature.undefined_constants}
+        """Constants that the function needs and has no value for, by name."""
+        declared = declarations(self._library._library.source.text)
+        missing = self._kernel().signature.undefined_constants
+        return {name: MTLFunctionConstant(name, *declared.get(name, (0, 0))) for name in missing}
 
     def newArgumentEncoderWithBufferIndex_(self, index: int) -> MTLArgumentEncoder:
         return MTLArgumentEncoder(self.device(), self._kernel().argument_encoder(int(index)))
 
 
+def declarations(text: str) -> dict[str, tuple[int, int]]:
+    """Function constants as a text declares them: MTLDataType and index, by name."""
+    known = {
+        name.removeprefix("MTLDataType").lower(): n for name, n in values().items() if "MTLDataType" in name
+    }
+    return {name: (known.get(kind, 0), int(index)) for kind, name, index in _DECLARED.findall(text)}
+
+
 class MTLFunctionConstant(NSObject):
     """A constant that a function needs."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, type: int, index: int) -> None:
         super().__init__()
-        self._name = name
+        self._name, self._type, self._index = name, type, index
 
     def name(self) -> str:
         return self._name
+
+    def type(self) -> int:
+        return self._type
+
+    def index(self) -> int:
+        return self._index
 
     def required(self) -> bool:
         return True
