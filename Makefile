@@ -35,6 +35,7 @@ conformance: $(VENV)/ready
 	$(BIN)/python -m conformance binaries sweep mlx --resume
 	$(BIN)/python -m conformance binaries sweep torch --resume
 	$(BIN)/python -m conformance binaries page
+	$(BIN)/python -m conformance tinygrad
 
 bench: $(VENV)/ready
 	$(BIN)/python -m bench

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from metalloid.backends.base import Fault, Guard, Launch, LogMessage, Triple
 from metalloid.backends.observe import Observation
 from metalloid.errors import KernelFault
+from metalloid.source import Constant, Source
 from metalloid.types import Signature
 
 OnLog = Callable[[LogMessage], None]
@@ -141,6 +142,12 @@ class Backend(ABC):
 
     @abstractmethod
     def program(self, ir: str, signature: Signature) -> Program: ...
+
+    def from_source(
+        self, source: Source, name: str, constants: Mapping[str | int, Constant], signature: Signature
+    ) -> Program | None:
+        """A kernel that the device compiles from its text by itself; None where it takes scalar IR."""
+        return None
 
     @abstractmethod
     def checked(self, ir: str, signature: Signature) -> Checked:

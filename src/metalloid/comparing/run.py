@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
 
+from metalloid.comparing.across import across
 from metalloid.comparing.case import AnyCase, Case, as_cases
 from metalloid.comparing.common import Common, common
 from metalloid.comparing.compared import Example
@@ -34,6 +35,7 @@ def compare(
     shrink: int = 300,
     executor: Executor | None = None,
     progress: bool | None = None,
+    devices: Sequence[str] = (),
 ) -> Comparison:
     """Run a function beside its reference on every case; explain the smallest that differs.
 
@@ -42,9 +44,10 @@ def compare(
     `accumulate` and `ulps` are parts of the tolerance (comparing/tolerance.py); `schedules` is how many
     orders of threads are tried on small cases, `shrink` how many runs the search for the smallest failing
     case may take. `executor` runs the cases elsewhere: any concurrent.futures.Executor, such as that of a
-    Dask client; both functions can then be given as "module:name".
+    Dask client; both functions can then be given as "module:name". With `devices`, such as ["cpu", "metal"], the
+    function runs on each: `mt.device()` is that device meanwhile, and so is its parameter `device` where it has one.
     """
-    pair = Pair(function, reference, Tolerance(length, accumulate, ulps))
+    pair = Pair(*across(function, reference, devices), Tolerance(length, accumulate, ulps))
     everything = as_cases(cases)
     outcomes = sweep(pair, everything, executor, progress)
     failed = [o for o in outcomes if o.failed]

@@ -60,8 +60,10 @@ class KernelCode:
 
     @cached_property
     def program(self) -> Program:
+        backend = self.device.backend
         with compiling():
-            made = self.device.backend.program(self.ir, self.signature)
+            own = backend.from_source(self.source, self.name, self.constants, self.signature)
+            made = own or backend.program(self.ir, self.signature)
         made.told, made.noted = self._told, self._noted
         return made
 
