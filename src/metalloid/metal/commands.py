@@ -6,6 +6,7 @@ import atexit
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from metalloid.errors import DeviceError, KernelFault, MetalloidError
@@ -19,7 +20,14 @@ from metalloid.runtime.queue import Queue
 
 STATUS = {status: number for number, status in enumerate(Status)}  # in Metal's order
 INTERNAL, PAGE_FAULT, OUT_OF_MEMORY = 1, 3, 8
-_unseen: dict[int, str] = {}  # errors that no program has asked for, by id of their command buffer
+_unseen: dict[
+    int, tuple[CommandBuffer, str]
+] = {}  # errors that no program has asked for, by id of their commands
+
+
+def _note(commands: CommandBuffer) -> None:
+    """Keep an error until somebody asks for it."""
+    _unseen[id(commands)] = commands, f"command buffer {commands.label}".rstrip() + f": {commands.error}"
 
 
 class MTLCommandQueue(Labelled):
@@ -67,7 +75,7 @@ class MTLCommandBuffer(Labelled):
         self._queue = queue
         self._commands: CommandBuffer = queue._queue.command_buffer()
         self._encoder: Any = None
-        self._handled = threading.Event()
+        self._handled: threading.Event | None = None  # where there are handlers: all have been called
         self._thread = 0  # that runs the handlers
         self._residency: tuple[Any, ...] = ()
 
@@ -141,6 +149,7 @@ class MTLCommandBuffer(Labelled):
     def addCompletedHandler_(self, block: Callable[[MTLCommandBuffer], object]) -> None:
         self._still_open("addCompletedHandler_", "Completed handler provided after commit call")
         self._commands.add_completed_handler(lambda _: self._call(block))
+        self._handled = self._handled or threading.Event()
 
     def _call(self, block: Callable[[MTLCommandBuffer], object]) -> None:
         self._thread = threading.get_ident()
@@ -158,14 +167,10 @@ class MTLCommandBuffer(Labelled):
         self._still_open("commit", "commit an already committed command buffer")
         if self._encoder is not None:
             self._assert("commit command buffer with uncommitted encoder")
-        self._commands.add_completed_handler(self._finished)
+        if (handled := self._handled) is not None:  # without handlers, whoever waits runs the work himself
+            self._commands.add_completed_handler(lambda _: handled.set())
+        self._commands.on_error = _note
         self._commands.commit()
-
-    def _finished(self, commands: CommandBuffer) -> None:
-        """The last handler: whoever waits goes on."""
-        if commands.error is not None:
-            _unseen[id(self)] = f"command buffer {self.label() or ''}".rstrip() + f": {commands.error}"
-        self._handled.set()
 
     def waitUntilScheduled(self) -> None:
         self._committed("waitUntilScheduled")
@@ -174,8 +179,13 @@ class MTLCommandBuffer(Labelled):
     def waitUntilCompleted(self) -> None:
         """Wait until it has run and its handlers have been called; what went wrong is in `error()`."""
         self._committed("waitUntilCompleted")
-        if threading.get_ident() != self._thread:
+        if threading.get_ident() == self._thread:
+            return
+        if self._handled is not None:
             self._handled.wait()
+            return
+        with suppress(Exception):
+            self._commands.wait_until_completed()
 
     def _committed(self, what: str) -> None:
         if STATUS[self._commands.status] < 2:
@@ -185,7 +195,7 @@ class MTLCommandBuffer(Labelled):
         return STATUS[self._commands.status]
 
     def error(self) -> NSError | None:
-        _unseen.pop(id(self), None)
+        _unseen.pop(id(self._commands), None)
         return None if self._commands.error is None else command_error(self._commands.error)
 
     def GPUStartTime(self) -> float:
@@ -235,5 +245,5 @@ def command_error(error: BaseException) -> NSError:
 @atexit.register
 def _tell() -> None:
     """Errors that a program never asked for: on a Mac they are silent, and results are wrong."""
-    for text in _unseen.values():
+    for _, text in _unseen.values():
         print(f"metalloid: {text}", file=sys.stderr)

@@ -39,6 +39,7 @@ class CommandBuffer(Work, Groups):
         Groups.__init__(self, "command buffer", label)
         self.queue = queue
         self.error: BaseException | None = None
+        self.on_error: Handler | None = None  # is told of an error before anybody who waits
         self.gpu_start_time = self.gpu_end_time = 0.0
         self._commands: list[Command] = []
         self._encoder: Encoder | None = None
@@ -203,6 +204,8 @@ class CommandBuffer(Work, Groups):
         self.gpu_end_time = time.perf_counter() - (compiled() - before)
         self._commands.clear()
         self.error = error
+        if error is not None and self.on_error is not None:
+            self.on_error(self)
         # Told before anybody who waits goes on.
         tell("complete", repr(self), f"{error or 'no error'}, {self.gpu_time * 1e3:.3f} ms")
         self._become(Status.ERROR if error else Status.COMPLETED)
