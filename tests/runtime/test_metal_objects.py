@@ -230,6 +230,13 @@ def test_addresses_that_kernels_load_are_known_by_the_names_of_buffers(library):
     with mt.checked() as report:
         run(encode(12))
     assert "in encoder 'gather'" in report.text() and report.findings[0].rule == "M101"
+    assert "4 bytes past 'weights' (64 bytes)" in report.text()
+    with mt.checked() as report:
+        run(encode(4, use=False))
+    assert (
+        "an address of Buffer('weights', 64 bytes: float32[16]), which the encoder does not know"
+        in report.text()
+    )
 
 
 def test_argument_encoders_write_the_struct_that_a_kernel_declares(library):

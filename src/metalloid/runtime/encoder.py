@@ -274,7 +274,7 @@ class ComputeEncoder(Encoder):
         during = self.during
         if below or during or self._used:
             used = [(at, buffer.memory()) for at, buffer in self._used.items()]
-            names = {at: repr(buffer.label) for at, buffer in self._used.items() if buffer.label}
+            names = {at: buffer.label for at, buffer in self._used.items() if buffer.label}
             launch = replace(
                 launch,
                 below=below,

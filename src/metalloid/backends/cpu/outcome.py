@@ -74,7 +74,9 @@ def _nearest(record: native.LaunchRecord, address: int, launch: Launch, names: M
         (f"buffer {i}" + (f" '{names[i]}'" if names.get(i) else ""), record.buffers[i], record.lengths[i])
         for i in launch.buffers
     ]
-    known += [(launch.resource_name(at), at, memoryview(memory).nbytes) for at, memory in launch.resources]
+    known += [
+        (f"'{launch.resource_name(at)}'", at, memoryview(memory).nbytes) for at, memory in launch.resources
+    ]
     near = [(address - at - size, called, size) for called, at, size in known]
     found = min((one for one in near if 0 <= one[0] < _NEAR), default=None)
     return f", {found[0]} bytes past the end of {found[1]} ({found[2]} bytes)" if found else ""

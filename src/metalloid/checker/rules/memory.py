@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from metalloid.backends.observe import Memory, Record
-from metalloid.checker.case import Case
+from metalloid.checker.case import Case, nbytes
 from metalloid.findings import Finding
 from metalloid.findings.bounds import Outside
+from metalloid.runtime.alive import buffer_at
 
 _NULL = 1 << 16  # bytes around address 0 that nothing but null pointers lead to
+_NEAR = 1 << 16  # bytes behind a resource that are told from its end
 _FAR = 1 << 40  # further from a buffer than any index of 32 bits goes
 
 
@@ -24,6 +27,9 @@ def accesses(case: Case) -> Iterator[Finding]:
 def _outside(case: Case, record: Record) -> tuple[str, str]:
     assert record.memory is not None and record.offset is not None
     memory, what = record.memory, "write" if record.rule == "M102" else "read"
+    if memory.kind == "null" and (left := _left(case, record.offset)) is not None:
+        memory, record = left[0], replace(record, memory=left[0], offset=left[1])
+    assert record.offset is not None
     if memory.kind == "null" or abs(record.offset) >= _FAR:
         return _nowhere(memory, record.offset, what)
     name = case.called(memory)
@@ -59,12 +65,27 @@ def _outside(case: Case, record: Record) -> tuple[str, str]:
     return outside.message, outside.hint
 
 
+def _left(case: Case, address: int) -> tuple[Memory, int] | None:
+    """The resource that an address is a little behind of, and how far from its start."""
+    near = ((address - at - nbytes(memory), at, memory) for at, memory in case.launch.resources)
+    found = min((one for one in near if 0 <= one[0] < _NEAR), key=lambda one: one[0], default=None)
+    if found is None:
+        return None
+    _, at, memory = found
+    return Memory("resource", name=case.launch.resource_name(at), bytes=nbytes(memory)), address - at
+
+
 def _nowhere(memory: Memory, offset: int, what: str) -> tuple[str, str]:
     """A pointer that leads to no buffer."""
     if 0 <= offset < _NULL:
         at = f", {offset} bytes from it" if offset else ""
         return f"{what} through a null pointer{at}", "give the pointer a buffer before it is used"
     address = f", {offset:#x}" if memory.kind == "null" else ""
+    if memory.kind == "null" and (buffer := buffer_at(offset)) is not None:
+        return (
+            f"{what} at {offset:#x}, an address of {buffer}, which the encoder does not know",
+            "call use_resource with that buffer: a GPU may not have it at hand otherwise",
+        )
     return (
         f"{what} at an address where no buffer is{address}: it left its buffer, or is made of a number",
         "keep the index inside the buffer; as a field of an argument buffer pass the Buffer itself",
