@@ -2,7 +2,8 @@
 
 `python -m conformance results` runs kernels instead and compares what they compute; `python -m conformance wild` runs
 them under the checker; `python -m conformance binaries` takes kernels from compiled libraries; `python -m conformance
-tinygrad` runs tinygrad's operations through `import Metal`.
+tinygrad` runs tinygrad's operations through `import Metal`; `python -m conformance metalcompute` runs the examples of
+that package.
 """
 
 from __future__ import annotations
@@ -91,4 +92,8 @@ if __name__ == "__main__":
         from conformance.tinygrad.command import main as tinygrad
 
         tinygrad(sys.argv[2:])
+    if sys.argv[1:2] == ["metalcompute"]:
+        from conformance.metalcompute import main as metalcompute
+
+        metalcompute(sys.argv[2:])
     main()

@@ -8,7 +8,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-MODULES = ("Metal", "Foundation", "Cocoa", "objc", "libdispatch", "metalcompute")
+MODULES = ("Metal", "Foundation", "objc", "libdispatch", "metalcompute")
 
 
 class Provider(MetaPathFinder, Loader):

@@ -38,7 +38,6 @@ def contents(name: str) -> dict[str, Any]:
     made: dict[str, Callable[[], dict[str, Any]]] = {
         "Metal": names,
         "Foundation": lambda: foundation.NAMES,
-        "Cocoa": lambda: foundation.NAMES,
         "objc": lambda: objc_module.NAMES,
         "libdispatch": dispatch_names,
     }
