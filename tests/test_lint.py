@@ -127,3 +127,15 @@ def test_the_hook_and_the_action_call_what_there_is():
     for words in re.findall(r"metalloid (\w+) --format github", action):
         options = {o for p in group.get_command(None, words).params for o in p.opts}
         assert {"--format", "--sarif"} - ({"--sarif"} if words == "lint" else set()) <= options
+
+
+def test_a_mistake_in_a_body_is_not_blamed_on_a_whole_kernel_of_another_string(lint):
+    body = "    uint elem = thread_position_in_grid.x;\n    out[elem] = imp[elem];\n"
+    whole = "kernel void add(device float* a) {\n    a[0] = 1;\n}\n"
+    made = f'k = mx.fast.metal_kernel(name="k", input_names=["inp"], output_names=["out"], source="""\n{body}""")\n'
+    other = f's = torch.mps.compile_shader("""\n{whole}""")\n'
+    said = lint("m.py", m_py=f"import mlx.core as mx\nimport torch\n{made}{other}").output
+    assert "m.py:5:17: error: M602 'imp' is not declared" in said
+    assert "whole kernel" not in said
+    wrong = f'k = mx.fast.metal_kernel(name="k", input_names=["a"], output_names=["out"], source="""\n{whole}""")\n'
+    assert "'add' is a whole kernel" in lint("w.py", w_py=f"import mlx.core as mx\n{wrong}").output

@@ -10,6 +10,7 @@ from metalloid.frontend.hints.context import Context
 
 _FILE = re.compile(r"[^\s;{}()]+\.(?:metal|msl|metallib|air|h|txt)")
 _KERNEL = re.compile(r"\[\[\s*kernel\s*\]\]\s*void\s+(\w+)|\bkernel\s+void\s+(\w+)")
+_QUOTES = re.compile(r'"""|\'\'\'')
 # The last lines of a text that somebody wrote the head of: what is quoted in it is a body.
 _BODIES = re.compile(r".* (?:source|header)|metal_kernel")
 
@@ -42,7 +43,8 @@ def _whole_kernel(diagnostic: Diagnostic, context: Context) -> Diagnostic | None
         return None
     lines = context.lines(diagnostic.file)
     for number, line in enumerate(lines, 1):
-        if found := _KERNEL.search(line):
+        found = _KERNEL.search(line)
+        if found and _one_text(diagnostic, lines, number):
             name = found[1] or found[2]
             return replace(
                 diagnostic,
@@ -56,6 +58,13 @@ def _whole_kernel(diagnostic: Diagnostic, context: Context) -> Diagnostic | None
                 excerpt=line,
             )
     return None
+
+
+def _one_text(diagnostic: Diagnostic, lines: list[str], number: int) -> bool:
+    """Whether a line is of the text that a message is about: a Python file may hold several, each in its quotes."""
+    low, high = sorted((number, diagnostic.line))
+    between = lines[low : high - 1]
+    return not diagnostic.file.endswith(".py") or not any(_QUOTES.search(line) for line in between)
 
 
 def _is_body(diagnostic: Diagnostic, context: Context) -> bool:
