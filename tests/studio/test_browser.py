@@ -103,7 +103,7 @@ def test_a_mistake_is_marked_mended_run_and_a_planted_race_is_drawn(
     page.keyboard.press("Control+Enter")
     finding = seen(page, "#finding-1")
     assert "M201" in finding.inner_text() and "race in threadgroup memory" in finding.inner_text().lower()
-    drawing = seen(page, "#finding-1 .timeline")
+    drawing = seen(page, "#finding-1 .timeline:visible")
     assert "either may come first" in drawing.text_content()
     assert drawing.bounding_box()["height"] > 80
     assert "M201" in seen(page, ".lens.error").inner_text()

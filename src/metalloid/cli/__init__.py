@@ -17,6 +17,7 @@ COMMANDS = {
     "bench": "how fast a kernel is, and how near the limits of this machine",
     "tune": "the fastest threadgroup for a launch",
     "lint": "compile every kernel of a .metal or .py file and say what is wrong",
+    "lsp": "serve an editor: mistakes as you type, hover, completion, quick fixes",
     "show": "any stage of a kernel's way: metal, air, rewritten, ll, signature, vec.ll, asm",
     "ls": "the Metal libraries in a file (.metallib, dylib, app) and their kernels",
     "chat": "talk to a Llama that runs on Metal kernels",

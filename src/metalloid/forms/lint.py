@@ -27,23 +27,27 @@ class Report:
 
 def lint_python(path: Path, progress: Progress) -> Report:
     """The inline kernels of a Python file, which is read, never run."""
-    text = path.read_text(encoding="utf-8", errors="replace")
+    return lint_python_text(path.read_text(encoding="utf-8", errors="replace"), str(path), progress)
+
+
+def lint_python_text(text: str, path: str, progress: Progress) -> Report:
+    """The same of a text that an editor holds."""
     try:
-        found = find(text, str(path))
+        found = find(text, path)
     except SyntaxError as error:
         problem = Diagnostic(
-            f"not Python: {error.msg}", str(path), error.lineno or 0, excerpt=(error.text or "").rstrip()
+            f"not Python: {error.msg}", path, error.lineno or 0, excerpt=(error.text or "").rstrip()
         )
-        return Report(str(path), (), (problem,))
+        return Report(path, (), (problem,))
     diagnostics: dict[Diagnostic, None] = {}
     for done, kernel in enumerate(found.kernels, 1):
-        diagnostics.update((kernel.told(d, str(path), text), None) for d in _problems(kernel))
+        diagnostics.update((kernel.told(d, path, text), None) for d in _problems(kernel))
         progress(done, len(found.kernels))
     unresolved = tuple(
-        Diagnostic(f"this kernel was not compiled: {u.reason}", str(path), u.line, severity="warning")
+        Diagnostic(f"this kernel was not compiled: {u.reason}", path, u.line, severity="warning")
         for u in found.unresolved
     )
-    return Report(str(path), tuple(k.name for k in found.kernels), tuple(diagnostics), unresolved)
+    return Report(path, tuple(k.name for k in found.kernels), tuple(diagnostics), unresolved)
 
 
 def _problems(kernel: InlineKernel) -> tuple[Diagnostic, ...]:

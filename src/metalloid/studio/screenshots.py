@@ -16,7 +16,7 @@ PATIENCE = 120_000  # milliseconds: the first kernel of a machine is compiled
 
 
 def _race(page: Any) -> None:
-    page.wait_for_selector("#finding-1 .timeline", timeout=PATIENCE)
+    page.wait_for_selector("#finding-1 .timeline:visible", timeout=PATIENCE)
 
 
 def _timeline(page: Any) -> None:
