@@ -1,6 +1,7 @@
 """The command line as a user types it."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from metalloid.cli import group
+from metalloid.cli import COMMANDS, group
 from metalloid.errors import MetalloidError
 
 ADD = """#include <metal_stdlib>
@@ -42,8 +43,17 @@ def call(tmp_path, monkeypatch):
 def test_demo_runs_every_kernel_right(call):
     result = call("demo")
     assert result.exit_code == 0
-    assert result.output.count("right") == 7
-    assert "WRONG" not in result.output
+    table, _, _ = result.output.partition("And one that is wrong")
+    assert table.count("right") == 7
+    assert "WRONG" not in table
+
+
+def test_demo_ends_with_a_broken_kernel_explained(call):
+    broken = call("demo").output.partition("And one that is wrong")[2]
+    assert "shared[i] = x[row * 64 + i];" in broken and "M201 race in threadgroup memory" in broken
+    assert "hint: put threadgroup_barrier" in broken
+    commands = re.findall(r"^metalloid (\w+)", broken, re.MULTILINE)
+    assert commands and set(commands) <= set(COMMANDS)
 
 
 def test_run_prints_what_the_kernel_wrote(call):

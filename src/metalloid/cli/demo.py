@@ -1,4 +1,4 @@
-"""`metalloid demo`: Metal kernels run on this machine, checked against numpy and measured."""
+"""`metalloid demo`: Metal kernels run on this machine, checked against numpy and measured; and a broken one, explained."""
 
 from __future__ import annotations
 
@@ -12,17 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.syntax import Syntax
 from rich.table import Table
 
 import metalloid as mt
+from metalloid.cli.paint import paint
 from metalloid.demo import CASES, Case
 
 RUNS = 7
+NEXT = {
+    "metalloid rule M201": "what the rule means, and a clean twin of the kernel",
+    "metalloid check FILE ...": "the same for a kernel of yours; --html for a page",
+    "metalloid check train.py": "every launch of a program, MLX and PyTorch included",
+}
 
 
 @click.command("demo")
 def command() -> None:
-    """Run the demo kernels, compare each with numpy, print time, GB/s and GFLOP/s."""
+    """Run the demo kernels, compare each with numpy, print time, GB/s and GFLOP/s; then explain a broken one."""
     device = mt.device()
     text = (resources.files("metalloid.demo") / "kernels.metal").read_text(encoding="utf-8")
     library = device.library(text)
@@ -40,7 +47,25 @@ def command() -> None:
             right &= fine
             table.add_row(*row)
     console.print(table)
+    right &= _explain_a_broken_one(device, console)
     sys.exit(0 if right else 1)
+
+
+def _explain_a_broken_one(device: mt.Device, console: Console) -> bool:
+    """A kernel with a race, whose result is right here and wrong elsewhere; whether it was found."""
+    text = (resources.files("metalloid.demo") / "reverse.metal").read_text(encoding="utf-8")
+    kernel = device.library(text, name="reverse.metal")["reverse"]
+    x, y = np.arange(512, dtype=np.float32).reshape(8, 64), np.zeros((8, 64), np.float32)
+    console.print("[bold]And one that is wrong[/], and may well give the right result on your machine:\n")
+    console.print(Syntax(text.rstrip(), "cpp", line_numbers=True, theme="ansi_dark", background_color="default"))
+    with console.status("checking"):
+        report = mt.check(kernel, x, y, threadgroups=8, threadgroup=64)
+    console.print()
+    paint(report, console)
+    console.print()
+    for command, what in NEXT.items():
+        console.print(f"[bold]{command:<26}[/] {what}", highlight=False)
+    return "M201" in {f.rule for f in report.findings}
 
 
 def _run(kernel: mt.Kernel, case: Case) -> tuple[list[str], bool]:

@@ -10,7 +10,7 @@ import numpy as np
 from metalloid.comparing.compared import Example
 from metalloid.comparing.judge import RAISED, SCHEDULE, shown
 
-MOST = 24  # elements that are listed
+MOST, BEFORE = 12, 4  # elements that are listed, and how many of them come before the first wrong one
 
 
 def smallest(example: Example) -> str:
@@ -57,13 +57,14 @@ def _facts(example: Example) -> Iterator[str]:
 
 
 def _values(example: Example) -> str:
-    """The first elements, in the order of memory: what came out beside what should have."""
+    """Elements around the first wrong one, in the order of memory: what came out beside what should have."""
     first = example.outcome.first
     if first is None or example.wrong is None or first.output not in example.got:
         return ""
     got, expected = example.got[first.output], example.expected[first.output]
     rows = []
-    for flat in range(min(MOST, got.size)):
+    start = max(0, int(np.flatnonzero(example.wrong)[0]) - BEFORE)
+    for flat in range(start, min(start + MOST, got.size)):
         index = np.unravel_index(flat, got.shape)
         wrong = bool(example.wrong[index])
         place = ", ".join(str(int(n)) for n in index)
@@ -71,7 +72,7 @@ def _values(example: Example) -> str:
             f"<tr{' class=wrong' if wrong else ''}><td>[{place}]</td><td>{escape(shown(got[index].item()))}</td>"
             f"<td>{escape(shown(expected[index].item()))}</td><td>{'wrong' if wrong else 'right'}</td></tr>"
         )
-    more = f"<p>and {got.size - MOST:,} more</p>" if got.size > MOST else ""
+    more = f"<p>and {got.size - len(rows):,} more</p>" if got.size > len(rows) else ""
     head = f"<tr><th>{escape(first.output)}</th><th>is</th><th>expected</th><th></th></tr>"
     table = f'<table class="values"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
     return f'<div class="wide">{table}</div>{more}'
