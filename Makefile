@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test forms installed check conformance bench fuzz clean
+.PHONY: demo test forms installed check docs pictures conformance bench fuzz clean
 
 demo: $(VENV)/ready
 	$(BIN)/metalloid demo
@@ -21,10 +21,22 @@ installed: $(VENV)/ready
 	$(BIN)/python -m pytest -m installed tests/installed
 
 check: $(VENV)/ready
-	$(BIN)/ruff check src tests bench conformance examples
-	$(BIN)/ruff format --check src tests bench conformance examples
+	$(BIN)/ruff check src tests bench conformance examples docsite
+	$(BIN)/ruff format --check src tests bench conformance examples docsite
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The pages that commands write, and all pages as a site in build/site.
+docs: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/python -m docsite.api
+	$(BIN)/python -m docsite.variables
+	$(BIN)/python -m docsite.schemas
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+
+# What the README shows, by Chromium.
+pictures: $(VENV)/ready
+	$(BIN)/python -m docsite.pictures
 
 conformance: $(VENV)/ready
 	$(BIN)/python -m conformance

@@ -15,8 +15,8 @@ from typing import Any
 PAGE = Path(__file__).parents[1] / "docs" / "api.md"
 HEAD = """# Public names
 
-Made by `python -m docsite.api` from the docstrings. `import metalloid as mt` is cheap: names are loaded when first used.
-What is not here may change without a word.
+Made by `python -m docsite.api` from the docstrings. `import metalloid as mt` is cheap: names are loaded when they are
+first used. What is not here may change without a word.
 """
 # Sections: the module whose `__all__` they show, and a line about it; order is that of the page.
 SECTIONS = {

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 # Pages that are not below docs/, and what they are called on the site.
 OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 RULES = ROOT / "src" / "metalloid" / "rules"
+EXAMPLES = ROOT / "examples"
 # Words after a fence that say how an example is run, and languages that highlighting knows by another name.
 _FENCE = re.compile(r"^( *```)(\w+)(?: [^\n`]*)?$", re.MULTILINE)
 _LANGUAGES = {"metal": "cpp", "output": "text", "objc": "objective-c"}
@@ -27,6 +28,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add what lies outside docs/."""
     pages = {ROOT / name: page for name, page in OUTSIDE.items()}
     pages |= {path: f"rules/{path.name}" for path in sorted(RULES.glob("M*.md"))}
+    for path in sorted(EXAMPLES.iterdir()):
+        if path.is_file():
+            files.append(File.generated(config, f"examples/{path.name}", content=path.read_bytes()))
     for path, page in pages.items():
         text = path.read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=_linked(text, path)))
@@ -75,4 +79,6 @@ def _place(path: Path) -> str:
         return OUTSIDE[name]
     if path.parent == RULES and path.suffix == ".md":
         return f"rules/{path.name}"
+    if path.parent == EXAMPLES:
+        return name
     return name.removeprefix("docs/") if name.startswith("docs/") else ""

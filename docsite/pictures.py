@@ -35,7 +35,13 @@ def browser() -> str:
 def shot(page: Path, picture: Path, size: tuple[int, int], dark: bool = False) -> None:
     """What a browser shows of a page, from its top."""
     with tempfile.TemporaryDirectory() as profile:
-        options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"]
+        options = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--hide-scrollbars",
+        ]
         options += [f"--user-data-dir={profile}", f"--window-size={size[0]},{size[1]}"]
         options += [f"--blink-settings=preferredColorScheme={0 if dark else 1}", f"--screenshot={picture}"]
         subprocess.run([browser(), *options, page.as_uri()], check=True, capture_output=True, timeout=120)
@@ -49,7 +55,9 @@ def page(name: str, folder: Path) -> Path:
     command = [sys.executable, *words, "--html", str(path.relative_to(folder))]
     for file in (ROOT / "examples").iterdir():
         shutil.copy(file, folder)
-    done = subprocess.run(command, cwd=folder, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True
+    )
     if not path.is_file():
         sys.exit(done.stdout + done.stderr)
     return path

@@ -12,7 +12,10 @@ ROOT = Path(__file__).parents[1] / "docs"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 SEVERITY = text("how bad it is", enum=["error", "warning", "note"])
 PLACE = record(
-    "a place in a source", file=text("as messages name it"), line=whole("from 1"), column=whole("from 1; 0: unknown")
+    "a place in a source",
+    file=text("as messages name it"),
+    line=whole("from 1"),
+    column=whole("from 1; 0: unknown"),
 )
 OTHER = record(
     "another place that has to do with it: the other access of a race, the `return` before a barrier",
@@ -114,7 +117,9 @@ DOCUMENTS: dict[str, tuple[str, Schema]] = {
             "",
             kernel=text(),
             milliseconds=number("with what was compiled on the way"),
-            outputs=named({"type": ["array", "number"]}, "what the kernel wrote, by name: lists in the array's shape"),
+            outputs=named(
+                {"type": ["array", "number"]}, "what the kernel wrote, by name: lists in the array's shape"
+            ),
         ),
     ),
     "bench": (
@@ -128,7 +133,9 @@ DOCUMENTS: dict[str, tuple[str, Schema]] = {
                 peak=number("float32 operations per second"),
             ),
             kernels=many(MEASURED),
-            others=maybe(named({"type": "object"}, "without FILE: medians of numpy, MLX and PyTorch, by operation")),
+            others=maybe(
+                named({"type": "object"}, "without FILE: medians of numpy, MLX and PyTorch, by operation")
+            ),
         ),
     ),
     "tune": (
@@ -209,9 +216,9 @@ DOCUMENTS: dict[str, tuple[str, Schema]] = {
 }
 HEAD = """# JSON, for machines
 
-Made by `python -m docsite.schemas`. Each command that has `--json` prints one document on stdout; what a script of yours
-prints goes to stderr then. The schemas are JSON Schema 2020-12, and the tests hold what commands print against them.
-Fields may be added.
+Made by `python -m docsite.schemas`. Each command that has `--json` prints one document on stdout; what a script of
+yours prints goes to stderr then. The schemas are JSON Schema 2020-12, and the tests hold what commands print against
+them. Fields may be added.
 
 `--format sarif` prints SARIF 2.1.0, which has a schema of its own, and `metalloid show --stage signature --json` the
 signature of a kernel with its types as they nest.
@@ -230,7 +237,8 @@ def page() -> str:
 def _section(name: str) -> str:
     command, shape = DOCUMENTS[name]
     rows = "".join(f"| `{path}` | {kind} | {about} |\n" for path, kind, about in _fields(shape, ""))
-    return f"\n## {name}\n\n{command}: [schemas/{name}.json](schemas/{name}.json)\n\n| field | | |\n|---|---|---|\n{rows}"
+    link = f"[schemas/{name}.json](schemas/{name}.json)"
+    return f"\n## {name}\n\n{command}: {link}\n\n| field | | |\n|---|---|---|\n{rows}"
 
 
 def _fields(shape: Schema, path: str) -> Iterator[tuple[str, str, str]]:
@@ -256,7 +264,9 @@ def _kind(field: Schema) -> str:
 
 def files() -> dict[Path, str]:
     """Everything that is written, by path."""
-    made = {ROOT / "schemas" / f"{name}.json": json.dumps(schema(name), indent=2) + "\n" for name in DOCUMENTS}
+    made = {
+        ROOT / "schemas" / f"{name}.json": json.dumps(schema(name), indent=2) + "\n" for name in DOCUMENTS
+    }
     return {**made, ROOT / "json.md": page()}
 
 

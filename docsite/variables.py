@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 
 from metalloid import config
@@ -32,7 +31,7 @@ def variables() -> dict[str, str]:
     """Name and meaning, in the order of the file."""
     found = {}
     for function in vars(config).values():
-        if inspect.isfunction(function) and function.__module__ == config.__name__:
+        if getattr(function, "__module__", "") == config.__name__:  # a function, or one that remembers
             name, colon, meaning = (function.__doc__ or "").strip().partition(": ")
             if colon and name.startswith("METALLOID"):
                 found[name] = " ".join(meaning.split())

@@ -1,6 +1,6 @@
 """A transpose that forgets the last tile of each axis, compared with numpy over sizes, layouts and values.
 
-    python compare_transpose.py --html compare.html
+python compare_transpose.py --html compare.html
 """
 
 import sys

@@ -1,7 +1,7 @@
 """RMSNorm as an MLX custom kernel, as it is written for a Mac: nothing in this file knows metalloid.
 
-    metalloid run mlx_rms_norm.py          on any machine
-    metalloid check mlx_rms_norm.py        and what is wrong with it
+metalloid run mlx_rms_norm.py          on any machine
+metalloid check mlx_rms_norm.py        and what is wrong with it
 """
 
 import mlx.core as mx

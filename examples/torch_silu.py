@@ -1,7 +1,7 @@
 """SiLU as a PyTorch shader, as it is written for a Mac: nothing in this file knows metalloid.
 
-    metalloid run torch_silu.py            on any machine
-    metalloid check torch_silu.py          and what is wrong with it
+metalloid run torch_silu.py            on any machine
+metalloid check torch_silu.py          and what is wrong with it
 """
 
 import torch

@@ -1,9 +1,8 @@
-"""docs/checking.md: its Python runs from top to bottom, its commands print what it says they print."""
+"""docs/checking.md beside what `tests/docs` runs: its script, its test, its list of rules."""
 
 from __future__ import annotations
 
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -26,28 +25,6 @@ def files(tmp_path, monkeypatch):
             (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def test_the_python_runs_and_prints_what_the_page_shows(capsys):
-    names, said = {}, []
-    for language, name, text in BLOCKS:
-        if language == "python" and not name:
-            exec(compile(text, "checking.md", "exec"), names)
-        said += [text] if language == "output" else []
-    printed = capsys.readouterr().out
-    (shown,) = said
-    who = re.compile(r"thread \(.*")  # which of the threads come first depends on the width of the machine
-    assert who.sub("", printed) == who.sub("", shown)
-
-
-def test_the_commands_print_what_the_page_shows(files):
-    commands = [text for language, _, text in BLOCKS if language == "console"]
-    for text in commands:
-        command, _, output = text.removeprefix("$ metalloid ").partition("\n")
-        result = CliRunner().invoke(group, shlex.split(command), catch_exceptions=False)
-        assert result.stdout == output
-        assert result.exit_code == ("M102" in output)
-    assert len(commands) == 2
 
 
 def test_the_script_of_the_page_is_not_in_order_for_every_size(files):

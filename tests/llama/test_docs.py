@@ -1,21 +1,14 @@
-"""The page about the Llama: its Python runs, its commands exist, and the story it tells is the one that comes."""
+"""The page about the Llama: its options are all there, and the story it tells is the one that comes."""
 
 import re
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner
 
 from metalloid.cli import group
 from metalloid.cli.chat import command
 
 PAGE = (Path(__file__).parents[2] / "docs" / "llama.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-
-
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_examples_run(example):
-    exec(compile(example, "llama.md", "exec"), {})
 
 
 def test_every_option_is_on_the_page():

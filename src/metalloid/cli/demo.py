@@ -1,4 +1,4 @@
-"""`metalloid demo`: Metal kernels run on this machine, checked against numpy and measured; and a broken one, explained."""
+"""`metalloid demo`: Metal kernels on this machine, checked against numpy and measured; and a broken one, explained."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def _explain_a_broken_one(device: mt.Device, console: Console) -> bool:
     kernel = device.library(text, name="reverse.metal")["reverse"]
     x, y = np.arange(512, dtype=np.float32).reshape(8, 64), np.zeros((8, 64), np.float32)
     console.print("[bold]And one that is wrong[/], and may well give the right result on your machine:\n")
-    console.print(Syntax(text.rstrip(), "cpp", line_numbers=True, theme="ansi_dark", background_color="default"))
+    console.print(
+        Syntax(text.rstrip(), "cpp", line_numbers=True, theme="ansi_dark", background_color="default")
+    )
     with console.status("checking"):
         report = mt.check(kernel, x, y, threadgroups=8, threadgroup=64)
     console.print()
