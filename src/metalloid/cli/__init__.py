@@ -20,12 +20,18 @@ COMMANDS = {
     "lsp": "serve an editor: mistakes as you type, hover, completion, quick fixes",
     "show": "any stage of a kernel's way: metal, air, rewritten, ll, signature, vec.ll, asm",
     "ls": "the Metal libraries in a file (.metallib, dylib, app) and their kernels",
+    "cc": "compile and link a C or Objective-C program that uses Metal",
+    "c++": "the same for C++ and Objective-C++, with metal-cpp",
+    "config": "what other builds need to link against metalloid's Metal",
+    "xcrun": "stand-ins for xcrun metal and xcrun metallib",
     "chat": "talk to a Llama that runs on Metal kernels",
     "rule": "the page of a rule: what, why, example, fix",
     "devices": "what kernels can run on here",
     "activate": "let METALLOID=1 serve every Python program of this environment",
     "deactivate": "take away what activate wrote",
 }
+
+_MODULES = {"c++": "cxx"}  # where a command is no name in Python
 
 
 class _Commands(click.Group):
@@ -35,7 +41,7 @@ class _Commands(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command = importlib.import_module(f"metalloid.cli.{name}").command
+        command = importlib.import_module(f"metalloid.cli.{_MODULES.get(name, name)}").command
         assert isinstance(command, click.Command)
         return command
 

@@ -1,0 +1,205 @@
+"""What the shared library calls: kernels are compiled and run here.
+
+`attach` puts functions into the library's table (struct mt_bridge of native/metal/bridge.h). Each of them may be called
+by any thread of the program, and says what went wrong in words: no error of Python passes into C.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from metalloid.errors import KernelFault, MetalloidError
+from metalloid.framework.constants import value_of
+from metalloid.framework.container import opened
+from metalloid.framework.dispatch import Dispatcher
+from metalloid.runtime.arguments import WRITES
+from metalloid.runtime.device import device
+from metalloid.runtime.kernel import Kernel
+from metalloid.source import Constant
+
+VERSION = 1
+ERROR_ROOM = 1 << 16
+INTERNAL, TIMEOUT, PAGE_FAULT, OUT_OF_MEMORY = 1, 2, 3, 8  # MTLCommandBufferError
+ACCESS = {"read": 0, "read_write": 1, "write": 2}  # MTLBindingAccess
+
+
+class Kernels(Protocol):
+    """A library, or several that a container holds."""
+
+    @property
+    def kernels(self) -> tuple[str, ...]: ...
+
+    def kernel(self, name: str, constants: Mapping[str | int, Constant] | None = None) -> Kernel: ...
+
+
+class Description(ctypes.Structure):
+    """struct mt_description."""
+
+    _fields_ = [
+        (name, ctypes.c_uint64)
+        for name in ("max_threads", "width", "static_memory", "buffers", "buffer_mask")
+    ]
+
+
+class ConstantRecord(ctypes.Structure):
+    """struct mt_constant."""
+
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("index", ctypes.c_uint64),
+        ("type", ctypes.c_uint64),
+        ("value", ctypes.c_uint8 * 16),
+    ]
+
+
+_handle, _text, _address, _size = ctypes.c_int64, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t
+_TYPES: dict[str, Any] = {
+    "library": ctypes.CFUNCTYPE(_handle, _address, _size, _text, _address),
+    "binary": ctypes.CFUNCTYPE(_handle, _address, _size, _text, _address),
+    "names": ctypes.CFUNCTYPE(_handle, _handle, _address, _size),
+    "kernel": ctypes.CFUNCTYPE(_handle, _handle, _text, _address, _size, _address),
+    "describe": ctypes.CFUNCTYPE(_handle, _handle, _address, _address, _size, _address),
+    "run": ctypes.CFUNCTYPE(_handle, _address, _size, _address),
+    "release": ctypes.CFUNCTYPE(None, _handle),
+}
+
+
+class Table(ctypes.Structure):
+    """struct mt_bridge."""
+
+    _fields_ = [("version", ctypes.c_int64), *_TYPES.items()]
+
+
+_things: dict[int, Any] = {}
+_numbers = itertools.count(1)
+
+
+def _kept(thing: object) -> int:
+    number = next(_numbers)
+    _things[number] = thing
+    return number
+
+
+def say(place: int, words: str, room: int = ERROR_ROOM) -> None:
+    """Write words where C expects them, cut where they are too long."""
+    data = words.encode()[: room - 1] + b"\0"
+    ctypes.memmove(place, data, len(data))
+
+
+def _told(error: BaseException) -> str:
+    known = isinstance(error, MetalloidError | MemoryError)
+    return str(error) if known else f"{type(error).__name__}: {error}"
+
+
+def library(text: int, size: int, options: bytes, error: int) -> int:
+    try:
+        settings: dict[str, Any] = {"defines": {}}
+        for line in options.decode().splitlines():
+            word, _, rest = line.partition(" ")
+            if word == "define":
+                name, _, value = rest.partition(" ")
+                settings["defines"][name] = value
+            elif word == "math":
+                settings["math"] = rest
+        source = ctypes.string_at(text, size).decode("utf-8", "replace")
+        return _kept(device().library(source, name="program_source", **settings))
+    except BaseException as caught:
+        say(error, _told(caught))
+        return 0
+
+
+def binary(data: int, size: int, name: bytes, error: int) -> int:
+    try:
+        return _kept(opened(ctypes.string_at(data, size), name.decode("utf-8", "replace")))
+    except BaseException as caught:
+        say(error, _told(caught))
+        return 0
+
+
+def names(handle: int, place: int | None, room: int) -> int:
+    data = "\n".join(_things[handle].kernels).encode()
+    if place and room:
+        ctypes.memmove(place, data[: room - 1] + b"\0", min(len(data), room - 1) + 1)
+    return len(data)
+
+
+def kernel(handle: int, name: bytes, constants: int | None, count: int, error: int) -> int:
+    try:
+        values: dict[str | int, Constant] = {}
+        for record in (ConstantRecord * count).from_address(constants) if constants else ():
+            value = value_of(record.type, bytes(record.value))
+            values[record.name.decode() if record.name else record.index] = value
+        owner: Kernels = _things[handle]
+        return _kept(owner.kernel(name.decode(), values))
+    except BaseException as caught:
+        say(error, _told(caught))
+        return 0
+
+
+def describe(handle: int, description: int, bindings: int, room: int, error: int) -> int:
+    try:
+        made: Kernel = _things[handle]
+        if missing := made.signature.undefined_constants:
+            listed = ", ".join(missing)
+            raise MetalloidError(
+                f"Function {made.name} cannot be used: its function constants ({listed}) have no value."
+            )
+        told = Description.from_address(description)
+        indices = [p.index for p in made.signature.buffers]
+        told.max_threads, told.width = made.max_threads_per_threadgroup, made.thread_execution_width
+        told.static_memory = made.threadgroup_memory_length
+        told.buffers, told.buffer_mask = 1 + max(indices, default=-1), sum(1 << i for i in indices)
+        lines = [
+            f"0 {p.index} {ACCESS.get(p.access, 0 if p.access not in WRITES else 1)} {p.type.size} {p.name}"
+            for p in made.signature.buffers
+        ]
+        lines += [f"1 {p.index} 1 {p.type.size} {p.name}" for p in made.parameters if p.kind == "threadgroup"]
+        say(bindings, "\n".join(lines), room)
+        return _kept(Dispatcher(made))
+    except BaseException as caught:
+        say(error, _told(caught))
+        return 0
+
+
+def run(dispatches: int, count: int, error: int) -> int:
+    """Run dispatches in their order. 0, or which kind of MTLCommandBufferError stopped one."""
+    try:
+        for at in (ctypes.c_uint64 * count).from_address(dispatches):
+            _things[ctypes.c_uint64.from_address(at).value].run(at)
+        return 0
+    except BaseException as caught:
+        say(error, _told(caught))
+        kinds: tuple[tuple[type[BaseException], int], ...] = (
+            (TimeoutError, TIMEOUT),
+            (MemoryError, OUT_OF_MEMORY),
+            (KernelFault, PAGE_FAULT),
+        )
+        return next((code for kind, code in kinds if isinstance(caught, kind)), INTERNAL)
+
+
+def release(handle: int) -> None:
+    _things.pop(handle, None)
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "library": library,
+    "binary": binary,
+    "names": names,
+    "kernel": kernel,
+    "describe": describe,
+    "run": run,
+    "release": release,
+}
+_callbacks: dict[str, Any] = {}
+
+
+def attach(address: int) -> None:
+    """Fill in the table at this address. Called once by the shared library, when the first device is made."""
+    table = Table.from_address(address)
+    for name, function in _FUNCTIONS.items():
+        _callbacks[name] = _TYPES[name](function)
+        setattr(table, name, _callbacks[name])
+    table.version = VERSION

@@ -1,0 +1,35 @@
+// The way to Python: a table of functions that metalloid.framework.bridge fills in, and the interpreter's lock.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+enum { BRIDGE_VERSION = 1, ERROR_ROOM = 1 << 16 };
+
+// What Python says of a kernel. The same fields are in bridge.py.
+struct mt_description {
+    uint64_t max_threads, width, static_memory, buffers, buffer_mask;
+};
+
+struct mt_constant {
+    const char *name;  // NULL: by index
+    uint64_t index, type;
+    uint8_t value[16];
+};
+
+// Handles are numbers above 0; 0 is a failure, and `error` has its words.
+struct mt_bridge {
+    int64_t version;
+    int64_t (*library)(const char *text, size_t size, const char *options, char *error);
+    int64_t (*binary)(const void *data, size_t size, const char *name, char *error);
+    int64_t (*names)(int64_t library, char *names, size_t room);  // lines; bytes that are needed
+    int64_t (*kernel)(int64_t library, const char *name, const struct mt_constant *constants, size_t count, char *error);
+    int64_t (*describe)(int64_t kernel, struct mt_description *description, char *bindings, size_t room, char *error);
+    int64_t (*run)(const uint64_t *const *dispatches, size_t count, char *error);  // 0, or a kind of error
+    void (*release)(int64_t handle);
+};
+
+extern struct mt_bridge mt_bridge;
+
+const char *mt_python_ready(void);  // NULL, or why kernels cannot be compiled here
+void mt_python_thread_begins(void);  // so that its calls need not make an interpreter's thread each time
+void mt_python_thread_ends(void);

@@ -1,0 +1,147 @@
+// Pipelines: what a kernel allows, and what it takes.
+#include "objects.h"
+
+@interface _MTLBinding : NSObject <MTLBinding> {
+  @public
+    NSString *name;
+    NSUInteger index, size;
+    MTLBindingType type;
+    MTLBindingAccess access;
+}
+@end
+
+@implementation _MTLBinding
+- (void)dealloc {
+    [name release];
+    [super dealloc];
+}
+- (NSString *)name { return name; }
+- (MTLBindingType)type { return type; }
+- (MTLBindingAccess)access { return access; }
+- (NSUInteger)index { return index; }
+- (BOOL)isUsed { return YES; }
+- (BOOL)isActive { return YES; }
+- (BOOL)isArgument { return YES; }
+- (NSUInteger)bufferDataSize { return size; }
+- (NSUInteger)bufferAlignment { return 4; }
+@end
+
+// Lines of `kind index access size name`, kinds and accesses as Metal numbers them.
+static NSArray *bindings_of(const char *lines) {
+    NSMutableArray *made = [NSMutableArray array];
+    for (NSString *line in [[NSString stringWithUTF8String:lines] componentsSeparatedByString:@"\n"]) {
+        long kind, index, access, size;
+        char name[256];
+        if (sscanf(line.UTF8String, "%ld %ld %ld %ld %255s", &kind, &index, &access, &size, name) != 5)
+            continue;
+        _MTLBinding *one = [[[_MTLBinding alloc] init] autorelease];
+        one->type = kind;
+        one->index = (NSUInteger)index;
+        one->access = (NSUInteger)access;
+        one->size = (NSUInteger)size;
+        one->name = [[NSString alloc] initWithUTF8String:name];
+        [made addObject:one];
+    }
+    return made;
+}
+
+@implementation MTLComputePipelineReflection
+- (NSArray *)bindings { return _bindings; }
+- (NSArray *)arguments { return _bindings; }
+- (void)dealloc {
+    [_bindings release];
+    [super dealloc];
+}
+@end
+
+@implementation MTLComputePipelineDescriptor
+@synthesize label, computeFunction, threadGroupSizeIsMultipleOfThreadExecutionWidth, maxTotalThreadsPerThreadgroup;
+@synthesize supportIndirectCommandBuffers, binaryArchives, linkedFunctions;
+- (void)reset {
+    self.label = nil;
+    self.computeFunction = nil;
+    self.maxTotalThreadsPerThreadgroup = 0;
+    self.supportIndirectCommandBuffers = NO;
+}
+- (void)dealloc {
+    [self reset];
+    [binaryArchives release];
+    [linkedFunctions release];
+    [super dealloc];
+}
+- (id)copyWithZone:(NSZone *)zone {
+    MTLComputePipelineDescriptor *made = [[MTLComputePipelineDescriptor alloc] init];
+    made.label = self.label;
+    made.computeFunction = self.computeFunction;
+    made.maxTotalThreadsPerThreadgroup = self.maxTotalThreadsPerThreadgroup;
+    made.supportIndirectCommandBuffers = self.supportIndirectCommandBuffers;
+    return made;
+}
+@end
+
+@implementation _MTLComputePipelineState
+- (void)dealloc {
+    mt_bridge.release(handle);
+    [name release];
+    [reflection release];
+    [super dealloc];
+}
+- (NSUInteger)maxTotalThreadsPerThreadgroup { return limit; }
+- (NSUInteger)threadExecutionWidth { return description.width; }
+- (NSUInteger)staticThreadgroupMemoryLength { return description.static_memory; }
+- (BOOL)supportIndirectCommandBuffers { return indirect; }
+- (MTLComputePipelineReflection *)reflection { return reflection; }
+- (NSUInteger)imageblockMemoryLengthForDimensions:(MTLSize)dimensions { return 0; }
+@end
+
+@implementation _MTLDevice (Pipelines)
+- (_MTLComputePipelineState *)pipelineOf:(_MTLFunction *)function error:(NSError **)error {
+    char *words = calloc(1, ERROR_ROOM), *lines = calloc(1, ERROR_ROOM);
+    struct mt_description description;
+    _MTLComputePipelineState *made = nil;
+    int64_t handle = mt_bridge.describe(function->handle, &description, lines, ERROR_ROOM, words);
+    if (handle) {
+        made = [[_MTLComputePipelineState alloc] init];
+        made->_device = self;
+        made->handle = handle;
+        made->description = description;
+        made->limit = description.max_threads;
+        made->name = [function->name copy];
+        made->reflection = [[MTLComputePipelineReflection alloc] init];
+        made->reflection->_bindings = [bindings_of(lines) retain];
+    } else if (error)
+        *error = mt_error(MTLLibraryErrorDomain, MTLLibraryErrorInternal, [NSString stringWithUTF8String:words]);
+    free(words);
+    free(lines);
+    return made;
+}
+- (id<MTLComputePipelineState>)newComputePipelineStateWithFunction:(id<MTLFunction>)function error:(NSError **)error {
+    REQUIRE(function, "computeFunction must not be nil.");
+    return [self pipelineOf:(_MTLFunction *)function error:error];
+}
+- (id<MTLComputePipelineState>)newComputePipelineStateWithFunction:(id<MTLFunction>)function options:(MTLPipelineOption)options reflection:(MTLAutoreleasedComputePipelineReflection *)reflection error:(NSError **)error {
+    REQUIRE(function, "computeFunction must not be nil.");
+    _MTLComputePipelineState *made = [self pipelineOf:(_MTLFunction *)function error:error];
+    if (reflection)
+        *reflection = made ? made->reflection : nil;
+    return made;
+}
+- (void)newComputePipelineStateWithFunction:(id<MTLFunction>)function completionHandler:(MTLNewComputePipelineStateCompletionHandler)handler {
+    REQUIRE(function, "computeFunction must not be nil.");
+    dispatch_async((id)dispatch_get_global_queue(0, 0), ^{
+        NSError *error = nil;
+        handler([[self pipelineOf:(_MTLFunction *)function error:&error] autorelease], error);
+    });
+}
+- (id<MTLComputePipelineState>)newComputePipelineStateWithDescriptor:(MTLComputePipelineDescriptor *)descriptor options:(MTLPipelineOption)options reflection:(MTLAutoreleasedComputePipelineReflection *)reflection error:(NSError **)error {
+    REQUIRE(descriptor.computeFunction, "computeFunction must not be nil.");
+    _MTLComputePipelineState *made = [self newComputePipelineStateWithFunction:descriptor.computeFunction options:options reflection:reflection error:error];
+    if (made) {
+        made->_label = [descriptor.label copy];
+        made->indirect = descriptor.supportIndirectCommandBuffers;
+        if (descriptor.maxTotalThreadsPerThreadgroup)
+            made->limit = MIN(made->limit, descriptor.maxTotalThreadsPerThreadgroup);
+    }
+    return made;
+}
+@end

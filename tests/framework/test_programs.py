@@ -1,0 +1,129 @@
+"""Programs in C++ and Objective-C, built by `metalloid cc|c++` and run: the examples, and the runtime's own checks."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from metalloid.backends.toolchain import compiler
+from metalloid.framework import build, driver
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+EXAMPLES = ROOT / "examples/framework"
+METAL_CPP = ROOT / ".conformance/mlx-metal-0.32.4/mlx/include/metal_cpp"
+
+pytestmark = pytest.mark.skipif(
+    not build.settings()["MT_PYTHON_LIBRARY"].startswith("/"), reason="this Python has no shared library"
+)
+
+
+@cache
+def built(source: Path, folder: Path, kind: str = "cc", *flags: str) -> Path:
+    """The program made of a source, with `-framework` flags as on a Mac."""
+    made = folder / source.stem
+    arguments = [*flags, str(source), "-framework", "Metal", "-framework", "Foundation", "-o", str(made)]
+    done = subprocess.run([compiler(), kind, *driver.command(arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return made
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("programs")
+
+
+def ran(program: Path, *arguments: str) -> str:
+    done = subprocess.run([str(program), *arguments], capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_runtime_foundation_blocks_and_queues_keep_their_promises(folder: Path) -> None:
+    assert ran(built(HERE / "programs/foundation.m", folder)) == "49 checks, 0 failed\n"
+
+
+def test_automatic_reference_counting_frees_everything_and_clears_weak_references(folder: Path) -> None:
+    assert ran(built(HERE / "programs/arc.m", folder, "cc", "-fobjc-arc")) == "0 alive, weak gone\n"
+
+
+def test_objective_c_reduces_with_function_constants_a_blit_and_events(folder: Path) -> None:
+    lines = ran(built(EXAMPLES / "reduce.m", folder)).splitlines()
+    assert lines == ["sum -2240 (-2240)", "largest square 2500 (2500)", "event 2, status 4"]
+
+
+@pytest.mark.skipif(not METAL_CPP.is_dir(), reason="metal-cpp comes with `python -m conformance mlx`")
+def test_metal_cpp_adds_vectors_and_its_handler_is_called(folder: Path) -> None:
+    program = built(EXAMPLES / "vector_add.cpp", folder, "c++", "-std=c++17", f"-I{METAL_CPP}")
+    assert ran(program, "100003") == "metalloid: 100003 sums, 0 wrong; the handler was called\n"
+
+
+def test_four_threads_lose_no_handler_and_compute_right(folder: Path) -> None:
+    words = ran(built(HERE / "programs/soak.m", folder, "cc", "-O1"), "2000")
+    assert "1984 dispatches, 248 command buffers, 248 handlers, 0 wrong" in words
+
+
+@pytest.mark.fuzz
+def test_a_hundred_thousand_dispatches_leave_memory_flat(folder: Path) -> None:
+    words = ran(built(HERE / "programs/soak.m", folder, "cc", "-O1"), "100000")
+    assert "100000 dispatches, 12500 command buffers, 12500 handlers, 0 wrong" in words
+    assert int(words.split(" KiB more")[0].rsplit(" ", 1)[1]) < 20_000, words
+
+
+BAD = {
+    "unknown_selector": "unrecognized selector sent to instance",
+    "released": "-[_MTLBuffer length]: message sent to deallocated instance",
+    "over_released": "-[_MTLBuffer release]: message sent to deallocated instance",
+    "wrong_index": "index(31) must be < 31.",
+    "wrong_offset": "offset(17) must be <= [buffer length](16).",
+    "null_pipeline": "computePipelineState must not be nil.",
+    "no_pipeline": "a compute pipeline state must be set before a dispatch.",
+    "long_bytes": "length(5000) must be > 0 and <= 4096.",
+    "long_buffer": "must not exceed",
+    "empty_buffer": "Cannot create buffer of zero length.",
+    "two_encoders": "A command encoder is already encoding to this command buffer",
+    "open_encoder": "commit command buffer with uncommitted encoder",
+    "commit_twice": "commit an already committed command buffer",
+    "never_committed": "waitUntilCompleted called on a command buffer that has not been committed",
+    "late_handler": "Completed handler provided after commit call",
+    "never_ended": "Command encoder released without endEncoding",
+    "large_threadgroup": "(2048) must be <= 1024. (device threadgroup size limit)",
+    "blit_outside": "(17) must be <= [buffer length](16).",
+    "array_outside": "index 1 beyond bounds [0 .. 0]",
+    "nil_source": "source must not be nil.",
+}
+
+
+def test_mistakes_of_a_host_end_with_words(folder: Path) -> None:
+    told = dict(
+        line.split(": ", 1) for line in ran(built(HERE / "programs/bad_input.m", folder)).splitlines()
+    )
+    assert told.keys() == BAD.keys()
+    for name, words in BAD.items():
+        assert words in told[name] and "did not stop" not in told[name], told[name]
+
+
+def test_what_fails_on_the_device_is_an_error_and_the_program_goes_on(folder: Path) -> None:
+    words = ran(built(HERE / "programs/errors.m", folder))
+    assert (
+        "library: MTLLibraryErrorDomain 3: program_source:1:59: error: M602 'nothing' is not declared"
+        in words
+    )
+    assert "pipeline: Function k cannot be used: its function constants (n) have no value." in words
+    assert "be opened: No such file or directory." in words
+    assert "turn 1: status 4, handler saw 4" in words
+    assert words.endswith("out[15] = 15\n")
+
+
+def test_the_other_processor_has_its_message_sends(tmp_path: Path) -> None:
+    """Sources of the runtime compile and assemble for x86-64 and for aarch64, whichever this machine is."""
+    for machine in ("x86_64", "aarch64"):
+        source = build.NATIVE / f"objc/send_{machine}.S"
+        made = tmp_path / f"{machine}.o"
+        build.run(
+            ["-target", f"{machine}-linux-gnu", *build.flags(source), "-c", str(source), "-o", str(made)]
+        )
+        assert b"objc_msgSend_stret" in made.read_bytes()
