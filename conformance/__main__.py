@@ -1,9 +1,9 @@
 """`python -m conformance [SUITE ...] [--only TEXT] [--json] [--failures N]`.
 
-`python -m conformance results` runs kernels instead and compares what they compute; `python -m conformance wild` runs
-them under the checker; `python -m conformance binaries` takes kernels from compiled libraries; `python -m conformance
-tinygrad` runs tinygrad's operations through `import Metal`; `python -m conformance metalcompute` runs the examples of
-that package.
+`results` runs kernels instead and compares what they compute; `wild` runs them under the checker; `binaries` takes
+kernels from compiled libraries; `tinygrad` runs tinygrad's operations through `import Metal`, `metalcompute` the
+examples of that package; `ggml-host` builds ggml's Metal host on the framework and runs llama.cpp's own tests. Each has
+a `--help` of its own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
+from importlib import import_module
 from multiprocessing import get_context
 
 import click
@@ -75,25 +76,17 @@ def run(cases: list[Case], jobs: int, console: Console) -> list[Outcome]:
         return list(track(pending, "compiling", total=len(cases), console=console))
 
 
+# What runs more than the compiler, by its word: a module with `main`.
+_COMMANDS = {
+    "results": "conformance.results.command",
+    "wild": "conformance.results.wild",
+    "binaries": "conformance.binaries.command",
+    "tinygrad": "conformance.tinygrad.command",
+    "metalcompute": "conformance.metalcompute",
+    "ggml-host": "conformance.ggml_host.command",
+}
+
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["results"]:
-        from conformance.results.command import main as results
-
-        results(sys.argv[2:])
-    if sys.argv[1:2] == ["wild"]:
-        from conformance.results.wild import main as wild
-
-        wild(sys.argv[2:])
-    if sys.argv[1:2] == ["binaries"]:
-        from conformance.binaries.command import main as binaries
-
-        binaries(sys.argv[2:])
-    if sys.argv[1:2] == ["tinygrad"]:
-        from conformance.tinygrad.command import main as tinygrad
-
-        tinygrad(sys.argv[2:])
-    if sys.argv[1:2] == ["metalcompute"]:
-        from conformance.metalcompute import main as metalcompute
-
-        metalcompute(sys.argv[2:])
+    if module := _COMMANDS.get(sys.argv[1] if len(sys.argv) > 1 else ""):
+        import_module(module).main(sys.argv[2:])
     main()
