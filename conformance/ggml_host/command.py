@@ -22,7 +22,9 @@ from conformance.ggml_host.build import PLACE, build
 @click.option("--again", is_flag=True, help="Run what has been run.")
 @click.option("--warm", is_flag=True, help="Measure what has ended once more.")
 @click.option("--jobs", default=2, help="Compilers at a time.")
-def main(operations: tuple[str, ...], seconds: float, each: float, again: bool, warm: bool, jobs: int) -> None:
+def main(
+    operations: tuple[str, ...], seconds: float, each: float, again: bool, warm: bool, jobs: int
+) -> None:
     build(jobs)
     counts = suite.supported()
     done = suite.load()
@@ -38,8 +40,8 @@ def main(operations: tuple[str, ...], seconds: float, each: float, again: bool, 
             made.cold, made.warm = had.cold, made.cold
         done[name] = made
         suite.store(done)
-        click.echo(f"{name}: {made.passed} of {made.known} passed, {len(made.failed)} failed, {made.cold:.0f} s")
+        click.echo(
+            f"{name}: {made.passed} of {made.known} passed, {len(made.failed)} failed, {made.cold:.0f} s"
+        )
     page.write(counts, done)
     sys.exit(any(o.failed for o in done.values()))
-
-

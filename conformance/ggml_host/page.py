@@ -29,7 +29,9 @@ def write(counts: dict[str, int], done: dict[str, Operation]) -> None:
         rest = counts[name] - o.ran
         note = "" if o.ended else f"stopped, {rest} cases not run"
         warm = f"{o.warm:.0f}" if o.warm else ""
-        rows.append(f"| {name} | {counts[name]} | {o.passed} | {len(o.failed)} | {o.cold:.0f} | {warm} | {note} |")
+        rows.append(
+            f"| {name} | {counts[name]} | {o.passed} | {len(o.failed)} | {o.cold:.0f} | {warm} | {note} |"
+        )
         reasons += [f"- `{case}`: {reason}" for case, reason in sorted(o.failed.items())]
     passed, failed = sum(o.passed for o in done.values()), sum(len(o.failed) for o in done.values())
     text = _HEAD

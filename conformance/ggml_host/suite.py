@@ -77,7 +77,10 @@ def run(name: str, known: int, limit: float, log: Path) -> Operation:
     start = time.monotonic()
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [str(PROGRAM), "test", "-b", BACKEND, "-o", name], env=environment(), stdout=output, stderr=subprocess.STDOUT
+            [str(PROGRAM), "test", "-b", BACKEND, "-o", name],
+            env=environment(),
+            stdout=output,
+            stderr=subprocess.STDOUT,
         )
         try:
             code = process.wait(limit)
@@ -90,7 +93,9 @@ def run(name: str, known: int, limit: float, log: Path) -> Operation:
     seen = read(lines, made)
     made.ended = code in (0, 1) and any("tests passed" in line for line in lines)
     if code not in (0, 1, -9):
-        made.failed[seen or "(before the first case)"] = f"the program ended with {code}: {lines[-1][:200] if lines else ''}"
+        made.failed[seen or "(before the first case)"] = (
+            f"the program ended with {code}: {lines[-1][:200] if lines else ''}"
+        )
     return made
 
 

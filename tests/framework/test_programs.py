@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -36,10 +37,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("programs")
 
 
-def ran(program: Path, *arguments: str) -> str:
-    done = subprocess.run([str(program), *arguments], capture_output=True, text=True, timeout=200)
+def ran(program: Path, *arguments: str, **settings: str) -> str:
+    return finished(program, *arguments, **settings).stdout
+
+
+def finished(program: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **settings}
+    done = subprocess.run(
+        [str(program), *arguments], capture_output=True, text=True, timeout=200, env=environment
+    )
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return done
 
 
 def test_the_runtime_foundation_blocks_and_queues_keep_their_promises(folder: Path) -> None:
@@ -107,15 +115,25 @@ def test_mistakes_of_a_host_end_with_words(folder: Path) -> None:
 
 
 def test_what_fails_on_the_device_is_an_error_and_the_program_goes_on(folder: Path) -> None:
-    words = ran(built(HERE / "programs/errors.m", folder))
+    words = ran(built(HERE / "programs/errors.m", folder), METALLOID_GUARD="stop")
     assert (
         "library: MTLLibraryErrorDomain 3: program_source:1:59: error: M602 'nothing' is not declared"
         in words
     )
     assert "pipeline: Function k cannot be used: its function constants (n) have no value." in words
     assert "be opened: No such file or directory." in words
+    assert (
+        "turn 0: status 5, handler saw 5, error MTLCommandBufferErrorDomain 3: program_source:1:88: M102"
+        in words
+    )
     assert "turn 1: status 4, handler saw 4" in words
     assert words.endswith("out[15] = 15\n")
+
+
+def test_a_kernel_that_leaves_its_buffer_goes_on_as_on_a_gpu_and_is_told(folder: Path) -> None:
+    done = finished(built(HERE / "programs/errors.m", folder))
+    assert "turn 0: status 4, handler saw 4" in done.stdout
+    assert done.stderr.count("M102") == 1 and "program_source:1:88" in done.stderr
 
 
 def test_the_other_processor_has_its_message_sends(tmp_path: Path) -> None:

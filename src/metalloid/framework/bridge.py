@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from metalloid import config
 from metalloid.errors import KernelFault, MetalloidError
 from metalloid.framework.constants import value_of
 from metalloid.framework.container import opened
@@ -102,8 +103,8 @@ def library(text: int, size: int, options: bytes, error: int) -> int:
             if word == "define":
                 name, _, value = rest.partition(" ")
                 settings["defines"][name] = value
-            elif word == "math":
-                settings["math"] = rest
+            else:
+                settings[{"math": "math", "version": "language_version"}[word]] = rest
         source = ctypes.string_at(text, size).decode("utf-8", "replace")
         return _kept(device().library(source, name="program_source", **settings))
     except BaseException as caught:
@@ -202,4 +203,5 @@ def attach(address: int) -> None:
     for name, function in _FUNCTIONS.items():
         _callbacks[name] = _TYPES[name](function)
         setattr(table, name, _callbacks[name])
+    config.guard_as_hardware()  # a GPU does not stop where a kernel leaves its buffer; METALLOID_GUARD=stop does
     table.version = VERSION

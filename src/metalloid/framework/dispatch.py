@@ -18,7 +18,6 @@ from metalloid.backends.base import Launch, LogMessage
 from metalloid.runtime.kernel import Kernel
 from metalloid.runtime.watch import watchers
 
-GUARD = True  # how kernels are guarded: a program's mistakes are reported, see docs/design/framework.md
 _HEAD = struct.Struct("10Q")
 _MOST_SIZES = 256
 _string_at = ctypes.string_at
@@ -67,7 +66,7 @@ class Dispatcher:
             self._quickly(known, addresses, lengths, below, head, rest[:locals_])
             return
         launch = self._launch(head, rest[:locals_], addresses, lengths, below, rest[locals_ + 3 * buffers :])
-        self.kernel.run(launch, GUARD)
+        self.kernel.run(launch, config.guard())
         if key not in self._sizes:
             self._keep(key, launch)
 
@@ -101,7 +100,7 @@ class Dispatcher:
     def _keep(self, key: bytes, launch: Launch) -> None:
         if self.kernel.interpreted or launch.resources:
             return
-        quick = self.kernel.program.quick(launch, GUARD, config.threads())
+        quick = self.kernel.program.quick(launch, config.guard(), config.threads())
         if len(self._sizes) >= _MOST_SIZES:
             self._sizes.clear()
         self._sizes[key] = None if quick is None else (quick, [])
