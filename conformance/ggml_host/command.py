@@ -1,4 +1,4 @@
-"""`python -m conformance ggml-host [OPERATION ...] [--seconds N] [--again] [--warm]`: build, run, write docs/ggml-host.md.
+"""`python -m conformance ggml-host [OPERATION ...] [--seconds N] [--again] [--warm]`: build, run, write the page.
 
 Every operation that has not been run yet is; `--again` runs them anew, `--warm` measures those that ended once more,
 with their kernels in the cache.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -134,6 +135,29 @@ def test_a_kernel_that_leaves_its_buffer_goes_on_as_on_a_gpu_and_is_told(folder:
     done = finished(built(HERE / "programs/errors.m", folder))
     assert "turn 0: status 4, handler saw 4" in done.stdout
     assert done.stderr.count("M102") == 1 and "program_source:1:88" in done.stderr
+
+
+LOADS = """
+import ctypes, sys, threading
+host = ctypes.PyDLL(sys.argv[1])  # calls hold the interpreter's lock
+values = (ctypes.c_float * 64)(*range(64))
+print(host.squares(values, 64), values[3], values[63] == 63.0**4)
+def more():
+    mine = (ctypes.c_float * 64)(*range(64))
+    results.append((host.squares(mine, 64), mine[2]))
+results = []
+threads = [threading.Thread(target=more) for _ in range(4)]
+[t.start() for t in threads]; [t.join() for t in threads]
+print(results)
+"""
+
+
+def test_a_python_program_that_holds_its_lock_waits_without_a_deadlock(folder: Path) -> None:
+    library = built(HERE / "programs/extension.m", folder, "cc", "-shared")
+    done = subprocess.run(
+        [sys.executable, "-c", LOADS, str(library)], capture_output=True, text=True, timeout=100
+    )
+    assert done.stdout.splitlines() == ["21 81.0 True", str([(21, 16.0)] * 4)], done.stdout + done.stderr
 
 
 def test_the_other_processor_has_its_message_sends(tmp_path: Path) -> None:

@@ -30,6 +30,23 @@ class Limits:
     simd_width: int = 32
 
 
+@dataclass(frozen=True)
+class NativeLaunch:
+    """How native code runs a launch that is ready but for its memory, without Python.
+
+    It copies `size` bytes from `record`, puts addresses at the copy's start, lengths and bytes below at their offsets,
+    and calls `run(copy, threads, 0, 0)`. Where that is not 0, or the word at `logs` is not, `Quick.finish` has to hear.
+    """
+
+    record: int
+    size: int
+    lengths: int
+    below: int
+    logs: int
+    run: int
+    threads: int
+
+
 class Quick(Protocol):
     """Launches of one kernel and one size, over memory that somebody else has looked at: the shortest way there is.
 
@@ -61,6 +78,14 @@ class Quick(Protocol):
 
         `below`: bytes of each buffer's allocation that lie before it.
         """
+        ...
+
+    def native(self, code: Any) -> NativeLaunch | None:
+        """How native code starts what `find` has chosen; None where only Python can."""
+        ...
+
+    def finish(self, code: Any, record: int, launch: Launch, status: int, on_log: OnLog | None) -> None:
+        """Pass on what a launch that native code started has logged; raise what stopped it."""
         ...
 
 

@@ -15,13 +15,13 @@ from metalloid import config
 from metalloid.errors import KernelFault, MetalloidError
 from metalloid.framework.constants import value_of
 from metalloid.framework.container import opened
-from metalloid.framework.dispatch import Dispatcher
+from metalloid.framework.dispatch import Dispatcher, NativePlan
 from metalloid.runtime.arguments import WRITES
 from metalloid.runtime.device import device
 from metalloid.runtime.kernel import Kernel
 from metalloid.source import Constant
 
-VERSION = 1
+VERSION = 2
 ERROR_ROOM = 1 << 16
 INTERNAL, TIMEOUT, PAGE_FAULT, OUT_OF_MEMORY = 1, 2, 3, 8  # MTLCommandBufferError
 ACCESS = {"read": 0, "read_write": 1, "write": 2}  # MTLBindingAccess
@@ -45,6 +45,15 @@ class Description(ctypes.Structure):
     ]
 
 
+class Ready(ctypes.Structure):
+    """struct mt_ready."""
+
+    _fields_ = [
+        (name, ctypes.c_uint64)
+        for name in ("plan", "record", "size", "lengths", "below", "logs", "run", "threads", "parameters")
+    ]
+
+
 class ConstantRecord(ctypes.Structure):
     """struct mt_constant."""
 
@@ -63,7 +72,8 @@ _TYPES: dict[str, Any] = {
     "names": ctypes.CFUNCTYPE(_handle, _handle, _address, _size),
     "kernel": ctypes.CFUNCTYPE(_handle, _handle, _text, _address, _size, _address),
     "describe": ctypes.CFUNCTYPE(_handle, _handle, _address, _address, _size, _address),
-    "run": ctypes.CFUNCTYPE(_handle, _address, _size, _address),
+    "run": ctypes.CFUNCTYPE(_handle, _address, _size, _address, _address),
+    "finish": ctypes.CFUNCTYPE(_handle, _handle, _address, _address, _handle, _address),
     "release": ctypes.CFUNCTYPE(None, _handle),
 }
 
@@ -165,20 +175,46 @@ def describe(handle: int, description: int, bindings: int, room: int, error: int
         return 0
 
 
-def run(dispatches: int, count: int, error: int) -> int:
+def run(dispatches: int, count: int, ready: int, error: int) -> int:
     """Run dispatches in their order. 0, or which kind of MTLCommandBufferError stopped one."""
     try:
-        for at in (ctypes.c_uint64 * count).from_address(dispatches):
-            _things[ctypes.c_uint64.from_address(at).value].run(at)
+        for n, at in enumerate((ctypes.c_uint64 * count).from_address(dispatches)):
+            plan = _things[ctypes.c_uint64.from_address(at).value].run(at)
+            if plan is not None:
+                offer(plan, Ready.from_address(ready + n * ctypes.sizeof(Ready)))
         return 0
     except BaseException as caught:
         say(error, _told(caught))
-        kinds: tuple[tuple[type[BaseException], int], ...] = (
-            (TimeoutError, TIMEOUT),
-            (MemoryError, OUT_OF_MEMORY),
-            (KernelFault, PAGE_FAULT),
-        )
-        return next((code for kind, code in kinds if isinstance(caught, kind)), INTERNAL)
+        return _kind(caught)
+
+
+def offer(plan: NativePlan, ready: Ready) -> None:
+    """Tell C how it can run such dispatches itself."""
+    how = plan.native
+    ready.record, ready.size, ready.run, ready.threads = how.record, how.size, how.run, how.threads
+    ready.lengths, ready.below, ready.logs = how.lengths, how.below, how.logs
+    ready.parameters = sum(1 << index for index in plan.quick.parameters)
+    ready.plan = _kept(plan)
+
+
+def finish(plan: int, record: int, dispatch: int, status: int, error: int) -> int:
+    """A launch that C started has something to say."""
+    try:
+        _things[plan].finish(record, dispatch, status)
+        return 0
+    except BaseException as caught:
+        say(error, _told(caught))
+        return _kind(caught)
+
+
+def _kind(error: BaseException) -> int:
+    """Which MTLCommandBufferError it is."""
+    kinds: tuple[tuple[type[BaseException], int], ...] = (
+        (TimeoutError, TIMEOUT),
+        (MemoryError, OUT_OF_MEMORY),
+        (KernelFault, PAGE_FAULT),
+    )
+    return next((code for kind, code in kinds if isinstance(error, kind)), INTERNAL)
 
 
 def release(handle: int) -> None:
@@ -192,6 +228,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "kernel": kernel,
     "describe": describe,
     "run": run,
+    "finish": finish,
     "release": release,
 }
 _callbacks: dict[str, Any] = {}

@@ -1,19 +1,21 @@
 """Dispatches of one pipeline, as the shared library records them: words in memory (native/metal/compute.m).
 
 The first dispatch of a size goes the long way of every launch; later ones the short one (`Quick`): memory is not
-looked at, since a program's memory is bytes that Metal does not compare with anything either.
+looked at, since a program's memory is bytes that Metal does not compare with anything either. What is settled is
+offered to the library, which runs the next such dispatch without Python.
 """
 
 from __future__ import annotations
 
 import ctypes
 import struct
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from metalloid import config
-from metalloid.backends.backend import Quick
+from metalloid.backends.backend import NativeLaunch, Quick
 from metalloid.backends.base import Launch, LogMessage
 from metalloid.runtime.kernel import Kernel
 from metalloid.runtime.watch import watchers
@@ -41,6 +43,35 @@ def memory(address: int, length: int) -> np.ndarray[Any, Any]:
     return np.asarray(Memory(address, length))
 
 
+class Dispatch:
+    """One dispatch, read from its words."""
+
+    __slots__ = ("addresses", "below", "head", "key", "lengths", "local", "resources")
+
+    def __init__(self, at: int) -> None:
+        self.head = _HEAD.unpack(_string_at(at, 80))
+        local, buffers, resources = self.head[7:]
+        count = local + 3 * buffers + 2 * resources
+        rest = struct.unpack(f"{count}Q", _string_at(at + 80, 8 * count))
+        bound = rest[local : local + 3 * buffers]
+        self.local, self.resources = rest[:local], rest[local + 3 * buffers :]
+        self.addresses, self.lengths, self.below = bound[::3], bound[1::3], bound[2::3]
+        self.key = (self.head[1:7], self.local)
+
+
+@dataclass(frozen=True)
+class NativePlan:
+    """What the library runs by itself, and who hears when it has something to say."""
+
+    dispatcher: Dispatcher
+    quick: Quick
+    code: Any
+    native: NativeLaunch
+
+    def finish(self, record: int, at: int, status: int) -> None:
+        self.quick.finish(self.code, record, self.dispatcher.launch(Dispatch(at)), status, _log)
+
+
 class Dispatcher:
     """One pipeline."""
 
@@ -49,73 +80,55 @@ class Dispatcher:
         kernel.on_log = _log
         self._used = frozenset(p.index for p in kernel.signature.buffers)
         self._local = [p.index for p in kernel.parameters if p.kind == "threadgroup"]
-        self._sizes: dict[bytes, tuple[Quick, list[Any]] | None] = {}
+        self._sizes: dict[object, tuple[Quick, list[Any]] | None] = {}
 
-    def run(self, at: int) -> None:
-        head = _HEAD.unpack(_string_at(at, 80))
-        locals_, buffers, resources = head[7:]
-        rest = struct.unpack(
-            f"{locals_ + 3 * buffers + 2 * resources}Q",
-            _string_at(at + 80, 8 * (locals_ + 3 * buffers + 2 * resources)),
-        )
-        bound = rest[locals_ : locals_ + 3 * buffers]
-        addresses, lengths, below = list(bound[::3]), bound[1::3], bound[2::3]
-        key = _string_at(at + 8, 48 + 24 + 8 * locals_)
-        known = self._sizes.get(key) if not watchers else None
+    def run(self, at: int) -> NativePlan | None:
+        """Run the dispatch at this address; how the library can run the next like it, where that is settled."""
+        dispatch = Dispatch(at)
+        known = self._sizes.get(dispatch.key) if not (watchers or dispatch.resources) else None
         if known is not None:
-            self._quickly(known, addresses, lengths, below, head, rest[:locals_])
-            return
-        launch = self._launch(head, rest[:locals_], addresses, lengths, below, rest[locals_ + 3 * buffers :])
+            return self._quickly(known, dispatch)
+        launch = self.launch(dispatch)
         self.kernel.run(launch, config.guard())
-        if key not in self._sizes:
-            self._keep(key, launch)
+        if dispatch.key not in self._sizes:
+            self._keep(dispatch, launch)
+        return None
 
-    def _quickly(
-        self,
-        known: tuple[Quick, list[Any]],
-        addresses: list[int],
-        lengths: Any,
-        below: Any,
-        head: Any,
-        local: Any,
-    ) -> None:
+    def _quickly(self, known: tuple[Quick, list[Any]], dispatch: Dispatch) -> NativePlan | None:
         quick, spare = known
         try:
             room = spare.pop()
         except IndexError:
             room = quick.room()
-        kept = tuple(addresses)  # parameters are led to copies
-        code, _ = quick.find(room, addresses, lengths)
+        addresses = list(dispatch.addresses)  # parameters are led to copies
+        code, settled = quick.find(room, addresses, dispatch.lengths)
         quick.start(
-            room,
-            code,
-            addresses,
-            lengths,
-            _log,
-            lambda: self._launch(head, local, list(kept), lengths, below, ()),
-            below,
+            room, code, addresses, dispatch.lengths, _log, lambda: self.launch(dispatch), dispatch.below
         )
         spare.append(room)
+        native = quick.native(code) if settled else None
+        return None if native is None else NativePlan(self, quick, code, native)
 
-    def _keep(self, key: bytes, launch: Launch) -> None:
-        if self.kernel.interpreted or launch.resources:
+    def _keep(self, dispatch: Dispatch, launch: Launch) -> None:
+        if self.kernel.interpreted or dispatch.resources or watchers or 0 in launch.grid:
             return
         quick = self.kernel.program.quick(launch, config.guard(), config.threads())
         if len(self._sizes) >= _MOST_SIZES:
             self._sizes.clear()
-        self._sizes[key] = None if quick is None else (quick, [])
+        self._sizes[dispatch.key] = None if quick is None else (quick, [])
 
-    def _launch(
-        self, head: Any, local: Any, addresses: list[int], lengths: Any, below: Any, resources: Any
-    ) -> Launch:
+    def launch(self, dispatch: Dispatch) -> Launch:
+        """As every other launch is; also what messages speak of."""
+        addresses, lengths, below = dispatch.addresses, dispatch.lengths, dispatch.below
         bound = [i for i, address in enumerate(addresses) if address and lengths[i] and i in self._used]
+        pairs = zip(dispatch.resources[::2], dispatch.resources[1::2], strict=True)
         return Launch(
-            head[1:4],
-            head[4:7],
+            dispatch.head[1:4],
+            dispatch.head[4:7],
             {i: memory(addresses[i], lengths[i]) for i in bound},
-            {i: local[i] if i < len(local) else 0 for i in self._local},
+            {i: dispatch.local[i] if i < len(dispatch.local) else 0 for i in self._local},
             below={i: below[i] for i in bound if below[i]},
-            resources=[(a, memory(a, n)) for a, n in zip(resources[::2], resources[1::2], strict=True)],
+            resources=[(address, memory(address, length)) for address, length in pairs],
             kernel=self.kernel.name,
         )
 

@@ -7,6 +7,7 @@ import struct
 import threading
 from collections.abc import Callable, Sequence
 
+from metalloid.backends.backend import NativeLaunch
 from metalloid.backends.base import Launch, LogMessage
 from metalloid.backends.cpu import native
 from metalloid.backends.cpu.code import Prepared
@@ -19,6 +20,7 @@ _move = ctypes.memmove
 _SIZE = ctypes.sizeof(native.LaunchRecord)
 _LENGTHS = native.LaunchRecord.lengths.offset
 _BELOW = native.LaunchRecord.below.offset
+_LOGS = native.LaunchRecord.log_count.offset
 _MAIN = threading.main_thread().ident
 _ident = threading.get_ident
 
@@ -84,3 +86,10 @@ class CpuQuick:
         if status or record.log_count:
             room.holds = None
             self._finish(code, record, told(), status, None, on_log)
+
+    def native(self, code: Prepared) -> NativeLaunch:
+        run = ctypes.cast(self._run, ctypes.c_void_p).value or 0
+        return NativeLaunch(code.address, _SIZE, _LENGTHS, _BELOW, _LOGS, run, self.threads)
+
+    def finish(self, code: Prepared, record: int, launch: Launch, status: int, on_log: OnLog) -> None:
+        self._finish(code, native.LaunchRecord.from_address(record), launch, status, None, on_log)

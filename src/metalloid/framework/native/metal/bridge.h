@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BRIDGE_VERSION = 1, ERROR_ROOM = 1 << 16 };
+enum { BRIDGE_VERSION = 2, ERROR_ROOM = 1 << 16 };
 
 // What Python says of a kernel. The same fields are in bridge.py.
 struct mt_description {
@@ -16,6 +16,15 @@ struct mt_constant {
     uint8_t value[16];
 };
 
+// A launch that is ready but for its memory: C runs it without asking Python again. See backend.NativeLaunch.
+struct mt_ready {
+    uint64_t plan;  // a handle; 0: there is none
+    uint64_t record, size;  // to be copied; buffers come first in it
+    uint64_t lengths, below, logs;  // where in it
+    uint64_t run, threads;  // int32_t run(record, threads, timeout, catch_interrupt)
+    uint64_t parameters;  // buffers whose contents the code was made for, as bits
+};
+
 // Handles are numbers above 0; 0 is a failure, and `error` has its words.
 struct mt_bridge {
     int64_t version;
@@ -24,7 +33,8 @@ struct mt_bridge {
     int64_t (*names)(int64_t library, char *names, size_t room);  // lines; bytes that are needed
     int64_t (*kernel)(int64_t library, const char *name, const struct mt_constant *constants, size_t count, char *error);
     int64_t (*describe)(int64_t kernel, struct mt_description *description, char *bindings, size_t room, char *error);
-    int64_t (*run)(const uint64_t *const *dispatches, size_t count, char *error);  // 0, or a kind of error
+    int64_t (*run)(const uint64_t *const *dispatches, size_t count, struct mt_ready *ready, char *error);  // 0, or a kind of error
+    int64_t (*finish)(int64_t plan, void *record, const uint64_t *dispatch, int64_t status, char *error);
     void (*release)(int64_t handle);
 };
 

@@ -9,7 +9,6 @@
         char *base;
         NSUInteger offset, length;
     } _bound[MOST_BUFFERS];
-    NSUInteger _count;  // of indices up to the last that was set
     NSUInteger _local[MOST_BUFFERS];
     NSUInteger _locals;
     uint64_t *_resources;  // address, length
@@ -39,7 +38,6 @@
     _bound[index].base = base;
     _bound[index].offset = offset;
     _bound[index].length = length;
-    _count = MAX(_count, index + 1);
 }
 - (void)setBytes:(const void *)bytes length:(NSUInteger)length atIndex:(NSUInteger)index {
     REQUIRE(bytes, "Set Bytes Validation\nbytes must not be nil.");
@@ -117,11 +115,12 @@
 // handle, grid (3), threadgroup (3), locals, buffers, resources; then locals (1 each), buffers (address, bytes from
 // there on, bytes of the allocation below), resources (address, bytes). Python reads the same in dispatch.py.
 - (struct command *)record:(MTLSize)grid threads:(MTLSize)threads {
-    NSUInteger buffers = MIN(_count, _pipeline->description.buffers);
+    NSUInteger buffers = _pipeline->description.buffers;
     size_t words = 10 + _locals + 3 * buffers + 2 * _resourceCount;
     uint64_t *to = [buffer room:words * sizeof *to];
     struct command *command = [buffer add:DISPATCH];
     command->words = to;
+    command->pipeline = _pipeline;
     uint64_t head[] = {(uint64_t)_pipeline->handle, grid.width, grid.height, grid.depth, threads.width, threads.height,
                        threads.depth, _locals, buffers, _resourceCount};
     memcpy(to, head, sizeof head);
@@ -129,9 +128,10 @@
     for (NSUInteger i = 0; i < _locals; i++)
         *to++ = _local[i];
     for (NSUInteger i = 0; i < buffers; i++) {
-        *to++ = _bound[i].base ? (uint64_t)(_bound[i].base + _bound[i].offset) : 0;
-        *to++ = _bound[i].length - _bound[i].offset;
-        *to++ = _bound[i].offset;
+        BOOL used = _pipeline->description.buffer_mask >> i & 1 && _bound[i].base;
+        *to++ = used ? (uint64_t)(_bound[i].base + _bound[i].offset) : 0;
+        *to++ = used ? _bound[i].length - _bound[i].offset : 0;
+        *to++ = used ? _bound[i].offset : 0;
     }
     memcpy(to, _resources, 2 * _resourceCount * sizeof *to);
     return command;

@@ -75,6 +75,7 @@ HIDDEN _Noreturn void mt_failed_assertion(id self, SEL method, const char *forma
     BOOL indirect;
     NSUInteger limit;
     MTLComputePipelineReflection *reflection;
+    struct plans *plans;  // launches that need no Python, see native.m
 }
 @end
 
@@ -91,6 +92,7 @@ struct command {
     struct command *next;
     enum { DISPATCH, COPY, FILL, SIGNAL, WAIT } kind;
     uint64_t *words;  // of a dispatch: see `record` in compute.m
+    _MTLComputePipelineState *pipeline;
     const uint32_t *indirect;  // threadgroups that are read when it runs
     void *to;
     const void *from;
@@ -144,5 +146,9 @@ struct command {
 - (void)endEncoding;
 @end
 
+HIDDEN struct plan *mt_plan_of(struct command *command);
+HIDDEN int64_t mt_plan_run(struct plan *plan, struct command *command, char *error);
+HIDDEN void mt_plan_keep(struct command *command, const struct mt_ready *ready);
+HIDDEN void mt_plans_free(struct plans *plans);
 HIDDEN NSString *mt_run(_MTLCommandBuffer *buffer, NSInteger *code);  // nil, or what went wrong
 HIDDEN double mt_seconds(void);

@@ -81,6 +81,7 @@ static NSArray *bindings_of(const char *lines) {
 
 @implementation _MTLComputePipelineState
 - (void)dealloc {
+    mt_plans_free(plans);
     mt_bridge.release(handle);
     [name release];
     [reflection release];

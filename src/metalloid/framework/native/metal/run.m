@@ -1,4 +1,4 @@
-// Running a command buffer: stretches of dispatches go to Python with one call, the rest is done here.
+// Running a command buffer. Launches that were made before run from here; stretches of others go to Python at once.
 #include "objects.h"
 
 enum { AT_ONCE = 256 };
@@ -9,16 +9,41 @@ static void read_indirect(struct command *command) {
         command->words[1 + i] = (uint64_t)command->indirect[i] * command->words[4 + i];
 }
 
-static int64_t dispatches(struct command **at, char *words) {
+static int64_t ask_python(struct command **commands, size_t count, char *words) {
     const uint64_t *list[AT_ONCE];
+    struct mt_ready ready[AT_ONCE];
+    memset(ready, 0, count * sizeof *ready);
+    for (size_t i = 0; i < count; i++)
+        list[i] = commands[i]->words;
+    int64_t code = mt_bridge.run(list, count, ready, words);
+    for (size_t i = 0; i < count; i++)
+        if (ready[i].plan)
+            mt_plan_keep(commands[i], &ready[i]);
+    return code;
+}
+
+static int64_t dispatches(struct command **at, char *words) {
+    struct command *waiting[AT_ONCE];
     size_t count = 0;
-    while (*at && (*at)->kind == DISPATCH && count < AT_ONCE && !(count && (*at)->indirect)) {
-        if ((*at)->indirect)
+    for (int64_t code; *at && (*at)->kind == DISPATCH; *at = (*at)->next) {
+        if ((*at)->indirect) {
+            if (count)
+                break;  // those before it may write what it reads
             read_indirect(*at);
-        list[count++] = (*at)->words;
-        *at = (*at)->next;
+        }
+        struct plan *plan = count ? 0 : mt_plan_of(*at);
+        if (plan) {
+            if ((code = mt_plan_run(plan, *at, words)))
+                return code;
+            continue;
+        }
+        waiting[count++] = *at;
+        if (count == AT_ONCE || (*at)->indirect) {
+            *at = (*at)->next;
+            break;
+        }
     }
-    return mt_bridge.run(list, count, words);
+    return count ? ask_python(waiting, count, words) : 0;
 }
 
 NSString *mt_run(_MTLCommandBuffer *buffer, NSInteger *code) {
