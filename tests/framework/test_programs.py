@@ -70,6 +70,17 @@ def test_metal_cpp_adds_vectors_and_its_handler_is_called(folder: Path) -> None:
     assert ran(program, "100003") == "metalloid: 100003 sums, 0 wrong; the handler was called\n"
 
 
+def test_addresses_heaps_indirect_dispatches_and_offsets_lead_where_they_should(folder: Path) -> None:
+    words = ran(built(HERE / "programs/addresses.m", folder))
+    assert words == "305 72 0 49, private hidden, heap 512\n"
+
+
+def test_traces_and_checks_reach_programs(folder: Path) -> None:
+    program = built(HERE / "programs/errors.m", folder)
+    assert "metalloid: run fine: pipeline fine" in finished(program, METALLOID_TRACE="1").stderr
+    assert "16 times in all" in finished(program, METALLOID_CHECK="1").stderr
+
+
 def test_four_threads_lose_no_handler_and_compute_right(folder: Path) -> None:
     words = ran(built(HERE / "programs/soak.m", folder, "cc", "-O1"), "2000")
     assert "1984 dispatches, 248 command buffers, 248 handlers, 0 wrong" in words

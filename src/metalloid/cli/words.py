@@ -16,8 +16,8 @@ from metalloid.cli.program import Program, is_native, is_python
 
 PROGRAM = "metalloid.program"
 NATIVE = (
-    "is a native program. Python scripts, modules (-m NAME) and .metal files can be given; programs in C++,"
-    " Objective-C or Swift cannot yet."
+    "is a native program. Python scripts, modules (-m NAME) and .metal files can be given; programs in C, C++ and"
+    " Objective-C are built with metalloid cc or c++, and then started as they are."
 )
 
 
