@@ -127,12 +127,15 @@ def test_mistakes_of_a_host_end_with_words(folder: Path) -> None:
 
 
 def test_what_fails_on_the_device_is_an_error_and_the_program_goes_on(folder: Path) -> None:
-    words = ran(built(HERE / "programs/errors.m", folder), METALLOID_GUARD="stop")
+    done = finished(built(HERE / "programs/errors.m", folder), METALLOID_GUARD="stop")
+    words = done.stdout
+    assert "metalloid: k: the function constants (n) were given no value; they are 0" in done.stderr
     assert (
         "library: MTLLibraryErrorDomain 3: program_source:1:59: error: M602 'nothing' is not declared"
         in words
     )
     assert "pipeline: Function k cannot be used: its function constants (n) have no value." in words
+    assert "partly: made" in words
     assert "be opened: No such file or directory." in words
     assert (
         "turn 0: status 5, handler saw 5, error MTLCommandBufferErrorDomain 3: program_source:1:88: M102"

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from metalloid import config
@@ -34,6 +36,26 @@ class Kernels(Protocol):
     def kernels(self) -> tuple[str, ...]: ...
 
     def kernel(self, name: str, constants: Mapping[str | int, Constant] | None = None) -> Kernel: ...
+
+
+@dataclass(frozen=True)
+class Function:
+    """A kernel, and whether it was asked for with values of function constants."""
+
+    kernel: Kernel
+    specialized: bool
+
+    def look_at_constants(self) -> None:
+        """Metal makes no pipeline of a function that needs constants and was given none. Of one that was given some it
+        does: ggml leaves out those that it thinks do not matter, and runs so on Macs."""
+        listed = ", ".join(self.kernel.signature.undefined_constants)
+        if listed and not self.specialized:
+            raise MetalloidError(
+                f"Function {self.kernel.name} cannot be used: its function constants ({listed}) have no value."
+            )
+        if listed:
+            words = f"{self.kernel.name}: the function constants ({listed}) were given no value; they are 0"
+            print(f"metalloid: {words}", file=sys.stderr, flush=True)
 
 
 class Description(ctypes.Structure):
@@ -144,7 +166,7 @@ def kernel(handle: int, name: bytes, constants: int | None, count: int, error: i
             value = value_of(record.type, bytes(record.value))
             values[record.name.decode() if record.name else record.index] = value
         owner: Kernels = _things[handle]
-        return _kept(owner.kernel(name.decode(), values))
+        return _kept(Function(owner.kernel(name.decode(), values), specialized=constants is not None))
     except BaseException as caught:
         say(error, _told(caught))
         return 0
@@ -152,12 +174,9 @@ def kernel(handle: int, name: bytes, constants: int | None, count: int, error: i
 
 def describe(handle: int, description: int, bindings: int, room: int, error: int) -> int:
     try:
-        made: Kernel = _things[handle]
-        if missing := made.signature.undefined_constants:
-            listed = ", ".join(missing)
-            raise MetalloidError(
-                f"Function {made.name} cannot be used: its function constants ({listed}) have no value."
-            )
+        function: Function = _things[handle]
+        made = function.kernel
+        function.look_at_constants()
         told = Description.from_address(description)
         indices = [p.index for p in made.signature.buffers]
         told.max_threads, told.width = made.max_threads_per_threadgroup, made.thread_execution_width

@@ -22,6 +22,13 @@ int main(void) {
     device = MTLCreateSystemDefaultDevice();
     made(@"kernel void k(device float *out [[buffer(0)]]) { out[0] = nothing; }");
     made(@"constant int n [[function_constant(0)]]; kernel void k(device int *out [[buffer(0)]]) { out[0] = n; }");
+    MTLFunctionConstantValues *some = [[MTLFunctionConstantValues alloc] init];
+    int seven = 7;
+    [some setConstantValue:&seven type:MTLDataTypeInt atIndex:1];
+    NSString *two = @"constant int n [[function_constant(0)]]; constant int m [[function_constant(1)]];"
+                     " kernel void k(device int *out [[buffer(0)]]) { out[0] = n + m; }";
+    id<MTLFunction> partly = [[device newLibraryWithSource:two options:nil error:nil] newFunctionWithName:@"k" constantValues:some error:nil];
+    printf("partly: %s\n", [device newComputePipelineStateWithFunction:partly error:nil] ? "made" : "refused");
     NSError *error = nil;
     printf("file: %s\n", [device newLibraryWithFile:@"/no/such.metallib" error:&error] ? "?" : error.localizedDescription.UTF8String);
 
