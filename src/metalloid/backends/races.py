@@ -12,7 +12,9 @@ SIMD-group that meet at different instructions come out right where lanes run in
 not promise; at the same instruction lockstep is no help.
 
 Threads that store the same bytes that another unordered store has just put there do no harm, and no machine
-shows a difference: such a store is passed over. A read is not: it may come before the value is there.
+shows a difference: such a store is passed over. A read is not: it may come before the value is there, unless the
+reading thread has stored it as well. Another value that is stored then collides with any of those that agreed: the
+first of them, the latest of its SIMD-group and the latest of another one are remembered.
 """
 
 from __future__ import annotations
@@ -109,7 +111,23 @@ class Cell:
 
     writer: Event | None = None
     agreeing: set[int] = field(default_factory=set)
+    near: Event | None = None  # the latest that agreed, of the writer's SIMD-group
+    far: Event | None = None  # and of another
     readers: dict[int, Event] = field(default_factory=dict)
+
+    def agree(self, event: Event) -> None:
+        self.agreeing.add(event.thread)
+        last = self.writer
+        assert last is not None
+        if (last.group, last.simd) != (event.group, event.simd):
+            self.far = event
+        elif last.thread != event.thread:
+            self.near = event
+
+    @property
+    def writers(self) -> tuple[Event, ...]:
+        """Those that have put there what is there, as far as they are remembered."""
+        return tuple(event for event in (self.writer, self.far, self.near) if event is not None)
 
 
 class Shadow:
@@ -130,8 +148,10 @@ class Shadow:
         """Remember a read; returns the accesses it collides with, by kind and instruction."""
         found: dict[tuple[str, int], Event] = {}
         for cell in self._cells(address, size):
-            if cell.writer is not None and event.thread not in cell.agreeing:
-                self._meet(found, cell.writer, event)
+            agreed = event.thread in cell.agreeing and len(cell.agreeing) > 1
+            if agreed and any(self._race(writer, event) for writer in cell.writers):
+                continue  # what it reads it has stored itself, as others have
+            self._meet(found, cell.writers, event)
             cell.readers[event.thread] = event
         return found
 
@@ -144,16 +164,18 @@ class Shadow:
                 last is not None
                 and unchanged
                 and not (event.atomic or last.atomic)
-                and self._race(last, event)
+                and any(self._race(writer, event) for writer in cell.writers)
             ):
-                cell.agreeing.add(event.thread)
+                for reader in cell.readers.values():
+                    if reader.thread != last.thread and reader.group == event.group:
+                        self._meet(found, (reader,), event)
+                cell.agree(event)
                 continue
-            if last is not None:
-                self._meet(found, last, event)
+            self._meet(found, cell.writers, event)
             for reader in cell.readers.values():
-                self._meet(found, reader, event)
+                self._meet(found, (reader,), event)
             if last is None or not (event.atomic and self._open(last, event)):
-                cell.writer, cell.agreeing = event, {event.thread}
+                cell.writer, cell.agreeing, cell.near, cell.far = event, {event.thread}, None, None
             cell.readers = {}
         return found
 
@@ -165,7 +187,11 @@ class Shadow:
     def _race(self, first: Event, second: Event) -> str:
         return relation(first, second, self.memory, self.fences)
 
-    def _meet(self, found: dict[tuple[str, int], Event], first: Event, second: Event) -> None:
-        kind = self._race(first, second)
-        if kind:
-            found.setdefault((kind, first.site), first)
+    def _meet(self, found: dict[tuple[str, int], Event], before: tuple[Event, ...], event: Event) -> None:
+        """Note those that an access collides with, the first of each kind."""
+        kinds = set()
+        for first in before:
+            kind = self._race(first, event)
+            if kind and kind not in kinds:
+                kinds.add(kind)
+                found.setdefault((kind, first.site), first)

@@ -15,6 +15,8 @@ from metalloid.backends.cpu.binding import bind
 from metalloid.backends.cpu.checked.arena import ARENA, Piece, address_of
 from metalloid.backends.cpu.checked.mode import checks_of, clusters, range_of
 from metalloid.backends.cpu.checked.records import (
+    AGREEMENT,
+    AGREEMENTS,
     GROUPS,
     LOCAL,
     LOCALS,
@@ -87,10 +89,12 @@ class CheckedRun:
         if self.record.total > MOST_GROUPS:
             raise NotWatched("[check] more threadgroups than a checked run can follow")
         self.groups = np.empty(self.record.total, GROUPS)
+        self.agreed = np.zeros(AGREEMENTS, AGREEMENT)  # pages that nobody touches take no memory
         self.sites = self.compiled.shared.get("sites") or self._sites()
         c.counts = address_of(tables)
         c.events, c.muted = c.counts + 8 * sites, c.counts + 12 * sites
         c.groups, c.sites = address_of(self.groups), ctypes.addressof(self.sites)
+        c.agreed = address_of(self.agreed)
         c.thread_bits, c.site_bits = self.word.thread_bits, self.word.site_bits
         c.site_count, c.wide, c.continue_after_fault = (
             len(checks.sites),
@@ -105,7 +109,7 @@ class CheckedRun:
 
     def _begin(self) -> None:
         """Serials go on from the last launch that used these arrays."""
-        shift = self.word.thread_bits + self.word.site_bits
+        shift = self.word.serial_shift
         serial = -(-max(p.top for p in self.pieces()) >> shift)
         if serial > self.word.serials // 2:
             for p in self.pieces():
@@ -126,7 +130,7 @@ class CheckedRun:
 
     def top(self) -> int:
         """No word is larger."""
-        return int(self.check.now) | (1 << self.word.thread_bits + self.word.site_bits) - 1
+        return int(self.check.now) | (1 << self.word.serial_shift) - 1
 
     def end(self) -> None:
         """Give the shadows back."""

@@ -112,24 +112,19 @@ class Findings:
     def _input_writes(self) -> list[Record]:
         """Writes to buffers that the kernel or the host declares const: the words of the shadow tell."""
         found = []
-        shift = self.run.word.thread_bits
+        word_parts = self.run.word
         for index in sorted(self.launch.inputs & self.run.words.keys() & self.checks.written):
             words = self.run.words[index].astype(np.uint64)
             written = np.flatnonzero(words >= np.uint64(self.run.check.start))
-            sites = words[written] >> np.uint64(shift) & np.uint64((1 << self.run.word.site_bits) - 1)
+            sites = words[written] >> np.uint64(word_parts.site_shift) & np.uint64(
+                (1 << word_parts.site_bits) - 1
+            )
             for number in np.unique(sites):
                 mine = written[sites == number]
                 word, site = int(words[mine[0]]), self.checks.sites[int(number)]
-                n = (
-                    int(
-                        np.searchsorted(
-                            self.groups["serial"], word >> shift + self.run.word.site_bits, "right"
-                        )
-                    )
-                    - 1
-                )
+                n = int(np.searchsorted(self.groups["serial"], word >> word_parts.serial_shift, "right")) - 1
                 group = (int(self.groups[n]["x"]), int(self.groups[n]["y"]), int(self.groups[n]["z"]))
-                access = self._side(site, group, word & (1 << shift) - 1)
+                access = self._side(site, group, word & (1 << word_parts.thread_bits) - 1)
                 granule = int(mine[0]) + self.run.firsts[index]
                 memory, offset = (
                     self._memory(UnderlyingObject("buffer", index)),

@@ -70,10 +70,6 @@ class FindingRecord(ctypes.Structure):
     ]
 
 
-class AgreementRecord(ctypes.Structure):
-    _fields_ = [("word", ctypes.c_uint64), ("value", ctypes.c_uint64), ("threads", ctypes.c_uint32 * 32)]
-
-
 class CheckRecord(ctypes.Structure):
     """struct Check."""
 
@@ -107,20 +103,30 @@ class CheckRecord(ctypes.Structure):
         ("record_count", ctypes.c_uint64),
         ("reports", ctypes.c_uint64),
         ("events", ctypes.c_uint64),
-        ("agreed", AgreementRecord * 256),
+        ("agreed", ctypes.c_uint64),
     ]
 
 
+AGREEMENTS = 1 << 16  # of struct Agreement; of each threadgroup so many places are known where threads agree
+AGREEMENT = np.dtype([("words", "u8", 5), ("threads", "u4", 32)])
 GROUPS = np.dtype([("serial", "u8"), ("fenced", "u8"), ("x", "u4"), ("y", "u4"), ("z", "u4"), ("pad", "u4")])
 
 
 @dataclass(frozen=True)
 class Word:
-    """How a word is divided."""
+    """How a word is divided: serial | site | agreed | thread."""
 
     thread_bits: int
     site_bits: int
     wide: bool
+
+    @property
+    def site_shift(self) -> int:
+        return self.thread_bits + 1
+
+    @property
+    def serial_shift(self) -> int:
+        return self.site_shift + self.site_bits
 
     @property
     def dtype(self) -> type[np.unsignedinteger[Any]]:
@@ -129,7 +135,7 @@ class Word:
     @property
     def serials(self) -> int:
         """One past the last serial that fits."""
-        return 1 << min(62, (64 if self.wide else 32) - self.thread_bits - self.site_bits)
+        return 1 << min(62, (64 if self.wide else 32) - self.serial_shift)
 
 
 @dataclass(frozen=True)
@@ -231,7 +237,7 @@ class Decoder:
             return
         some, w, launch = words[at].astype(np.uint64), self.word, self.launch
         threads = (some & np.uint64((1 << w.thread_bits) - 1)).astype(np.int64)
-        serials = some >> np.uint64(w.thread_bits + w.site_bits)
+        serials = some >> np.uint64(w.serial_shift)
         which = np.searchsorted(self.groups["serial"], serials, side="right") - 1
         groups = [self.groups[axis][which].astype(np.int64) for axis in "xyz"]
         size = [

@@ -1,6 +1,6 @@
 // Shadow memory of a checked launch, and what was found in it.
 //
-// A word stands for one access:  serial | site | thread.  The serial grows with every threadgroup and every barrier, so
+// A word stands for one access:  serial | site | agreed | thread.  The serial grows with every threadgroup and every barrier, so
 // nothing is ever cleared: whatever is older than `group` belongs to another threadgroup, whatever is older than `from` is
 // put in order by a barrier. Vector code tests and writes words itself (backends/cpu/lower/shadow/events.py); what it cannot call fine comes
 // here, lane by lane.
@@ -41,11 +41,14 @@ struct GroupRecord {
     u32 x, y, z, pad;
 };
 
-constexpr u32 MOST_RECORDS = 1024, LOCAL = 32, SHADOWS = 96, LOCALS = 64, AGREED = 256;
+constexpr u32 MOST_RECORDS = 1024, LOCAL = 32, SHADOWS = 96, LOCALS = 64, AGREED = 1 << 16, PROBES = 64;
 
+// Threads of one threadgroup that have stored what the writer of a word had stored. The writer stands for all of them; the
+// latest of its SIMD-group and of another one are kept as well, so that whoever comes next meets one of them.
 struct Agreement {
     const void *word;
-    u64 value;
+    u64 value, group;   // the word; the threadgroup whose threads these are
+    u64 near, far;      // words
     u32 threads[32];
 };
 
@@ -70,7 +73,7 @@ struct Check {
     CheckRecord records[MOST_RECORDS];
     u64 record_count, reports;
     u32 *events;              // by site: slow events since the last time it was heard again
-    Agreement agreed[AGREED];
+    Agreement *agreed;        // AGREED of them; those of earlier threadgroups are free
 };
 
 constexpr i32 REDO_CAREFUL = 5, REDO_WIDE = 6;
@@ -78,7 +81,13 @@ constexpr u32 PATIENCE = 16;  // events of one site that tell nothing new before
 
 namespace {
 
-u64 shift_of(const Check &c) { return c.thread_bits + c.site_bits; }
+u64 shift_of(const Check &c) { return c.thread_bits + 1 + c.site_bits; }
+
+u32 thread_of(const Check &c, u64 word) { return u32(word & ((1u << c.thread_bits) - 1)); }
+
+u32 site_of(const Check &c, u64 word) { return u32(word >> (c.thread_bits + 1) & ((1u << c.site_bits) - 1)); }
+
+u64 agreed_bit(const Check &c) { return u64(1) << c.thread_bits; }
 
 u64 word_at(const Check &c, const void *words, u64 n) {
     return c.wide ? static_cast<const u64 *>(words)[n] : static_cast<const u32 *>(words)[n];
@@ -130,8 +139,7 @@ struct Lane {
 // What is between an older access and this one; NO_KIND where they are in order.
 u32 relation(const Check &c, u64 word, const Lane &me) {
     if (word < c.start) return NO_KIND;
-    u32 thread = u32(word & ((1u << c.thread_bits) - 1));
-    u32 site = u32(word >> c.thread_bits & ((1u << c.site_bits) - 1));
+    u32 thread = thread_of(c, word), site = site_of(c, word);
     u64 serial = word >> shift_of(c);
     bool atomic = c.sites[site].what & ATOMIC;
     if (atomic && me.atomic) return NO_KIND;
@@ -149,20 +157,35 @@ u32 relation(const Check &c, u64 word, const Lane &me) {
     return site == me.site ? plain : LOCKSTEP;
 }
 
-Agreement &agreement(Check &c, const void *word) { return c.agreed[(u64(word) >> 2) * 2654435761u % AGREED]; }
-
-bool agrees(Check &c, const void *at, u64 value, u32 thread) {
-    Agreement &a = agreement(c, at);
-    return a.word == at && a.value == value && (a.threads[thread >> 5] >> (thread & 31) & 1);
+// The entry of a word in this threadgroup; null where there is none, or, to make one, no room.
+Agreement *agreement(const Check &c, const void *at, u64 value, bool make) {
+    u64 start = (u64(at) >> 2) * 2654435761u;
+    for (u64 n = 0; n < PROBES; n++) {
+        Agreement &a = c.agreed[(start + n) % AGREED];
+        bool free = a.group != c.group;
+        if (!free && a.word == at) {
+            if (a.value == value) return &a;
+            free = make;  // of a word that is not there any more
+        }
+        if (!free) continue;
+        if (!make) return nullptr;
+        a.word = at, a.value = value, a.group = c.group, a.near = a.far = 0;
+        for (u32 &t : a.threads) t = 0;
+        return &a;
+    }
+    return nullptr;
 }
 
-void agree(Check &c, const void *at, u64 value, u32 thread) {
-    Agreement &a = agreement(c, at);
-    if (a.word != at || a.value != value) {
-        a.word = at, a.value = value;
-        for (u32 &t : a.threads) t = 0;
-    }
-    a.threads[thread >> 5] |= 1u << (thread & 31);
+// A thread has stored what was there. Returns the word with the bit that says so.
+u64 agree(Check &c, const void *at, u64 value, u64 entry) {
+    u64 known = value | agreed_bit(c);
+    Agreement *a = agreement(c, at, known, true);
+    if (!a) return value;
+    u32 mine = thread_of(c, entry), first = thread_of(c, value);
+    if (value >= c.group) a->threads[first >> 5] |= 1u << (first & 31);
+    if (value < c.group || mine != first) (value >= c.group && mine >> 5 == first >> 5 ? a->near : a->far) = entry;
+    a->threads[mine >> 5] |= 1u << (mine & 31);
+    return known;
 }
 
 bool same_bytes(const char *a, const char *b, u32 size) {
@@ -188,8 +211,7 @@ struct Slow {
         u32 other = ~0u, other_thread = 0;
         u64 serial = 0;
         if (word) {
-            other_thread = u32(word & ((1u << c.thread_bits) - 1));
-            other = u32(word >> c.thread_bits & ((1u << c.site_bits) - 1));
+            other_thread = thread_of(c, word), other = site_of(c, word);
             serial = word >> shift_of(c);
         }
         record(c, kind, site, thread, g, offset, other, other_thread, serial);
@@ -234,52 +256,85 @@ struct Slow {
     bool unchanged(u32 lane, u64 word) const {
         if (!values) return false;
         const char *own = values + u64(lane) * s.size;
-        u32 thread = u32(word & ((1u << c.thread_bits) - 1));
-        u32 other = u32(word >> c.thread_bits & ((1u << c.site_bits) - 1));
+        u32 thread = thread_of(c, word), other = site_of(c, word);
         u32 there = thread - first;
         if (other == site && word >= c.now && there != lane && there < 256 && active(there) && offsets[there] == offsets[lane])
             return same_bytes(own, values + u64(there) * s.size, s.size);
         return same_bytes(own, base + offsets[lane], s.size);
     }
 
+    // Those that this access collides with: the last write, and writes that agreed with it; one for each kind of race.
+    struct Met {
+        u64 words[3];
+        u32 kinds[3], count;
+    };
+
+    Met meets(const Agreement *agreed, u64 word, const Lane &me) const {
+        Met met{{}, {}, 0};
+        u64 words[3] = {word, agreed ? agreed->far : 0, agreed ? agreed->near : 0};
+        for (u64 one : words) {
+            u32 kind = one ? relation(c, one, me) : u32(NO_KIND);
+            for (u32 n = 0; n < met.count; n++)
+                if (met.kinds[n] == kind) kind = NO_KIND;
+            if (kind != NO_KIND) met.words[met.count] = one, met.kinds[met.count++] = kind;
+        }
+        return met;
+    }
+
+    void tell(const Met &met, u32 thread, i64 offset) const {
+        for (u32 n = 0; n < met.count; n++) report(met.kinds[n], thread, offset, met.words[n]);
+    }
+
+    // Reads since the last write that nothing puts in order with this one. Where it agrees with the last write, that write's own
+    // thread may read what it has stored, and other threadgroups have met the write that they read.
+    void meet_readers(const Shadow &shadow, u64 n, const Lane &me, i64 offset, u64 agreed_with) const {
+        const void *readers[2] = {shadow.first, shadow.other};
+        for (const void *words : readers) {
+            u64 reader = word_at(c, words, n);
+            u32 kind = relation(c, reader, me);
+            bool own = agreed_with >= c.group && thread_of(c, reader) == thread_of(c, agreed_with);
+            if (agreed_with && (own || reader < c.group)) continue;
+            if (kind != NO_KIND) report(kind, me.thread, offset, reader);
+        }
+    }
+
     void granule(const Shadow &shadow, u64 n, u32 lane, i64 offset, u32 memory) const {
         Lane me{first + lane, site, bool(s.what & ATOMIC), memory};
-        u64 entry = c.now | u64(site) << c.thread_bits | me.thread, word = word_at(c, shadow.writer, n);
+        u64 entry = c.now | u64(site) << (c.thread_bits + 1) | me.thread, word = word_at(c, shadow.writer, n);
         const void *at = address_of_word(c, shadow.writer, n);
         if (s.what & DEFINED && (memory ? word < c.group : word < c.start && shadow.undefined))
             report(memory ? LOCAL_UNDEFINED : DEVICE_UNDEFINED, me.thread, offset, 0);
-        u32 kind = s.what & WRITER ? relation(c, word, me) : u32(NO_KIND);
+        const Agreement *agreed = word & agreed_bit(c) ? agreement(c, at, word, false) : nullptr;
+        Met met = s.what & WRITER ? meets(agreed, word, me) : Met{{}, {}, 0};
+        bool followed = s.what & READERS && shadow.first;
         if (!(s.what & WRITE)) {
-            if (kind != NO_KIND && !agrees(c, at, word, me.thread)) report(kind, me.thread, offset, word);
-            if (s.what & READERS && shadow.first) read(shadow, n, me, entry);
+            bool member = agreed && agreed->threads[me.thread >> 5] >> (me.thread & 31) & 1;
+            if (member && met.count) return;  // it has stored the value as well
+            tell(met, me.thread, offset);
+            if (followed) read(shadow, n, me, entry);
             return;
         }
-        bool plain = !(s.what & ATOMIC) && !(c.sites[word >> c.thread_bits & ((1u << c.site_bits) - 1)].what & ATOMIC);
-        if (kind != NO_KIND && plain && unchanged(lane, word)) {
-            agree(c, at, word, u32(word & ((1u << c.thread_bits) - 1)));
-            agree(c, at, word, me.thread);
+        bool plain = !(s.what & ATOMIC) && !(c.sites[site_of(c, word)].what & ATOMIC);
+        if (met.count && plain && unchanged(lane, met.words[0])) {
+            if (followed) meet_readers(shadow, n, me, offset, word);
+            set_word(c, shadow.writer, n, agree(c, at, word & ~agreed_bit(c), entry));
             return;
         }
-        if (kind != NO_KIND) report(kind, me.thread, offset, word);
-        if (s.what & READERS && shadow.first) {
-            void *readers[2] = {shadow.first, shadow.other};
-            for (void *words : readers) {
-                u64 reader = word_at(c, words, n);
-                u32 other = relation(c, reader, me);
-                if (other != NO_KIND) report(other, me.thread, offset, reader);
-                set_word(c, words, n, 0);
-            }
+        tell(met, me.thread, offset);
+        if (followed) {
+            meet_readers(shadow, n, me, offset, 0);
+            set_word(c, shadow.first, n, 0), set_word(c, shadow.other, n, 0);
         }
         if (memory && word < c.group && s.local < LOCALS && c.missing[s.local]) c.missing[s.local]--;
         // An atomic change does not hide a plain one that others have yet to meet.
         bool fresh = word >= c.group && word >= c.from[memory];
-        if (s.what & ATOMIC && fresh && !(c.sites[word >> c.thread_bits & ((1u << c.site_bits) - 1)].what & ATOMIC)) return;
+        if (s.what & ATOMIC && fresh && !(c.sites[site_of(c, word)].what & ATOMIC)) return;
         set_word(c, shadow.writer, n, entry);
     }
 
     void read(const Shadow &shadow, u64 n, const Lane &me, u64 entry) const {
         u64 reader = word_at(c, shadow.first, n);
-        u32 thread = u32(reader & ((1u << c.thread_bits) - 1));
+        u32 thread = thread_of(c, reader);
         bool own = reader >= c.group, fresh = own ? reader >= c.from[me.memory] : reader >= c.start && !me.memory;
         if (!fresh) set_word(c, shadow.first, n, entry);
         else if (!own || thread != me.thread) set_word(c, shadow.other, n, entry);

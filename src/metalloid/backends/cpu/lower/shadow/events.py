@@ -226,8 +226,6 @@ class Event(PerLaneEvent, UniformEvent):
         self._note_length()
         w = e.width
         mask = e.mask_ref()
-        if w > 1 and self.place.check.uniform and self.place.check.vec is None:
-            mask = self._ends(e.mask)
         offsets = e.expand(self.place.check) if w > 1 else str(self.place.check.base)
         name = _slow_helper(e, self.value[0] if self.value else "")
         # A mask among many vector arguments goes on the stack, where LLVM 22 mistakes its bytes for bits.
@@ -256,16 +254,6 @@ class Event(PerLaneEvent, UniformEvent):
             e.out.check_lengths[self.number] = e.out.local_sizes[root.name]
         elif root.kind == "constant":
             e.out.check_lengths[self.number] = e.out.layout.size(e.out.module.variable[root.name].type)
-
-    def _ends(self, mask: str | None) -> str:
-        """The first and the last set lane: where all go to one place, two tell the tale."""
-        e = self.e
-        iota = e.constants("i32", list(range(e.width)))
-        ends = [
-            e.put(f"icmp eq {e.vt('i32')} {iota}, {e.splat('i32', lane)}")
-            for lane in (e.first(mask), e.last(mask))
-        ]
-        return e.put(f"or {e.vt('i1')} {ends[0]}, {ends[1]}")
 
     # ---- bounds ---------------------------------------------------------------------------------------------
 

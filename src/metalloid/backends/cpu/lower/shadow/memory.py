@@ -1,7 +1,7 @@
 """Words of shadow memory in vector code: where they lie, how they are read, compared and written.
 
-A word is serial | site | thread (runtime/check.cpp). `Lot` is a number of words that one event looks at: neighbours, or
-one per lane at any place; under a mask or not.
+A word is serial | site | agreed | thread (runtime/check.cpp). `ShadowVector` is a number of words that one event looks
+at: neighbours, or one per lane at any place; under a mask or not.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class Layout:
 
     @property
     def thread_mask(self) -> int:
-        return (1 << self.thread_bits) - 1
+        """Bits in which two words of one thread are equal; one that others agree with is nobody's alone."""
+        return (2 << self.thread_bits) - 1
 
 
 def layout(checks: Checks, threads: int) -> Layout:

@@ -83,7 +83,7 @@ class ShadowAccess:
         """The word of lane 0, as a scalar."""
         e, t = self.e, self.words.type
         first = "%first" if t == "i32" else e.at_start("first.wide", "zext i32 %first to i64")
-        named = e.put(f"add {t} {now}, {self.number << self.words.thread_bits}")
+        named = e.put(f"add {t} {now}, {self.number << self.words.thread_bits + 1}")
         return e.put(f"add {t} {named}, {first}")
 
     def _array(self, which: int) -> str:
