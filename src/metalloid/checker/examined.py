@@ -211,9 +211,9 @@ def _not_finite(seen: Before, observation: Observation) -> Iterator[Triple]:
     """Threadgroups that wrote the first NaN or infinity of each output."""
     launch = seen.launch
     for parameter in seen.kernel.signature.buffers:
-        memory, writers = launch.buffers.get(parameter.index), observation.writers.get(parameter.index)
+        memory, known = launch.buffers.get(parameter.index), parameter.index in observation.writers
         kind = element(parameter.type)
-        if parameter.index not in seen.written or memory is None or writers is None or kind is None:
+        if parameter.index not in seen.written or memory is None or not known or kind is None:
             continue
         if kind.kind in "iub" or seen.known.looks >= MOST_LOOKS:
             continue
@@ -221,7 +221,7 @@ def _not_finite(seen: Before, observation: Observation) -> Iterator[Triple]:
         values = data[: data.size // kind.itemsize * kind.itemsize].view(kind)
         bad = not_finite(values)
         step = max(1, observation.granules.get(parameter.index, 1))
-        wrote = writers[bad * kind.itemsize // step] if bad.size else bad
+        wrote = observation.who(parameter.index, bad * kind.itemsize // step) if bad.size else bad
         if np.any(wrote):
             seen.known.looks += 1
             x, y, z = unflattened(int(wrote[np.flatnonzero(wrote)[0]]) - 1, launch.grid)

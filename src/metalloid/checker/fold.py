@@ -16,13 +16,13 @@ from metalloid.ir.debug import Location
 
 # The first of two that speak of one line and memory is the cause.
 CAUSES: dict[str, tuple[str, ...]] = {
-    "M404": ("M101", "M102", "M103"),
+    "M404": ("M101", "M102", "M103", "M106", "M203", "M305"),
     "M108": ("M101", "M102", "M104"),
     "M204": ("M104", "M201", "M206"),
     "M205": ("M104", "M105"),
-    "M202": ("M206", "M105", "M203"),
+    "M202": ("M206", "M105", "M203", "M106"),
     "M201": ("M206", "M104", "M205"),
-    "M203": ("M206", "M105"),
+    "M203": ("M206", "M105", "M106"),
     "M206": ("M104", "M105"),
     "M102": ("M101", "M106", "M305"),
     "M208": ("M202", "M203", "M201", "M206"),
@@ -74,7 +74,11 @@ def follows(finding: Finding, cause: Finding) -> bool:
         return finding.buffer == cause.buffer or not cause.buffer
     if cause.rule == "M204":
         return True
+    if finding.rule == "M106" and cause.rule in ("M202", "M203"):  # stores that meet leave others out
+        return finding.buffer == cause.buffer
     # Whoever puts a barrier for the threadgroup there has one for the lanes too.
+    if cause.rule == "M404" and cause.detail.get("position"):  # everything goes by it
+        return True
     if cause.rule in ("M404", "M208") or finding.rule == "M206":
         return bool(_lines(finding) & _lines(cause))
     memories = (cause.buffer, *cause.detail.get("also", ()))

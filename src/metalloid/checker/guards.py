@@ -30,6 +30,7 @@ class Store:
     count: int  # how often it ran
     value: Dependences
     address: Dependences
+    pointer: Value
 
     @property
     def varies(self) -> bool:
@@ -44,11 +45,15 @@ def stores_to(case: Case, index: int) -> tuple[Store, ...]:
         for instruction in block.instructions:
             operands = _operands(instruction)
             place = code.location(instruction)
-            if operands is None or place is None or index not in _buffers(code, operands[1]):
+            if operands is None or place is None or index not in buffers_of(code, operands[1]):
                 continue
             ran = case.observation.stores.get(place, 0)
-            found.setdefault(place, Store(place, block, ran, code.of(operands[0]), code.of(operands[1])))
+            found.setdefault(place, _store(code, place, block, ran, *operands))
     return tuple(found.values())
+
+
+def _store(code: Code, place: Location, block: Block, ran: int, value: Value, pointer: Value) -> Store:
+    return Store(place, block, ran, code.of(value), code.of(pointer), pointer)
 
 
 def guards(case: Case, store: Store) -> Iterator[Location]:
@@ -104,7 +109,7 @@ def _loads(case: Case, store: Store) -> set[int | None]:
     while work:
         instruction = work.pop()
         if instruction.opcode == "load":
-            found |= _buffers(code, instruction.operands[0]) or {None}
+            found |= buffers_of(code, instruction.operands[0]) or {None}
             continue
         for name in instruction.uses:
             if name not in seen and name in code.defined:
@@ -130,7 +135,7 @@ def _operands(instruction: Instruction) -> tuple[Value, Value] | None:
             return None
 
 
-def _buffers(code: Code, pointer: Value) -> set[int]:
+def buffers_of(code: Code, pointer: Value) -> set[int]:
     """The buffers that a pointer may lead into."""
     found: set[int] = set()
     seen: set[str] = set()

@@ -9,7 +9,7 @@ import numpy as np
 
 from metalloid.checker.case import Case, nbytes
 from metalloid.checker.checked_launches import Checked, CheckedLaunches
-from metalloid.checker.rules.coverage import extent
+from metalloid.checker.rules.coverage import written_extent
 from metalloid.runtime.arguments import WRITES
 from metalloid.runtime.pack import NUMPY
 from metalloid.types import Matrix, Parameter, Scalar, Vector
@@ -38,7 +38,7 @@ class Output:
             return "all zeros"
         if self.data.size > 1 and (self.data == self.data.flat[0]).all():
             return f"all {self.data.flat[0]}"
-        written = extent(self.case, self.parameter, self.case.observation.writers)
+        written = written_extent(self.case, self.parameter)
         if written is not None and written.count < written.total:
             return "partly untouched"
         wrong = self.first_wrong()

@@ -10,7 +10,7 @@ from metalloid.checker.code import GROUP
 from metalloid.checker.explain.link import Link
 from metalloid.checker.explain.output import Output
 from metalloid.checker.guards import Store, guards, scalars, stores_to
-from metalloid.checker.rules.coverage import Extent, extent
+from metalloid.checker.rules.coverage import Extent, written_extent
 from metalloid.findings import Finding
 
 
@@ -52,7 +52,7 @@ def _guarded(output: Output, store: Store) -> Link:
 def inside(output: Output, report: CheckedLaunches) -> Link | None:
     """Did the stores land in the buffer?"""
     case, index = output.case, output.parameter.index
-    written = extent(case, output.parameter, case.observation.writers)
+    written = written_extent(case, output.parameter)
     outside = next((r for r in case.records("M102") if _of_buffer(r, index)), None)
     if outside is None or (written is not None and written.count == written.total):
         return None
@@ -91,7 +91,7 @@ def one_place(output: Output, report: CheckedLaunches) -> Link | None:
 
 def covered(output: Output, report: CheckedLaunches) -> Link | None:
     case = output.case
-    written = extent(case, output.parameter, case.observation.writers)
+    written = written_extent(case, output.parameter)
     if written is None:
         return None
     if written.count == written.total:
@@ -106,13 +106,13 @@ def _missing(output: Output, written: Extent, report: CheckedLaunches) -> Link:
     looks = next((f for f in report.findings if f.rule == "M304"), None)
     if looks is not None:  # it knows what the caller passed; the launch may have been cut to fit
         return Link(False, f"{said}\n{looks.message}", looks.hint, looks)
-    if each > 1 and threads == -(-written.total // each):
+    if each > 1 and threads == -(-written.total // each) and not report.ok:
         return Link(
             False,
             f"{said}\nthe grid is {threads} threads, which looks like a count of threadgroups of {each}",
             f"grid counts threads: pass grid={threads * each}, or threadgroups={threads}",
         )
-    if threads < written.total and written.prefix:
+    if threads < written.total and written.prefix and not report.ok:
         return Link(
             False,
             f"{said}\nthe grid has {threads} threads",
@@ -123,6 +123,8 @@ def _missing(output: Output, written: Extent, report: CheckedLaunches) -> Link:
     if found is None and ran > written.count:
         said += f"\n{ran} stores went to {written.count} elements: several to the same one"
         found = _overwritten(output)
+    if found is None and report.ok and output.expected is None:  # nothing says that the rest was meant
+        return Link(True, f"{said}; nothing in the launch says that the rest was meant")
     return Link(False, said, found.hint if found else "let a thread write each of them", found)
 
 

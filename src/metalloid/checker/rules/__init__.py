@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from metalloid.checker.case import Case
-from metalloid.checker.rules import cost, coverage, lanes, memory, numerics, synchronisation
+from metalloid.checker.rules import cost, coverage, lanes, memory, numerics, positions, synchronisation
 from metalloid.findings import Finding
 
 Rule = Callable[[Case], Iterable[Finding]]
@@ -21,6 +21,7 @@ RULES: tuple[Rule, ...] = (
     synchronisation.barriers,
     lanes.inactive,
     lanes.partial_results,
+    positions.narrow,
     coverage.unwritten,
     cost.cost,
     numerics.numbers,

@@ -7,9 +7,12 @@ evidence that all elements were meant:
 - memory that nobody had set before (M106, M305): what is not written stays garbage;
 - a write-only array as long as an input, or without any input, of which the threads wrote a first part, one
   element each, and stopped (M305), or all but a rest too small for one more share of several (M106);
+- one that had a thread for every element, some of which a condition turned away (M106: `meant.turned_away`);
+- an axis that its index asks for and the grid lacks, or as many threads as it has rows for threadgroups (M305);
 - an input of which the threads of a reduction read a first part, one element each (M305).
 
-A scalar argument that names the number of elements touched is a good reason: then nothing is said.
+A scalar argument that names the number of elements touched is a good reason where so many threads ran: then nothing is
+said.
 """
 
 from __future__ import annotations
@@ -17,17 +20,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from metalloid.backends.base import Launch
 from metalloid.checker.case import Case, nbytes
+from metalloid.checker.guards import guards, scalars, stores_to
+from metalloid.checker.rules import meant
 from metalloid.checker.rules.effect import nothing_stored, without_effect
 from metalloid.findings import Finding
 from metalloid.ir.debug import Location
-from metalloid.types import Parameter, Scalar
+from metalloid.types import Parameter
 
 _WRITES = ("write", "read_write")
 
@@ -72,15 +77,20 @@ def unwritten(case: Case) -> Iterator[Finding]:
         yield from without_effect(case)
         return
     for parameter in case.kernel.signature.buffers:
-        written = extent(case, parameter, case.observation.writers)
+        written = written_extent(case, parameter)
         if parameter.access in _WRITES and written is not None and written.count < written.total:
             yield from _output(case, written)
     yield from _input(case)
 
 
-def extent(case: Case, parameter: Parameter, marks: Any) -> Extent | None:
+def written_extent(case: Case, parameter: Parameter) -> Extent | None:
+    """Which elements were written."""
+    seen = case.observation
+    return extent(case, parameter, seen.touched(parameter.index)) if parameter.index in seen.writers else None
+
+
+def extent(case: Case, parameter: Parameter, found: np.ndarray[Any, Any] | None) -> Extent | None:
     """Which elements have a mark; None where the buffer is not bound or has no whole elements."""
-    found = marks.get(parameter.index)
     memory = case.launch.buffers.get(parameter.index)
     if found is None or memory is None or parameter.reference or not parameter.type.size:
         return None
@@ -88,23 +98,29 @@ def extent(case: Case, parameter: Parameter, marks: Any) -> Extent | None:
     granule = case.observation.granules.get(parameter.index, each)
     if not total or each % granule:
         return None
-    by_element = (np.asarray(found) != 0)[: total * each // granule].reshape(total, -1)
-    return Extent(parameter, by_element.any(axis=1))
+    marks = found[: total * each // granule]
+    return Extent(parameter, np.asarray(marks if each == granule else marks.reshape(total, -1).any(axis=1)))
 
 
 def _output(case: Case, written: Extent) -> Iterator[Finding]:
     threads, parameter = prod(case.launch.grid), written.parameter
     undefined = parameter.index in case.launch.undefined
-    kept = parameter.access != "write" or parameter.index in case.launch.filled
-    if not undefined and (kept or _told(case.launch, case, written.count)):
+    if not undefined and (parameter.access != "write" or parameter.index in case.launch.filled):
+        return
+    if short := _by_groups(case, written) or _by_axis(case, written, undefined):
+        yield short
+        return
+    memory = case.launch.buffers[parameter.index]
+    away = not undefined and meant.turned_away(case, parameter.index, written.touched, memory)
+    if not undefined and not away and written.count in meant.numbers(case):
         return
     share = written.count // threads if threads and written.count % threads == 0 else 0
-    short = (
+    short_grid = (
         written.prefix and 0 < share <= written.total - written.count and _writers(case, written) == threads
     )
-    if short and (undefined or (share == 1 and _meant_whole(case, written))):
+    if short_grid and (undefined or (share == 1 and _all_meant(case, written))):
         yield _short_grid(case, written, share)
-    elif undefined or (_meant_whole(case, written) and _rest(case, written)):
+    elif undefined or away or (meant.whole(case, written.total) and _rest(case, written)):
         yield _finding(
             case,
             "M106",
@@ -112,7 +128,7 @@ def _output(case: Case, written: Extent) -> Iterator[Finding]:
             f"{written.total - written.count} of {written.total} elements of '{parameter.name}'"
             f" {'was' if written.total - written.count == 1 else 'were'} never written: {written.missing()}"
             + ("; what was there before is still there" if undefined else ""),
-            _unwritten_hint(written, undefined),
+            _guard_hint(case, parameter.index) or _unwritten_hint(written, undefined),
         )
 
 
@@ -129,16 +145,69 @@ def _short_grid(case: Case, written: Extent, share: int) -> Finding:
     )
 
 
+def _all_meant(case: Case, written: Extent) -> bool:
+    return meant.whole(case, written.total) or meant.rows(case, written.total)
+
+
+def _by_groups(case: Case, written: Extent) -> Finding | None:
+    """A launch of as many threads as there are rows, one for each threadgroup."""
+    groups, threads, index = prod(case.launch.threadgroups), prod(case.launch.grid), written.parameter.index
+    share = written.count // groups if groups and written.count % groups == 0 else 0
+    few = written.prefix and share and written.total == share * threads and threads > groups
+    if not few or not meant.by_groups(case, index):
+        return None
+    each = prod(case.launch.threadgroup)
+    wrote = "one element each" if share == 1 else f"{share} elements each"
+    return _finding(
+        case,
+        "M305",
+        written,
+        f"the grid does not cover '{written.parameter.name}': {groups} threadgroups wrote {wrote}, and it has"
+        f" {written.total}, as many as {threads} threadgroups would write",
+        f"grid counts threads: for {threads} threadgroups of {each} pass grid={threads * each},"
+        f" or threadgroups={threads}",
+    )
+
+
+def _by_axis(case: Case, written: Extent, undefined: bool) -> Finding | None:
+    """An index that asks for an axis of the position, and a grid that has only one thread along it."""
+    axis = meant.lacking_axis(case, written.parameter.index)
+    if not axis or not (undefined or _all_meant(case, written)) or written.total % max(1, written.count):
+        return None
+    times = written.total // max(1, written.count)
+    sizes = list(case.launch.grid)
+    sizes[axis] = times
+    needed = tuple(sizes[: max(axis + 1, 2)])
+    return _finding(
+        case,
+        "M305",
+        written,
+        f"the grid does not cover '{written.parameter.name}': its index asks for .{'xyz'[axis]} of the position, and the"
+        f" grid {case.launch.grid} has one thread along {'xyz'[axis]}; {written.count} of {written.total} elements"
+        " were written",
+        f"launch grid={needed}",
+    )
+
+
+def _guard_hint(case: Case, index: int) -> str:
+    """The condition that decides who stores, with the arguments it compares with."""
+    lines = (guards(case, store) for store in stores_to(case, index) if store.count)
+    for place in chain.from_iterable(lines):
+        if values := scalars(case, case.line(place)):
+            return f"line {place.line} decides who writes, and {', '.join(values)}: pass the size of the whole output"
+    return ""
+
+
 def _input(case: Case) -> Iterator[Finding]:
     """A reduction whose grid is too small for its input."""
     threads = prod(case.launch.grid)
     for parameter in case.kernel.signature.buffers:
-        seen = extent(case, parameter, case.observation.reads)
+        seen = extent(case, parameter, case.observation.reads.get(parameter.index))
         if seen is None or parameter.access != "read" or not seen.prefix or seen.count != threads:
             continue
         outputs = [case.elements(p.index) for p in case.kernel.signature.buffers if p.access in _WRITES]
         reduced = bool(outputs) and max(outputs) < min(threads, seen.total)
-        if seen.count < seen.total and reduced and not _told(case.launch, case, seen.count):
+        if seen.count < seen.total and reduced and seen.count not in meant.numbers(case):
             yield _finding(
                 case,
                 "M305",
@@ -162,26 +231,6 @@ def _rest(case: Case, written: Extent) -> bool:
     writers = _writers(case, written)
     share = written.count // writers if writers and written.count % writers == 0 else 0
     return written.prefix and written.total - written.count < share
-
-
-def _meant_whole(case: Case, written: Extent) -> bool:
-    """Whether the other arguments say that all elements are results."""
-    inputs = [
-        case.elements(p.index)
-        for p in case.kernel.signature.buffers
-        if p.access == "read" and not p.reference and p.index in case.launch.buffers
-    ]
-    return not inputs or written.total in inputs
-
-
-def _told(launch: Launch, case: Case, count: int) -> bool:
-    """Whether a scalar argument gives this number of elements."""
-    for parameter in case.kernel.signature.buffers:
-        if isinstance(parameter.type, Scalar) and parameter.index in launch.buffers:
-            data = bytes(memoryview(launch.buffers[parameter.index]).cast("B"))
-            if len(data) == parameter.type.size and int.from_bytes(data, "little") == count:
-                return True
-    return False
 
 
 def _unwritten_hint(written: Extent, undefined: bool) -> str:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from metalloid.checker.case import Case
 from metalloid.checker.guards import Store, guards, has_zero, looks_at_data, scalars, stores_to
 from metalloid.findings import ERROR, NOTE, Finding
@@ -34,7 +32,7 @@ def nothing_stored(case: Case) -> bool:
         return False
     if any(store.count for p in outputs(case) for store in stores_to(case, p.index)):
         return False
-    return not any(np.any(seen.writers[p.index]) for p in outputs(case) if p.index in seen.writers)
+    return not any(seen.touched(p.index).any() for p in outputs(case) if p.index in seen.writers)
 
 
 def without_effect(case: Case) -> Iterator[Finding]:

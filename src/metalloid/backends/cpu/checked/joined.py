@@ -70,6 +70,15 @@ class Windows(Mapping[int, np.ndarray[Any, Any]]):
                 whole[first : first + packed.count] = decoder.threads(packed.array())
         return whole
 
+    def touched(self, index: int) -> np.ndarray[Any, Any]:
+        """Whether anybody wrote each granule of a buffer."""
+        whole = np.zeros(self.sizes[index], bool)
+        for first, packed, decoder in self.parts[index]:
+            if packed.count:
+                words = packed.array()
+                whole[first : first + packed.count] = words >= words.dtype.type(decoder.start)
+        return whole
+
     def __iter__(self) -> Iterator[int]:
         return iter(self.sizes)
 

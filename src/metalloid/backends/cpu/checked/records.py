@@ -268,6 +268,20 @@ class Writers(Mapping[int, np.ndarray[Any, Any]]):
             )
         return self._made[index]
 
+    def touched(self, index: int) -> np.ndarray[Any, Any]:
+        """Whether anybody wrote each granule of a buffer."""
+        words = self._words.get(index)
+        if words is None:
+            return np.zeros(self._unwatched[index], bool)
+        return words >= words.dtype.type(self._decoder.start)
+
+    def who(self, index: int, granules: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Who wrote some granules."""
+        words = self._words.get(index)
+        if words is None:
+            return np.zeros(len(granules), np.uint32)
+        return self._decoder.threads(words[granules])
+
     def __iter__(self) -> Iterator[int]:
         yield from self._words
         yield from self._unwatched

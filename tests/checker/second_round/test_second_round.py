@@ -1,0 +1,33 @@
+"""Every case of the second round on both engines: the mistake is found, its twin has none, and `ok` agrees with why."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.checker.second_round import outputs
+from tests.checker.second_round.case import Case, report_of
+
+CASES = (*outputs.CASES,)
+
+
+@pytest.mark.parametrize("engine", ["vector", "oracle"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_what_slipped_through(case: Case, engine: str, monkeypatch: pytest.MonkeyPatch):
+    if case.slow and engine == "oracle":
+        pytest.skip("too many threads for the oracle")
+    monkeypatch.setenv("METALLOID_CHECK_ENGINE", engine)
+    report = report_of(case)
+    found = [f for f in report.findings if f.severity != "note"]
+    if not case.find:
+        assert not found and report.ok, report.text()
+        return
+    right = [f for f in found if f.rule == case.find]
+    assert right and not report.ok, report.text()
+    assert any(case.says in f.text() for f in right), report.text()
+
+
+def test_positives_and_twins_are_equal_in_number():
+    names = [case.name for case in CASES]
+    assert len(set(names)) == len(names)
+    wrong = sum(bool(case.find) for case in CASES)
+    assert abs(2 * wrong - len(CASES)) <= len(CASES) // 10 + 2, (wrong, len(CASES))
