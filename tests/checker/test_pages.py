@@ -64,6 +64,18 @@ LAUNCHES: dict[str, tuple[Call, Call]] = {
         (lambda: [blank(64), floats(64)], {"grid": 64, "threadgroup": 64}),
         (lambda: [blank(64), floats(64)], {"grid": 64, "threadgroup": 64}),
     ),
+    "M109": (
+        (lambda: [blank(8), floats(128)], {"grid": 8}),
+        (lambda: [blank(8), floats(128)], {"grid": 8}),
+    ),
+    "M622": (
+        (lambda: [blank(8), floats(32)], {"grid": 8}),
+        (lambda: [blank(8), floats(32)], {"grid": 8}),
+    ),
+    "M623": (
+        (lambda: [blank(8), floats(8)], {"grid": 8}),
+        (lambda: [blank(8), floats(8)], {"grid": 8}),
+    ),
     "M201": (
         (lambda: [blank(1), floats(128)], {"grid": 128, "threadgroup": 128}),
         (lambda: [blank(1), floats(128)], {"grid": 128, "threadgroup": 128}),

@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from metalloid.errors import CompileError, Diagnostic
+from metalloid.findings import severity_of
 from metalloid.forms.mlx_source import ArrayLike, KernelText, generate
 from metalloid.frontend import compile_kernel, find_kernels
 from metalloid.frontend.hints import Context, Known, fold, improve, nearest
 from metalloid.frontend.hints.cuda import metal_for
 from metalloid.frontend.hints.nearest import edits
 from metalloid.frontend.hints.words import metal_words
+from metalloid.frontend.lint import lint_source
 from metalloid.rules import Page, all_rules, rule
 from metalloid.source import Source
 
@@ -56,7 +58,8 @@ def said_by_mlx(source: str, header: str = "") -> str:
     return str(caught.value)
 
 
-SOURCE_RULES = [page for page in all_rules() if page.number.startswith("M6")]
+WARNED = ("M622", "M623", "M625")  # what compiles, and is warned about
+SOURCE_RULES = [page for page in all_rules() if page.number.startswith("M6") and page.number not in WARNED]
 
 
 @pytest.mark.parametrize("page", SOURCE_RULES, ids=lambda page: page.number)
@@ -65,6 +68,26 @@ def test_the_example_of_a_page_breaks_its_rule_and_the_fix_compiles(page: Page) 
     assert {d.rule for d in found} == {page.number}
     assert all(d.line and d.excerpt for d in found)
     compile_all(page.right)
+
+
+@pytest.mark.parametrize("number", WARNED)
+def test_what_clang_warns_about_is_linted(number: str) -> None:
+    page = rule(number)
+    (found,) = lint_source(Source(page.wrong, name="k.metal")).diagnostics
+    assert found.rule == number and found.severity == severity_of(number) and found.line and found.hint
+    assert found.excerpt in page.wrong and " [-W" not in found.message
+    assert not lint_source(Source(page.right, name="k.metal")).diagnostics
+
+
+def test_templates_are_linted_where_they_are_used() -> None:
+    text = """template <typename T> kernel void k(device T* x [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+  T sum;
+  x[i] += sum;
+}
+template [[host_name("k_float")]] kernel void k<float>(device float*, uint);
+"""
+    (found,) = lint_source(Source(text, name="k.metal")).diagnostics
+    assert (found.rule, found.line) == ("M622", 3)
 
 
 def test_a_page_is_found_by_number() -> None:

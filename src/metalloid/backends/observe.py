@@ -23,6 +23,7 @@ KINDS = {
     "threadgroup read before write": "M104",
     "device read before write": "M105",
     "write to an input": "M107",
+    "outside an array": "M109",
     "race in threadgroup memory": "M201",  # different SIMD-groups of one threadgroup
     "race in device memory": "M202",  # two threads of one threadgroup
     "race across threadgroups": "M203",

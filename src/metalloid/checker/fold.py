@@ -24,7 +24,10 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "M201": ("M206", "M104", "M205"),
     "M203": ("M206", "M105", "M106"),
     "M206": ("M104", "M105"),
-    "M102": ("M101", "M106", "M305"),
+    "M101": ("M109",),
+    "M102": ("M101", "M106", "M305", "M109"),
+    "M109": ("M106",),
+    "M623": ("M109", "M106"),
     "M208": ("M202", "M203", "M201", "M206"),
     "M301": ("M106", "M305"),
     "M304": ("M106", "M305"),
@@ -72,6 +75,10 @@ def follows(finding: Finding, cause: Finding) -> bool:
         return False
     if cause.rule in ("M102", "M301", "M304", "M305") and finding.rule != "M101":
         return finding.buffer == cause.buffer or not cause.buffer
+    if finding.rule == "M109":
+        return bool(_lines(finding) & _lines(cause))
+    if cause.rule in ("M109", "M623"):  # what follows from it is compiled away
+        return "no store" in finding.message
     if cause.rule == "M204":
         return True
     if finding.rule == "M106" and cause.rule in ("M202", "M203"):  # stores that meet leave others out

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from metalloid import lazy
 
 if TYPE_CHECKING:
-    from metalloid.compile.sources import examined, kernel_names, scalar
+    from metalloid.compile.sources import examined, kernel_names, scalar, warnings
 
-__all__ = ["examined", "kernel_names", "scalar"]
+__all__ = ["examined", "kernel_names", "scalar", "warnings"]
 
 __getattr__ = lazy.names(__name__, dict.fromkeys(__all__, "metalloid.compile.sources"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from metalloid.errors import Diagnostic
 from metalloid.frontend import Examined, compile_kernel, examine_source
 from metalloid.source import Binary, Constant, Source
 from metalloid.types import Signature
@@ -28,6 +29,18 @@ def kernel_names(source: Source) -> tuple[str, ...]:
     from metalloid.frontend import find_kernels
 
     return tuple(entry.name for entry in find_kernels(source))
+
+
+def warnings(
+    source: Source, name: str, constants: Mapping[str | int, Constant] | None = None
+) -> tuple[Diagnostic, ...]:
+    """What the compiler warns about in a kernel that compiles; nothing of a library without its text."""
+    if isinstance(source, Binary):
+        return ()
+    from metalloid.frontend.parse import parse
+    from metalloid.frontend.warnings import warnings as told
+
+    return told(parse(source), name, constants)
 
 
 def scalar(

@@ -8,15 +8,10 @@ from typing import Any
 
 from metalloid.errors import WIDEST
 from metalloid.location import Location
+from metalloid.rules.severities import ERROR, NOTE, WARNING, severity_of
 
 Triple = tuple[int, int, int]
-ERROR, WARNING, NOTE = "error", "warning", "note"
-# By the hundreds of a rule's number; notes are about cost, and leave a report in order.
-_SEVERITIES = {"1": ERROR, "2": ERROR, "3": ERROR, "4": WARNING, "5": NOTE, "6": ERROR}
-
-
-def severity_of(rule: str) -> str:
-    return _SEVERITIES.get(rule[1:2], ERROR)
+__all__ = ["ERROR", "NOTE", "WARNING", "Finding", "Side", "severity_of"]
 
 
 @dataclass(frozen=True)

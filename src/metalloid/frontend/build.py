@@ -6,7 +6,8 @@ Where clang refuses what Metal allows, the source is mended and given again.
 from __future__ import annotations
 
 from metalloid.errors import CompileError, Diagnostic
-from metalloid.frontend import clang
+from metalloid.frontend import clang, subscripts
+from metalloid.frontend.declarations import Entry
 from metalloid.frontend.diagnose import Preimage, Texts, Wanted, diagnose
 from metalloid.frontend.entry import Binding, entry_text
 from metalloid.frontend.header import forget_header, header_arguments
@@ -32,7 +33,8 @@ def build(
 ) -> tuple[str, Rewritten]:
     """Optimised IR of one kernel, as clang writes it, and the text it is of; `checked` keeps every access of the
     user's."""
-    action = (*(clang.CHECKED if checked else clang.OPTIMISE), "-o", "-", "-")
+    tests = subscripts.FLAGS if checked and subscripts.wanted(parsed.unit.text) else ()
+    action = (*(clang.CHECKED if checked else clang.OPTIMISE), *tests, "-o", "-", "-")
     result, rewritten = _run(parsed.source, rewritten, entry_text(wanted.entry, bound), action)
     if result.failed:
         from metalloid.frontend.hints import Known
@@ -40,7 +42,7 @@ def build(
         known = tuple(Known(b.argument.name, " ".join(b.argument.words[:-1]), b.builtin) for b in bound)
         texts = Texts(parsed.source)
         raise CompileError(diagnose(result.messages, texts, Preimage(rewritten), known, wanted))
-    return result.output, rewritten
+    return subscripts.told(result.output), rewritten
 
 
 def check_source(parsed: Parsed) -> tuple[Diagnostic, ...]:
@@ -49,6 +51,24 @@ def check_source(parsed: Parsed) -> tuple[Diagnostic, ...]:
     if not result.failed:
         return ()
     return diagnose(result.messages, Texts(parsed.source), Preimage(rewritten))
+
+
+def warned(
+    source: Source,
+    rewritten: Rewritten,
+    entry: Entry | None,
+    bound: tuple[Binding, ...],
+    flags: tuple[str, ...],
+) -> tuple[str, Rewritten]:
+    """What clang says of a text that compiles, with these flags on; operators are as the user wrote them."""
+    epilogue = entry_text(entry, bound) if entry else _NO_ENTRY
+    plain = rewritten.unguarded(rewritten.guards) if rewritten.guards else rewritten
+    for text in dict.fromkeys((plain, rewritten)):
+        language = (w for w in clang.language(source.math, text.all_swizzles) if w != "-w")
+        result, given = _mended(source, text, epilogue, (*language, *flags, "-fsyntax-only", "-"))
+        if not result.failed:
+            return result.messages, given
+    return "", rewritten
 
 
 def _run(

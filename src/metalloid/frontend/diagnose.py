@@ -18,7 +18,7 @@ from metalloid.source import Source
 if TYPE_CHECKING:
     from metalloid.frontend.hints import Known
 
-_MESSAGE = re.compile(
+MESSAGE = re.compile(
     r"^(?P<file>.*?):(?P<line>\d+):(?P<column>\d+):(?:(?P<ranges>(?:\{[^}]*\})+):)? "
     r"(?P<severity>fatal error|error|warning|note): (?P<text>.*)$"
 )
@@ -149,7 +149,7 @@ def _grouped(messages: str, texts: Texts) -> list[tuple[Diagnostic, list[Diagnos
     """Each error with the notes that follow it."""
     groups: list[tuple[Diagnostic, list[Diagnostic]]] = []
     for line in messages.splitlines():
-        match = _MESSAGE.match(line)
+        match = MESSAGE.match(line)
         if match is None:
             if line.startswith(("error:", "fatal error:")):
                 groups.append((Diagnostic(line.split(":", 1)[1].strip(), texts.source.name, 0), []))

@@ -11,6 +11,7 @@ from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.build import check_source
 from metalloid.frontend.parse import Parsed, parse
 from metalloid.frontend.translate import compile_entry
+from metalloid.frontend.warnings import warnings
 from metalloid.source import Source
 
 
@@ -39,11 +40,20 @@ def lint_source(source: Source, progress: Callable[[int, int], None] = lambda do
         for done, diagnostics in enumerate(pool.map(lambda name: _problems(parsed, name), names), 1):
             add(diagnostics)
             progress(done, len(names))
-    add(check_source(parsed))
+        add(check_source(parsed))
+        if not found:  # of what does not compile, warnings say little
+            for diagnostics in pool.map(lambda name: warnings(parsed, name), _some(parsed, names)):
+                add(diagnostics)
     if not names and not found:
         hint = "a kernel is written `kernel void name(...)`"
         add((Diagnostic("there is no kernel in this source", source.name, 0, severity="warning", hint=hint),))
     return Linted(tuple(names), tuple(sorted(found, key=lambda d: (d.file, d.line, d.column))))
+
+
+def _some(parsed: Parsed, names: list[str]) -> list[str]:
+    """All functions at once, and kernels that are made of templates: one of each."""
+    made = {entry.kernel.name: entry.name for entry in parsed.entries if entry.name != entry.kernel.name}
+    return ["", *(made[name] for name in sorted(made))]
 
 
 def _problems(parsed: Parsed, name: str) -> tuple[Diagnostic, ...]:

@@ -47,7 +47,7 @@ def rewritten_text(source: Source, name: str, constants: Mapping[str | int, Cons
     """The C++ that clang gets, for people who want to see it."""
     parsed = parse(source)
     entry = choose(parsed, name)
-    rewritten = rewrite(parsed.unit, entry, _constants(parsed, constants or {}))
+    rewritten = rewrite(parsed.unit, entry, constant_values(parsed, constants or {}))
     return whole_text(rewritten, _wanted(parsed, entry), bindings(parsed.unit, entry))
 
 
@@ -81,7 +81,7 @@ def _compile_kernel(
         refuse_unsupported(parsed.unit, entry)
         _refuse(parsed, entry)
         bound = bindings(parsed.unit, entry)
-        values = _constants(parsed, constants)
+        values = constant_values(parsed, constants)
     except CompileError as error:
         raise CompileError([placed(d, texts, parsed.unit) for d in error.diagnostics]) from None
     rewritten = rewrite(parsed.unit, entry, values)
@@ -188,7 +188,7 @@ def _refuse_broken(parsed: Parsed) -> None:
         raise CompileError(diagnostics)
 
 
-def _constants(parsed: Parsed, given: Mapping[str | int, Constant]) -> dict[str, str]:
+def constant_values(parsed: Parsed, given: Mapping[str | int, Constant]) -> dict[str, str]:
     """Values of function constants by name, as C++; given by name or by index."""
     values: dict[str, str] = {}
     known = parsed.unit.declarations.constants

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import resources
 
 from metalloid.errors import MetalloidError
+from metalloid.rules.severities import severity_of
 
 _NUMBER = re.compile(r"M[1-9][0-9]{2}")
 
@@ -51,10 +52,14 @@ def all_rules() -> tuple[Page, ...]:
 
 
 def index() -> str:
-    """docs/rules.md: every rule with its title and a link to its page."""
+    """docs/rules.md: every rule with its title, its severity and a link to its page."""
     lines = ["# Rules", "", "What each number means; `metalloid rule M201` prints a page.", ""]
-    lines += ["| rule | |", "|---|---|"]
-    lines += [f"| [{p.number}](../src/metalloid/rules/{p.number}.md) | {p.title} |" for p in all_rules()]
+    lines += ["Errors and warnings make a report not ok; notes do not.", ""]
+    lines += ["| rule | | severity |", "|---|---|---|"]
+    lines += [
+        f"| [{p.number}](../src/metalloid/rules/{p.number}.md) | {p.title} | {severity_of(p.number)} |"
+        for p in all_rules()
+    ]
     return "\n".join(lines)
 
 

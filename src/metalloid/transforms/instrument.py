@@ -20,6 +20,7 @@ from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.debug import location
 from metalloid.ir.intrinsics import (
     BARRIER,
+    BOUNDS,
     ENTRY,
     FENCE,
     PRIVATE,
@@ -78,6 +79,10 @@ def instrument(module: Module, options: Options) -> tuple[Module, Checks]:
             if moves(i.called):
                 marks[block.name, at] = _lanes_marker(i, len(sites))
                 sites.append(_operation(module, i))
+            elif i.called == BOUNDS:
+                marks[block.name, at] = _lanes_marker(i, len(sites))
+                size = i.operands[0]
+                sites.append(replace(_operation(module, i), size=size.value if isinstance(size, Int) else 0))
     marked = function.with_blocks(tuple(_marked(b, marks) for b in function.blocks))
     local_sizes = [a.size for a in found if a.space == LOCAL]
     checks = Checks(
@@ -118,7 +123,8 @@ def _marked(block: Block, marks: Mapping[tuple[str, int], Instruction]) -> Block
     for n, i in enumerate(block.instructions):
         if (block.name, n) in marks:
             code.append(marks[block.name, n])
-        code.append(i)
+        if i.called != BOUNDS:  # its marker says it all
+            code.append(i)
     return Block(block.name, tuple(code))
 
 

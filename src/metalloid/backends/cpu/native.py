@@ -26,7 +26,7 @@ _CALLED = ("mt_fault", "mt_note", "mt_outside", "mt_log", "mt_frame", "mt_releas
 _HALVES = ("__truncdfhf2", "__truncsfhf2", "__extendhfsf2")  # LLVM calls them where there is no instruction
 _CHECKS = (
     *("mt_check_group", "mt_check_barrier", "mt_check_simd_barrier", "mt_check_fence"),
-    *("mt_check_lanes", "mt_check_inactive"),
+    *("mt_check_lanes", "mt_check_inactive", "mt_check_left"),
 )  # by checked kernels
 
 FAULT, TIMEOUT, INTERRUPTED, NO_MEMORY = 1, 2, 3, 4

@@ -62,6 +62,7 @@ class Observer:
             thread.load_bytes = partial(self._load_bytes, thread)
             thread.store_bytes = partial(self._store_bytes, thread)
             thread.fence = partial(self._fence, thread)  # type: ignore[method-assign]
+            thread.left_array = partial(self._left_array, thread)  # type: ignore[method-assign]
             thread.aligned = lambda pointer, size, write: None  # told, and carried out
 
     def late(self) -> str:
@@ -131,6 +132,10 @@ class Observer:
     def _fence(self, thread: Thread, flags: int, order: int, scope: int) -> None:
         if flags & DEVICE and order and scope == _SCOPE_DEVICE:
             self._clock(thread).fence()
+
+    def _left_array(self, thread: Thread, size: int, index: int) -> None:
+        access = self.notes.access(thread, thread.current, "access")
+        self.notes.add("outside an array", access, detail={"index": index, "size": size})
 
     # What is noted.
 

@@ -81,6 +81,9 @@ class Thread:
     def fence(self, flags: int, order: int, scope: int) -> None:
         """Threads change places only where they wait: there is nothing to put in order."""
 
+    def left_array(self, size: int, index: int) -> None:
+        """An index has left a dimension of an array: told where somebody watches."""
+
     @property
     def lane(self) -> int:
         return self.index % SIMD_WIDTH

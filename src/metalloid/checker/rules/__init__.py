@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from metalloid.checker.case import Case
-from metalloid.checker.rules import cost, coverage, lanes, memory, numerics, positions, synchronisation
+from metalloid.checker.rules import cost, coverage, lanes, memory, numerics, positions, synchronisation, text
 from metalloid.findings import Finding
 
 Rule = Callable[[Case], Iterable[Finding]]
@@ -26,4 +26,5 @@ RULES: tuple[Rule, ...] = (
     cost.cost,
     numerics.numbers,
     numerics.tested_under_fast_math,
+    text.warned,
 )

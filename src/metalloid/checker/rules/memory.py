@@ -132,6 +132,16 @@ def _input(case: Case, record: Record) -> tuple[str, str]:
     )
 
 
+def _array(case: Case, record: Record) -> tuple[str, str]:
+    index, size = record.detail["index"], record.detail["size"]
+    room = f", and the array has {size} there" if size else ""
+    below = f" below {size}" if size else " inside"
+    return (
+        f"index {index} leaves a dimension of an array{room}",
+        f"keep the index{below}; past the end of a row the next row begins, past the end of a private array anything",
+    )
+
+
 _SAY = {
     "M101": _outside,
     "M102": _outside,
@@ -139,4 +149,5 @@ _SAY = {
     "M104": _threadgroup_undefined,
     "M105": _device_undefined,
     "M107": _input,
+    "M109": _array,
 }

@@ -14,6 +14,7 @@ from metalloid.ir.intrinsics.effects import (
 )
 from metalloid.ir.intrinsics.names import (
     BARRIER,
+    BOUNDS,
     BUFFER,
     ENTRY,
     FENCE,
@@ -80,6 +81,7 @@ from metalloid.ir.intrinsics.table import (
 __all__ = [
     "ANY",
     "BARRIER",
+    "BOUNDS",
     "BUFFER",
     "CHANGES",
     "COLLECTIVES",

@@ -28,6 +28,7 @@ LOG_BEGIN = f"{PREFIX}log_begin"
 
 STATE = f"{PREFIX}state"  # where a segment stopped
 MARKER = f"{PREFIX}check"  # before an access that a checked run looks at
+BOUNDS = f"{MARKER}_bounds"  # an index has left a dimension of an array: its size, the index
 _OF_A_MATRIX = "_matrix"
 
 

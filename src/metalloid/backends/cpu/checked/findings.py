@@ -15,6 +15,7 @@ from metalloid.backends.cpu.checked.attempt import CheckedRun
 from metalloid.backends.cpu.checked.mode import range_of
 from metalloid.backends.cpu.checked.records import KINDS, LOCAL, FindingRecord, Writers, thread_at
 from metalloid.backends.observe import Access, Memory, Observation, Record
+from metalloid.ir.intrinsics import BOUNDS
 from metalloid.location import Location
 from metalloid.transforms.check_sites import CheckSite
 
@@ -87,6 +88,14 @@ class Findings:
             n = int(np.searchsorted(self.groups["serial"], raw.other_serial, side="right")) - 1
             before = (int(self.groups[n]["x"]), int(self.groups[n]["y"]), int(self.groups[n]["z"]))
             other = self._side(self.checks.sites[raw.other_site], before, raw.other_thread)
+        if site.operation == BOUNDS:
+            detail = {"index": int(raw.offset), "size": site.size}
+            return Record(
+                "outside an array",
+                replace(access, what="access", size=0),
+                count=int(raw.count),
+                detail=detail,
+            )
         if site.operation:
             return self._inactive(site, group, raw)
         memory, offset = self._memory(site.root), int(raw.offset)

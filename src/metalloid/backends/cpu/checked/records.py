@@ -33,6 +33,7 @@ KINDS = (
     "flags do not cover",
     "lockstep",
     "inactive lane",
+    "outside an array",
 )
 
 

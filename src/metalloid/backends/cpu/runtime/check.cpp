@@ -8,7 +8,7 @@
 
 enum Kind : u32 {  // the order of KINDS in cpu/checked/program.py
     READ_OUTSIDE, WRITE_OUTSIDE, MISALIGNED, LOCAL_UNDEFINED, DEVICE_UNDEFINED, RACE_LOCAL, RACE_DEVICE, RACE_ACROSS,
-    FLAGS, LOCKSTEP, INACTIVE, NO_KIND
+    FLAGS, LOCKSTEP, INACTIVE, LEFT_ARRAY, NO_KIND
 };
 
 enum RootKind : u32 { BUFFER, LOCAL_ARGUMENT, LOCAL_VARIABLE, CONSTANT, PRIVATE, UNKNOWN_DEVICE, UNKNOWN_LOCAL };
@@ -431,6 +431,12 @@ i32 mt_check_lanes(Launch *l, u32 site, u32 first, u32 lanes, const i64 *offsets
 void mt_check_inactive(Launch *l, u32 site, u32 thread, u32 read) {
     Check &c = *static_cast<Check *>(l->check);
     record(c, INACTIVE, site, thread, c.groups[c.group_count - 1], read, ~0u, 0, 0);
+}
+
+// An index that has left a dimension of an array.
+void mt_check_left(Launch *l, u32 site, u32 thread, i64 index) {
+    Check &c = *static_cast<Check *>(l->check);
+    record(c, LEFT_ARRAY, site, thread, c.groups[c.group_count - 1], index, ~0u, 0, 0);
 }
 
 u64 mt_sizeof_check() { return sizeof(Check); }

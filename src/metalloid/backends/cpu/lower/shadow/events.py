@@ -24,10 +24,11 @@ from metalloid.backends.cpu.lower.shadow.memory import (
 from metalloid.backends.cpu.lower.shadow.per_lane import PerLaneEvent
 from metalloid.backends.cpu.lower.shadow.uniform import UniformEvent
 from metalloid.ir import Instruction
-from metalloid.ir.intrinsics import marks_matrix
+from metalloid.ir.intrinsics import BOUNDS, marks_matrix
 from metalloid.ir.values import Int
 
 SLOW = "mt_check_lanes"
+LEFT = "mt_check_left"
 
 
 def event(e: Emitter, i: Instruction) -> None:
@@ -35,6 +36,9 @@ def event(e: Emitter, i: Instruction) -> None:
     checks, number = e.out.check, i.operands[0]
     assert checks is not None and isinstance(number, Int)
     site = checks.sites[number.value]
+    if site.operation == BOUNDS:
+        left_array(e, i)
+        return
     if site.operation:
         inactive(e, i, site.operation)
         return
@@ -62,6 +66,22 @@ def event(e: Emitter, i: Instruction) -> None:
         Event(e, checks, number.value, site, place, (kind, ref)).write()
         return
     Event(e, checks, number.value, site, place, None).write()
+
+
+def left_array(e: Emitter, i: Instruction) -> None:
+    """Lanes that come here have an index outside a dimension of an array: operands (site, index)."""
+    number, index = i.operands
+    assert isinstance(number, Int)
+    e.out.declare(LEFT, f"declare void @{LEFT}(ptr, i32, i32, i64)")
+    if e.width == 1:
+        e.do(f"call void @{LEFT}(ptr %launch, i32 {number.value}, i32 %first, i64 {e.scalar(index)})")
+        return
+    made = e.get(index)
+    indices = made.vec or e.expand(made)
+    for lane in e.lanes_loop(e.mask):
+        one = e.put(f"extractelement {e.vt('i64')} {indices}, i32 {lane}")
+        thread = e.put(f"add i32 %first, {lane}")
+        e.do(f"call void @{LEFT}(ptr %launch, i32 {number.value}, i32 {thread}, i64 {one})")
 
 
 def barrier(e: Emitter, i: Instruction) -> None:

@@ -1,0 +1,12 @@
+"""How bad a rule is, by its number: errors and warnings make a report not ok, notes do not."""
+
+from __future__ import annotations
+
+ERROR, WARNING, NOTE = "error", "warning", "note"
+# By the hundreds of a rule's number; of single rules, what the compiler only warns about.
+_HUNDREDS = {"1": ERROR, "2": ERROR, "3": ERROR, "4": WARNING, "5": NOTE, "6": ERROR}
+_OWN = {"M622": WARNING, "M623": WARNING, "M625": NOTE}
+
+
+def severity_of(rule: str) -> str:
+    return _OWN.get(rule) or _HUNDREDS.get(rule[1:2], ERROR)
