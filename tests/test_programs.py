@@ -138,7 +138,9 @@ def test_native_programs_and_missing_ones_are_refused_in_a_sentence(call, tmp_pa
     for command in ("run", "check"):
         done = call(command, "tool", "--fast")
         assert done.returncode == 2
-        assert "tool is a native program. Python scripts" in done.stderr and "metalloid cc or c++" in done.stderr
+        assert (
+            "tool is a native program. Python scripts" in done.stderr and "metalloid cc or c++" in done.stderr
+        )
         done = call(command, "pytest")
         assert done.returncode == 2 and f"metalloid {command} -m pytest" in done.stderr
         done = call(command, "nothing.py", "--fast")

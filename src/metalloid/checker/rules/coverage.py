@@ -182,8 +182,8 @@ def _by_axis(case: Case, written: Extent, undefined: bool) -> Finding | None:
         case,
         "M305",
         written,
-        f"the grid does not cover '{written.parameter.name}': its index asks for .{'xyz'[axis]} of the position, and the"
-        f" grid {case.launch.grid} has one thread along {'xyz'[axis]}; {written.count} of {written.total} elements"
+        f"the grid does not cover '{written.parameter.name}': its index asks for .{'xyz'[axis]} of the position, and"
+        f" the grid {case.launch.grid} has one thread along {'xyz'[axis]}; {written.count} of {written.total} elements"
         " were written",
         f"launch grid={needed}",
     )
