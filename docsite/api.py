@@ -25,6 +25,7 @@ SECTIONS = {
     "metalloid.measure": "mt.measure",
     "metalloid.mlx": "mt.mlx",
     "metalloid.torch": "mt.torch",
+    "metalloid.metal": "mt.metal",
     "metalloid.llama": "mt.llama",
 }
 # Objects that people hold and do not make: not in any `__all__`.

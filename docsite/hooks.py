@@ -24,6 +24,23 @@ _LANGUAGES = {"metal": "cpp", "output": "text", "objc": "objective-c"}
 _LINK = re.compile(r"(\]\(|(?:src|srcset|href)=\")([^)\"#:]+)(#[^)\"]*)?(?=[)\"])")
 
 
+# Where a page goes that mkdocs.yml does not name, by its folder.
+SECTIONS = {"design": "Change it", "forms": "Use it", "start": "Start"}
+OTHERWISE = "Look it up"
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """A page that mkdocs.yml does not name comes last in the section of its folder, under its own title."""
+    named = set(re.findall(r"[\w/.-]+\.md", str(config.nav)))
+    sections = {name: pages for entry in config.nav for name, pages in entry.items()}
+    for path in sorted((ROOT / "docs").rglob("*.md")):
+        page = path.relative_to(ROOT / "docs").as_posix()
+        if page not in named:
+            title = path.read_text(encoding="utf-8").splitlines()[0].lstrip("# ").replace("`", "")
+            sections[SECTIONS.get(page.split("/")[0], OTHERWISE)].append({title: page})
+    return config
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add what lies outside docs/."""
     pages = {ROOT / name: page for name, page in OUTSIDE.items()}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from metalloid import lazy
 
 if TYPE_CHECKING:
-    from metalloid import kernels, llama, measure, mlx, torch
+    from metalloid import kernels, llama, measure, metal, mlx, torch
     from metalloid.checker import Finding, Report, check, checked
     from metalloid.comparing import Case, Comparison, Input, cases, compare, edges
     from metalloid.errors import CompileError, DeviceError, KernelFault, LaunchError, MetalloidError
@@ -66,6 +66,7 @@ __all__ = [
     "leaks",
     "llama",
     "measure",
+    "metal",
     "metal_kernel",
     "mlx",
     "torch",
@@ -93,7 +94,7 @@ _HOMES = {
     "metal_kernel": "metalloid.forms.script",
     "Kernel": "metalloid.runtime.kernel",
     "__version__": "metalloid.version",
-    **{name: f"metalloid.{name}" for name in ("kernels", "llama", "measure", "mlx", "torch")},
+    **{name: f"metalloid.{name}" for name in ("kernels", "llama", "measure", "metal", "mlx", "torch")},
 }
 
 

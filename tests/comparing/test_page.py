@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 import metalloid as mt
-from tests.checker.test_page import Page
+from tests.checker.test_page import Page, laid_out, needs_browser
 
 
 def from_column_16_on(x: np.ndarray) -> np.ndarray:
@@ -72,3 +72,9 @@ def test_a_notebook_shows_the_smallest_case_and_the_map():
     html = compared()._repr_html_()
     assert html.startswith('<div class="metalloid embedded">') and "Smallest failing case" in html
     assert "<svg" in html and "What was varied" not in html
+
+
+@needs_browser
+def test_it_fits_a_telephone(tmp_path):
+    sizes, wider = laid_out(tmp_path, compared().html(), "header, h2, .card, .errors, .thing, .value")
+    assert wider <= 0 and len(sizes) > 40 and all(wide > 10 and high > 15 for wide, high in sizes)

@@ -1,7 +1,8 @@
 """Examples of pages: fenced blocks, with what the words after a fence say about them.
 
 ```python              runs, with the names of the blocks above it on the page
-```python mlx          the same, where MLX is installed
+```python mlx          the same, where MLX is installed; a console block then has a process of its own
+```console apart       in a process of its own
 ```python file=x.py    a file of the page, beside the files of examples/
 ```output              what the Python block above it prints; `...` stands for anything
 ```console             `$ metalloid ...`, and what it prints; `...` stands for anything

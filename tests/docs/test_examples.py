@@ -17,10 +17,10 @@ from metalloid.cli import group
 from tests.docs.blocks import ROOT, Page, alike, commands, pages
 
 # Packages and sources that an example may need, and where they are.
-NEEDS = {"mlx": "mlx", "torch": "torch"}
+NEEDS = {"mlx": "mlx", "torch": "torch", "apart": "metalloid"}
 LLAMA = next((ROOT / ".conformance").glob("llama-cpp-python-*/*/vendor/llama.cpp"), None)
 # Pages that change the process they run in.
-APART = {"docs/forms/torch.md", "docs/start/torch.md"}
+APART = {"docs/forms/pyobjc.md", "docs/forms/torch.md", "docs/start/torch.md"}
 LIVE = [page for page in pages() if any(block.runs for block in page.blocks)]
 
 
@@ -30,9 +30,7 @@ def there(need: str) -> bool:
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    for file in (ROOT / "examples").iterdir():
-        if file.is_file():
-            shutil.copy(file, tmp_path)
+    shutil.copytree(ROOT / "examples", tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -71,7 +69,9 @@ def console(block, monkeypatch) -> None:
     for command, shown in commands(block):
         word, *words = shlex.split(command)
         assert word == "metalloid", f"$ {command}: a console block runs metalloid; others are ```shell"
-        if any(need in NEEDS for need in block.needs):  # as a process of its own: MLX and PyTorch are changed
+        if any(
+            need in NEEDS for need in block.needs
+        ):  # a process of its own: MLX, PyTorch and Metal are changed
             line = [sys.executable, "-m", "metalloid", *words]
             done = subprocess.run(line, capture_output=True, text=True)
             printed, said, code = done.stdout, done.stderr, done.returncode

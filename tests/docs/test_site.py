@@ -80,6 +80,18 @@ def test_nothing_is_fetched_from_elsewhere(site, shown):
         assert "@import" not in text
 
 
+def test_every_page_is_in_the_navigation(site):
+    first = (site / "index.html").read_text(encoding="utf-8")
+    for path in (ROOT / "docs").rglob("*.md"):
+        page = (
+            path.relative_to(ROOT / "docs")
+            .with_suffix(".html")
+            .as_posix()
+            .replace("README.html", "index.html")
+        )
+        assert f'href="{page}" class="md-nav__link"' in first, page
+
+
 def test_code_is_a_block_whatever_its_fence_says(site):
     page = (site / "checking.html").read_text(encoding="utf-8")
     assert "file=scale.metal" not in page and "```" not in page

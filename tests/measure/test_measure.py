@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 from itertools import combinations
 from math import hypot
 from pathlib import Path
@@ -24,6 +22,7 @@ from metalloid.measure.library import operations
 from metalloid.measure.roofline import NARROW, WIDE, page
 from metalloid.measure.timing import shown
 from metalloid.measure.tune import shapes
+from tests.checker.test_page import laid_out, needs_browser
 
 FILE = Path(__file__).with_name("kernels.metal")
 
@@ -164,28 +163,13 @@ def test_the_page_has_what_others_take() -> None:
     assert "numpy: how many times as long" in text
 
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
-def test_a_browser_draws_the_page(tmp_path: Path) -> None:
-    (tmp_path / "page.html").write_text(page(*measurements()), encoding="utf-8")
-    assert BROWSER
-    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-    shot = tmp_path / "page.png"
-    subprocess.run(
-        [
-            BROWSER,
-            *options,
-            f"--screenshot={shot}",
-            "--window-size=960,800",
-            (tmp_path / "page.html").as_uri(),
-        ],
-        check=True,
-        capture_output=True,
-        timeout=120,
-    )
-    assert shot.stat().st_size > 10_000
+@needs_browser
+@pytest.mark.parametrize(("width", "drawn"), [(960, "broad"), (420, "narrow")])
+def test_a_browser_draws_the_page(tmp_path: Path, width: int, drawn: str) -> None:
+    parts = f"header, table, .roofline.{drawn}, .roofline.{drawn} .label"
+    sizes, wider = laid_out(tmp_path, page(*measurements()), parts, width)
+    assert wider <= 0 and len(sizes) == 3 + 2
+    assert all(wide > 40 and high > 10 for wide, high in sizes), sizes
 
 
 ADD = [str(FILE), "--kernel", "add", "--grid", "4096", "--threadgroup", "128", "--out", "out:4096:float32"]

@@ -23,6 +23,7 @@ RUNS = 7
 NEXT = {
     "metalloid rule M201": "what the rule means, and a clean twin of the kernel",
     "metalloid check FILE ...": "the same for a kernel of yours; --html for a page",
+    "metalloid studio": "a gallery of such kernels, in the browser",
     "metalloid check train.py": "every launch of a program, MLX and PyTorch included",
 }
 
