@@ -140,8 +140,8 @@ kernel void total(device const half* x, device half* out, constant uint& n, uint
 """,
         name="total.metal",
     )["total"]
-    x, out = np.full(64 * 1024, 0.3, np.float16), np.zeros(64, np.float16)
-    report = mt.check(kernel, x, out, 1024, grid=64, threadgroup=64)
+    x, out = np.full(8 * 1024, 0.3, np.float16), np.zeros(8, np.float16)
+    report = mt.check(kernel, x, out, 1024, grid=8, threadgroup=8)
     assert {"warning", "note"} == {f.severity for f in report.findings}
     html = report.html()
     assert '<header class="worth">' in html
