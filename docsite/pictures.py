@@ -21,7 +21,7 @@ REVERSE = "check reverse.metal --grid 512 --threadgroup 64 --arg x=arange:512:fl
 # Name of the picture, the command that makes the page (with --html FILE), width and height in pixels.
 PAGES = {
     "check": (["-m", "metalloid", *REVERSE.split()], (1000, 1045)),
-    "compare": (["compare_transpose.py"], (1000, 1400)),
+    "compare": (["compare_transpose.py"], (1000, 1270)),
 }
 
 
@@ -53,8 +53,7 @@ def page(name: str, folder: Path) -> Path:
     path = folder / f"{name}.html"
     paths = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, *words, "--html", str(path.relative_to(folder))]
-    for file in (ROOT / "examples").iterdir():
-        shutil.copy(file, folder)
+    shutil.copytree(ROOT / "examples", folder, dirs_exist_ok=True)
     done = subprocess.run(
         command, cwd=folder, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True
     )

@@ -103,7 +103,7 @@ def launch():
     kernel = mt.device().library('''
 kernel void fill(device float* x, uint i [[thread_position_in_grid]]) { x[i] = 1; }
 ''')["fill"]
-    kernel(np.zeros(4, np.float32), grid=5)
+    kernel(np.zeros(4, np.float32), grid=5, guard=True)
 
 launch()
 """

@@ -79,7 +79,3 @@ def test_numbers_of_support_are_the_same_elsewhere():
     assert f"{compiled['ggml-metal']} of {compiled['ggml-metal']} kernels of ggml" in readme
     assert f"{compiled['MLX']} of {compiled['MLX']} of MLX's headers" in readme
     assert f"All {compiled['ggml-metal']} kernels" in llama and f"{ran} cases" in llama
-
-
-def test_the_number_of_rules_is_right():
-    assert f"{len(RULES)} rules" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

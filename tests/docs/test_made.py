@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import subprocess
@@ -50,6 +51,9 @@ def test_every_public_name_is_on_the_page_with_a_docstring():
     for name in mt.__all__:
         assert re.search(rf"^###? (?:mt\.)?{name}$", text, re.MULTILINE) or name == "__version__", name
     assert "0x" not in text and " object at" not in text
+    for section in api.SECTIONS:
+        for name, value in api._names(importlib.import_module(section)):
+            assert not callable(value) or api._doc(value), f"{section}.{name} has no docstring"
 
 
 def test_environment_variables_are_those_that_are_read():

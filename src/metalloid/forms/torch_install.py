@@ -39,6 +39,7 @@ def installed() -> Iterator[None]:
 
 
 def is_installed() -> bool:
+    """Whether `install` is in force."""
     return _PATCHES.installed
 
 

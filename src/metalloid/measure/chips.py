@@ -15,6 +15,8 @@ from metalloid.measure.machine import Machine
 
 @dataclass(frozen=True)
 class Chip:
+    """A Mac's chip, by what is published about it."""
+
     name: str
     cores: int
     bandwidth: float  # GB/s

@@ -35,6 +35,8 @@ class Work:
 
 @dataclass(frozen=True)
 class Measurement:
+    """How long a kernel takes, and what it does in that time."""
+
     name: str
     timing: Timing
     work: Work

@@ -51,4 +51,5 @@ def installed() -> Iterator[None]:
 
 
 def is_installed() -> bool:
+    """Whether `install` is in force."""
     return _depth > 0

@@ -19,7 +19,7 @@ _LEGEND = (
     ("low", "below 0.001"),
     ("some", "below 0.1"),
     ("high", "below 1"),
-    ("far", "1 and more"),
+    ("far", "1 and more, NaN"),
 )
 
 
