@@ -22,6 +22,7 @@ EXAMPLES = ROOT / "examples"
 _FENCE = re.compile(r"^( *```)(\w+)(?: [^\n`]*)?$", re.MULTILINE)
 _LANGUAGES = {"metal": "cpp", "output": "text", "objc": "objective-c"}
 _LINK = re.compile(r"(\]\(|(?:src|srcset|href)=\")([^)\"#:]+)(#[^)\"]*)?(?=[)\"])")
+_WHOLE = re.compile(r"(?<!!)\[([^]\n]*)\]\(([^)#:\s]+)\)")
 
 
 # Where a page goes that mkdocs.yml does not name, by its folder.
@@ -66,13 +67,22 @@ def _language(fence: re.Match[str]) -> str:
 
 
 def _linked(text: str, path: Path) -> str:
-    """The text of a page with its links as they are on the site; code stays as it is."""
+    """The text of a page with its links as they are on the site; code stays as it is.
+
+    A link to what is part of the repository and not of the site (a folder, a program) is text there.
+    """
     at = _place(path)
+    text = _WHOLE.sub(lambda m: m[1] if _elsewhere(m[2], path) else m[0], text)
     parts = re.split(r"(^```.*?^```$|`[^`\n]*`)", text, flags=re.MULTILINE | re.DOTALL)
     return "".join(
         part if n % 2 else _LINK.sub(lambda m: m[1] + _target(m[2], path, at) + (m[3] or ""), part)
         for n, part in enumerate(parts)
     )
+
+
+def _elsewhere(link: str, path: Path) -> bool:
+    target = (path.parent / link).resolve()
+    return target.is_dir() or (target.is_file() and target.is_relative_to(ROOT) and not _place(target))
 
 
 def _target(link: str, path: Path, at: str) -> str:

@@ -3,6 +3,7 @@
 ```python              runs, with the names of the blocks above it on the page
 ```python mlx          the same, where MLX is installed; a console block then has a process of its own
 ```console apart       in a process of its own
+```python mac          needs a Mac's GPU; nobody has run it elsewhere
 ```python file=x.py    a file of the page, beside the files of examples/
 ```output              what the Python block above it prints; `...` stands for anything
 ```console             `$ metalloid ...`, and what it prints; `...` stands for anything

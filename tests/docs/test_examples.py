@@ -25,6 +25,8 @@ LIVE = [page for page in pages() if any(block.runs for block in page.blocks)]
 
 
 def there(need: str) -> bool:
+    if need == "mac":
+        return sys.platform == "darwin"
     return LLAMA is not None if need == "llama.cpp" else find_spec(NEEDS[need]) is not None
 
 
