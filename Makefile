@@ -48,6 +48,7 @@ conformance: $(VENV)/ready
 	$(BIN)/python -m conformance binaries sweep torch --resume
 	$(BIN)/python -m conformance binaries page
 	$(BIN)/python -m conformance tinygrad
+	$(BIN)/python -m conformance ggml-host
 
 bench: $(VENV)/ready
 	$(BIN)/python -m bench

@@ -67,7 +67,7 @@ def test_objective_c_reduces_with_function_constants_a_blit_and_events(folder: P
 @pytest.mark.skipif(not METAL_CPP.is_dir(), reason="metal-cpp comes with `python -m conformance mlx`")
 def test_metal_cpp_adds_vectors_and_its_handler_is_called(folder: Path) -> None:
     program = built(EXAMPLES / "vector_add.cpp", folder, "c++", "-std=c++17", f"-I{METAL_CPP}")
-    assert ran(program, "100003") == "metalloid: 100003 sums, 0 wrong; the handler was called\n"
+    assert ran(program, "100003") == "metalloid cpu: 100003 sums, 0 wrong; the handler was called\n"
 
 
 def test_addresses_heaps_indirect_dispatches_and_offsets_lead_where_they_should(folder: Path) -> None:
@@ -172,6 +172,11 @@ def test_a_python_program_that_holds_its_lock_waits_without_a_deadlock(folder: P
         [sys.executable, "-c", LOADS, str(library)], capture_output=True, text=True, timeout=100
     )
     assert done.stdout.splitlines() == ["21 81.0 True", str([(21, 16.0)] * 4)], done.stdout + done.stderr
+
+
+@pytest.mark.fuzz
+def test_the_whole_library_links_for_x86_64(tmp_path: Path) -> None:
+    assert build.build(tmp_path, "x86_64-linux-gnu").read_bytes()[18] == 62  # EM_X86_64
 
 
 def test_the_other_processor_has_its_message_sends(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from metalloid.runtime.device import device
 from metalloid.runtime.kernel import Kernel
 from metalloid.source import Constant
 
-VERSION = 2
+VERSION = 3
 ERROR_ROOM = 1 << 16
 INTERNAL, TIMEOUT, PAGE_FAULT, OUT_OF_MEMORY = 1, 2, 3, 8  # MTLCommandBufferError
 ACCESS = {"read": 0, "read_write": 1, "write": 2}  # MTLBindingAccess
@@ -103,7 +103,17 @@ _TYPES: dict[str, Any] = {
 class Table(ctypes.Structure):
     """struct mt_bridge."""
 
-    _fields_ = [("version", ctypes.c_int64), *_TYPES.items()]
+    _fields_ = [
+        ("version", ctypes.c_int64),
+        *_TYPES.items(),
+        ("name", ctypes.c_char * 64),
+        ("architecture", ctypes.c_char * 64),
+        *(
+            (n, ctypes.c_uint64)
+            for n in ("registry", "working_set", "longest_buffer", "most_threads", "most_local")
+        ),
+        ("families", ctypes.c_char * 256),
+    ]
 
 
 _things: dict[int, Any] = {}
@@ -253,11 +263,27 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 _callbacks: dict[str, Any] = {}
 
 
+_FAMILIES = {"apple": 1000, "mac": 2000, "common": 3000, "metal": 5000 - 2}  # MTLGPUFamily; Metal3 is 5001
+
+
+def introduce(table: Table) -> None:
+    """What the device is."""
+    info = device().info
+    table.name, table.architecture = info.name.encode()[:63], info.architecture.encode()[:63]
+    table.registry, table.working_set = info.registry_id, info.working_set
+    table.longest_buffer, table.most_threads = info.max_buffer_length, info.max_threads_per_threadgroup
+    table.most_local = info.max_threadgroup_memory
+    named = [(family.rstrip("0123456789"), family) for family in info.families]
+    numbers = [_FAMILIES[word] + int(family.removeprefix(word)) for word, family in named]
+    table.families = f" {' '.join(map(str, numbers))} ".encode()
+
+
 def attach(address: int) -> None:
     """Fill in the table at this address. Called once by the shared library, when the first device is made."""
     table = Table.from_address(address)
     for name, function in _FUNCTIONS.items():
         _callbacks[name] = _TYPES[name](function)
         setattr(table, name, _callbacks[name])
+    introduce(table)
     config.guard_as_hardware()  # a GPU does not stop where a kernel leaves its buffer; METALLOID_GUARD=stop does
     table.version = VERSION

@@ -6,6 +6,10 @@
 #include <Foundation/NSValues.h>
 #include <pthread.h>
 
+typedef struct {
+    NSInteger majorVersion, minorVersion, patchVersion;
+} NSOperatingSystemVersion;
+
 @interface NSProcessInfo : NSObject
 + (NSProcessInfo *)processInfo;
 @property(readonly, copy) NSArray<NSString *> *arguments;
@@ -14,6 +18,9 @@
 @property(readonly, copy) NSString *hostName;
 @property(readonly, copy) NSString *globallyUniqueString;
 @property(readonly, copy) NSString *operatingSystemVersionString;
+// Of the macOS whose interfaces these are: programs ask before they use what came late.
+@property(readonly) NSOperatingSystemVersion operatingSystemVersion;
+- (BOOL)isOperatingSystemAtLeastVersion:(NSOperatingSystemVersion)version;
 @property(readonly) int processIdentifier;
 @property(readonly) NSUInteger processorCount;
 @property(readonly) NSUInteger activeProcessorCount;

@@ -55,6 +55,10 @@ static NSString *executable(void) {
 }
 - (NSString *)globallyUniqueString { return [NSUUID UUID].UUIDString; }
 - (NSString *)operatingSystemVersionString { return @"Linux"; }
+- (NSOperatingSystemVersion)operatingSystemVersion { return (NSOperatingSystemVersion){15, 0, 0}; }
+- (BOOL)isOperatingSystemAtLeastVersion:(NSOperatingSystemVersion)version {
+    return version.majorVersion < 15 || (version.majorVersion == 15 && !version.minorVersion && !version.patchVersion);
+}
 - (int)processIdentifier { return getpid(); }
 - (NSUInteger)processorCount { return (NSUInteger)sysconf(_SC_NPROCESSORS_CONF); }
 - (NSUInteger)activeProcessorCount { return (NSUInteger)sysconf(_SC_NPROCESSORS_ONLN); }

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BRIDGE_VERSION = 2, ERROR_ROOM = 1 << 16 };
+enum { BRIDGE_VERSION = 3, ERROR_ROOM = 1 << 16 };
 
 // What Python says of a kernel. The same fields are in bridge.py.
 struct mt_description {
@@ -36,6 +36,9 @@ struct mt_bridge {
     int64_t (*run)(const uint64_t *const *dispatches, size_t count, struct mt_ready *ready, char *error);  // 0, or a kind of error
     int64_t (*finish)(int64_t plan, void *record, const uint64_t *dispatch, int64_t status, char *error);
     void (*release)(int64_t handle);
+    char name[64], architecture[64];  // of the device
+    uint64_t registry, working_set, longest_buffer, most_threads, most_local;
+    char families[256];  // as Metal numbers them, with spaces between
 };
 
 extern struct mt_bridge mt_bridge;

@@ -71,7 +71,7 @@
 - (void)setThreadgroupMemoryLength:(NSUInteger)length atIndex:(NSUInteger)index {
     REQUIRE(index < MOST_BUFFERS, "index(%lu) must be < %d.", index, MOST_BUFFERS);
     REQUIRE(length % 16 == 0, "length(%lu) must be a multiple of 16 bytes.", length);
-    REQUIRE(length <= MOST_LOCAL, "length(%lu) must be <= %d.", length, MOST_LOCAL);
+    REQUIRE(length <= mt_bridge.most_local, "length(%lu) must be <= %lu.", length, mt_bridge.most_local);
     _local[index] = length;
     _locals = MAX(_locals, index + 1);
 }
@@ -106,8 +106,9 @@
         mt_failed_assertion(self, method, "Dispatch Threads Validation\na compute pipeline state must be set before a dispatch.");
     if (!threads.width || !threads.height || !threads.depth)
         mt_failed_assertion(self, method, "Dispatch Threads Validation\nthreadsPerThreadgroup(%lu, %lu, %lu) must be > 0 in every dimension.", threads.width, threads.height, threads.depth);
-    if (threads.width > 1024 || threads.height > 1024 || threads.depth > 1024 || all > 1024)
-        mt_failed_assertion(self, method, "Dispatch Threads Validation\n(threadsPerThreadgroup.width(%lu) * threadsPerThreadgroup.height(%lu) * threadsPerThreadgroup.depth(%lu))(%lu) must be <= 1024. (device threadgroup size limit)", threads.width, threads.height, threads.depth, all);
+    NSUInteger most = mt_bridge.most_threads;
+    if (threads.width > most || threads.height > most || threads.depth > most || all > most)
+        mt_failed_assertion(self, method, "Dispatch Threads Validation\n(threadsPerThreadgroup.width(%lu) * threadsPerThreadgroup.height(%lu) * threadsPerThreadgroup.depth(%lu))(%lu) must be <= %lu. (device threadgroup size limit)", threads.width, threads.height, threads.depth, all, most);
     if (all > _pipeline->limit)
         mt_failed_assertion(self, method, "Dispatch Threads Validation\n(threadsPerThreadgroup.width(%lu) * threadsPerThreadgroup.height(%lu) * threadsPerThreadgroup.depth(%lu))(%lu) must be <= %lu. (kernel threadgroup size limit)", threads.width, threads.height, threads.depth, all, _pipeline->limit);
 }

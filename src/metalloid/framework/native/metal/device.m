@@ -6,7 +6,7 @@
 @interface _MTLArchitecture : MTLArchitecture
 @end
 @implementation MTLArchitecture
-- (NSString *)name { return @"metalloid"; }
+- (NSString *)name { return [NSString stringWithUTF8String:mt_bridge.architecture]; }
 - (id)copyWithZone:(NSZone *)zone { return [self retain]; }
 @end
 @implementation _MTLArchitecture
@@ -47,24 +47,24 @@ EXPORT void MTLRemoveDeviceObserver(id observer) {}
 
 @implementation _MTLDevice
 @synthesize shouldMaximizeConcurrentCompilation;
-- (NSString *)name { return @"metalloid"; }
-- (NSString *)description { return @"<_MTLDevice: metalloid, kernels run on this machine's processor>"; }
-- (uint64_t)registryID { return 1; }
+- (NSString *)name { return [NSString stringWithUTF8String:mt_bridge.name]; }
+- (NSString *)description { return mt_text("<_MTLDevice: %s>", mt_bridge.name); }
+- (uint64_t)registryID { return mt_bridge.registry; }
 - (MTLArchitecture *)architecture { return [[[_MTLArchitecture alloc] init] autorelease]; }
-- (MTLSize)maxThreadsPerThreadgroup { return MTLSizeMake(1024, 1024, 1024); }
+- (MTLSize)maxThreadsPerThreadgroup { return MTLSizeMake(mt_bridge.most_threads, mt_bridge.most_threads, mt_bridge.most_threads); }
 - (BOOL)isLowPower { return NO; }
 - (BOOL)isHeadless { return YES; }
 - (BOOL)isRemovable { return NO; }
 - (BOOL)hasUnifiedMemory { return YES; }
-- (uint64_t)recommendedMaxWorkingSetSize { return [NSProcessInfo processInfo].physicalMemory / 4 * 3; }
+- (uint64_t)recommendedMaxWorkingSetSize { return mt_bridge.working_set; }
 - (MTLDeviceLocation)location { return MTLDeviceLocationBuiltIn; }
 - (NSUInteger)locationNumber { return 0; }
 - (uint64_t)maxTransferRate { return 0; }
 - (MTLReadWriteTextureTier)readWriteTextureSupport { return MTLReadWriteTextureTierNone; }
 - (MTLArgumentBuffersTier)argumentBuffersSupport { return MTLArgumentBuffersTier2; }
 - (NSUInteger)currentAllocatedSize { return __atomic_load_n(&allocated, __ATOMIC_RELAXED); }
-- (NSUInteger)maxThreadgroupMemoryLength { return MOST_LOCAL; }
-- (NSUInteger)maxBufferLength { return MIN(LONGEST, [NSProcessInfo processInfo].physicalMemory); }
+- (NSUInteger)maxThreadgroupMemoryLength { return mt_bridge.most_local; }
+- (NSUInteger)maxBufferLength { return mt_bridge.longest_buffer; }
 - (NSUInteger)maxArgumentBufferSamplerCount { return 0; }
 - (NSArray *)counterSets { return nil; }
 - (BOOL)supportsDynamicLibraries { return NO; }
@@ -73,9 +73,10 @@ EXPORT void MTLRemoveDeviceObserver(id observer) {}
 - (BOOL)supports32BitFloatFiltering { return NO; }
 - (BOOL)supports32BitMSAA { return NO; }
 - (NSUInteger)maximumConcurrentCompilationTaskCount { return [NSProcessInfo processInfo].activeProcessorCount; }
-- (BOOL)supportsFamily:(MTLGPUFamily)family {  // what kernels can do here
-    return (family >= MTLGPUFamilyApple1 && family <= MTLGPUFamilyApple8) || family == MTLGPUFamilyMac2 ||
-           (family >= MTLGPUFamilyCommon1 && family <= MTLGPUFamilyCommon3) || family == MTLGPUFamilyMetal3;
+- (BOOL)supportsFamily:(MTLGPUFamily)family {
+    char number[32];
+    snprintf(number, sizeof number, " %ld ", (long)family);
+    return strstr(mt_bridge.families, number) != 0;
 }
 - (BOOL)supportsFeatureSet:(NSUInteger)set { return NO; }
 - (BOOL)supportsCounterSampling:(MTLCounterSamplingPoint)point { return NO; }
@@ -100,7 +101,7 @@ static _MTLBuffer *buffer_of(_MTLDevice *device, void *bytes, NSUInteger length,
 
 - (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options {
     REQUIRE(length, "Buffer Validation\nCannot create buffer of zero length.");
-    REQUIRE(length <= LONGEST, "Buffer Validation\nnewBufferWith*:length 0x%lx must not exceed %llu.", length, LONGEST);
+    REQUIRE(length <= mt_bridge.longest_buffer, "Buffer Validation\nnewBufferWith*:length 0x%lx must not exceed %lu.", length, mt_bridge.longest_buffer);
     void *bytes = mmap(0, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (bytes == MAP_FAILED)
         return nil;  // as Metal says that there is no memory

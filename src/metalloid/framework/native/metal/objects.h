@@ -5,8 +5,7 @@
 #include <Metal/Metal.h>
 #include <pthread.h>
 
-enum { MOST_BUFFERS = 31, MOST_BYTES = 4096, MOST_LOCAL = 32768 };
-#define LONGEST (1ull << 36)  // bytes of one buffer
+enum { MOST_BUFFERS = 31, MOST_BYTES = 4096 };
 
 // What Metal does with a mistake in the program: it says which, and ends.
 #define REQUIRE(condition, ...)                                                                                        \
