@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from metalloid.backends.toolchain import compiler
-from metalloid.framework import build, driver
+from metalloid.framework import build, driver, tools
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -71,8 +71,11 @@ def test_metal_cpp_adds_vectors_and_its_handler_is_called(folder: Path) -> None:
 
 
 def test_addresses_heaps_indirect_dispatches_and_offsets_lead_where_they_should(folder: Path) -> None:
-    words = ran(built(HERE / "programs/addresses.m", folder))
-    assert words == "305 72 0 49, private hidden, heap 512\n"
+    (folder / "one.metal").write_text("kernel void one(device int *out [[buffer(0)]]) { out[0] = 1; }\n")
+    tools.xcrun(["metal", str(folder / "one.metal"), "-o", str(folder / "one.metallib")])
+    lines = ran(built(HERE / "programs/addresses.m", folder), str(folder / "one.metallib")).splitlines()
+    assert lines[:3] == ["URL: one", "data: one", "function: nil"]
+    assert lines[3] == "305 72 0 49, private hidden, heap 512"
 
 
 def test_traces_and_checks_reach_programs(folder: Path) -> None:

@@ -21,8 +21,20 @@ static id<MTLComputePipelineState> pipeline(NSString *name) {
     return made[name];
 }
 
-int main(void) {
+static void libraries(NSString *path) {  // one that `metalloid xcrun` made
+    NSData *bytes = [NSData dataWithContentsOfFile:path];
+    dispatch_data_t data = dispatch_data_create(bytes.bytes, bytes.length, NULL, DISPATCH_DATA_DESTRUCTOR_DEFAULT);
+    NSError *error = nil;
+    id<MTLLibrary> both[] = {[device newLibraryWithURL:[NSURL fileURLWithPath:path] error:&error], [device newLibraryWithData:data error:&error]};
+    for (int i = 0; i < 2; i++)
+        printf("%s: %s\n", i ? "data" : "URL", both[i] ? [both[i].functionNames componentsJoinedByString:@" "].UTF8String : error.localizedDescription.UTF8String);
+    printf("function: %s\n", [both[0] newFunctionWithName:@"nothing"] ? "?" : "nil");
+}
+
+int main(int argc, char **argv) {
     device = MTLCreateSystemDefaultDevice();
+    if (argc > 1)
+        libraries([NSString stringWithUTF8String:argv[1]]);
     NSString *text = [@"#include <metal_stdlib>\nusing namespace metal;\n" stringByAppendingString:SOURCE];
     NSError *error = nil;
     library = [device newLibraryWithSource:text options:nil error:&error];

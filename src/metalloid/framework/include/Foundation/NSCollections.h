@@ -16,7 +16,7 @@
 
 @interface NSArray<__covariant ObjectType> : NSObject <NSCopying, NSMutableCopying, NSFastEnumeration, NSSecureCoding> {
   @protected
-    id *_items;
+    id __unsafe_unretained *_items;
     NSUInteger _count, _room;
     unsigned long _changes;
 }

@@ -23,6 +23,12 @@
 #define DISPATCH_QUEUE_DECL(name) typedef struct dispatch_queue_s *name##_t
 #endif
 
+#ifdef __OBJC__
+#define DISPATCH_RETURNS_RETAINED __attribute__((ns_returns_retained))
+#else
+#define DISPATCH_RETURNS_RETAINED
+#endif
+
 DISPATCH_DECL(dispatch_queue);
 DISPATCH_QUEUE_DECL(dispatch_queue_global);
 DISPATCH_QUEUE_DECL(dispatch_queue_main);
@@ -68,8 +74,8 @@ typedef qos_class_t dispatch_qos_class_t;
 
 OBJC_EXPORT dispatch_queue_attr_t const _dispatch_queue_attr_concurrent;
 
-OBJC_EXPORT dispatch_queue_t dispatch_queue_create(const char *label, dispatch_queue_attr_t attributes);
-OBJC_EXPORT dispatch_queue_t dispatch_queue_create_with_target(const char *label, dispatch_queue_attr_t attributes, dispatch_queue_t target);
+OBJC_EXPORT dispatch_queue_t dispatch_queue_create(const char *label, dispatch_queue_attr_t attributes) DISPATCH_RETURNS_RETAINED;
+OBJC_EXPORT dispatch_queue_t dispatch_queue_create_with_target(const char *label, dispatch_queue_attr_t attributes, dispatch_queue_t target) DISPATCH_RETURNS_RETAINED;
 OBJC_EXPORT dispatch_queue_attr_t dispatch_queue_attr_make_with_qos_class(dispatch_queue_attr_t attributes, dispatch_qos_class_t qos, int priority);
 OBJC_EXPORT dispatch_queue_global_t dispatch_get_global_queue(intptr_t identifier, uintptr_t flags);
 OBJC_EXPORT dispatch_queue_main_t dispatch_get_main_queue(void);
@@ -82,12 +88,12 @@ OBJC_EXPORT void dispatch_apply_f(size_t count, dispatch_queue_t queue, void *co
 OBJC_EXPORT void dispatch_group_async_f(dispatch_group_t group, dispatch_queue_t queue, void *context, dispatch_function_t work);
 OBJC_EXPORT void dispatch_once_f(dispatch_once_t *once, void *context, dispatch_function_t work);
 
-OBJC_EXPORT dispatch_group_t dispatch_group_create(void);
+OBJC_EXPORT dispatch_group_t dispatch_group_create(void) DISPATCH_RETURNS_RETAINED;
 OBJC_EXPORT void dispatch_group_enter(dispatch_group_t group);
 OBJC_EXPORT void dispatch_group_leave(dispatch_group_t group);
 OBJC_EXPORT intptr_t dispatch_group_wait(dispatch_group_t group, dispatch_time_t timeout);
 
-OBJC_EXPORT dispatch_semaphore_t dispatch_semaphore_create(intptr_t value);
+OBJC_EXPORT dispatch_semaphore_t dispatch_semaphore_create(intptr_t value) DISPATCH_RETURNS_RETAINED;
 OBJC_EXPORT intptr_t dispatch_semaphore_wait(dispatch_semaphore_t semaphore, dispatch_time_t timeout);
 OBJC_EXPORT intptr_t dispatch_semaphore_signal(dispatch_semaphore_t semaphore);
 
@@ -121,9 +127,9 @@ OBJC_EXPORT void dispatch_apply(size_t count, dispatch_queue_t queue, void (^blo
 OBJC_EXPORT void dispatch_once(dispatch_once_t *once, dispatch_block_t block);
 OBJC_EXPORT void dispatch_group_async(dispatch_group_t group, dispatch_queue_t queue, dispatch_block_t block);
 OBJC_EXPORT void dispatch_group_notify(dispatch_group_t group, dispatch_queue_t queue, dispatch_block_t block);
-OBJC_EXPORT dispatch_data_t dispatch_data_create(const void *bytes, size_t size, dispatch_queue_t queue, dispatch_block_t destructor);
+OBJC_EXPORT dispatch_data_t dispatch_data_create(const void *bytes, size_t size, dispatch_queue_t queue, dispatch_block_t destructor) DISPATCH_RETURNS_RETAINED;
 OBJC_EXPORT bool dispatch_data_apply(dispatch_data_t data, dispatch_data_applier_t applier);
-OBJC_EXPORT dispatch_data_t dispatch_data_create_map(dispatch_data_t data, const void **bytes, size_t *size);
+OBJC_EXPORT dispatch_data_t dispatch_data_create_map(dispatch_data_t data, const void **bytes, size_t *size) DISPATCH_RETURNS_RETAINED;
 #endif
 
 #endif
