@@ -26,16 +26,16 @@ def write(counts: dict[str, int], done: dict[str, Operation]) -> None:
         if o is None:
             missing.append(f"{name} ({counts[name]})")
             continue
-        rest = counts[name] - o.ran
+        cases = max(counts[name], o.ran)  # fused cases are counted with the first of their operations
+        rest = cases - o.ran
         note = "" if o.ended else f"stopped, {rest} cases not run"
         warm = f"{o.warm:.0f}" if o.warm else ""
-        rows.append(
-            f"| {name} | {counts[name]} | {o.passed} | {len(o.failed)} | {o.cold:.0f} | {warm} | {note} |"
-        )
+        rows.append(f"| {name} | {cases} | {o.passed} | {len(o.failed)} | {o.cold:.0f} | {warm} | {note} |")
         reasons += [f"- `{case}`: {reason}" for case, reason in sorted(o.failed.items())]
     passed, failed = sum(o.passed for o in done.values()), sum(len(o.failed) for o in done.values())
     text = _HEAD
-    text += f"{len(rows)} of {len(counts)} operations, {passed + failed} of {sum(counts.values())} cases run:"
+    every = sum(max(count, done[name].ran if name in done else 0) for name, count in counts.items())
+    text += f"{len(rows)} of {len(counts)} operations, {passed + failed} of {every} cases run:"
     text += f" {passed} passed, {failed} failed.\n\n"
     text += "| operation | cases | passed | failed | cold, s | warm, s | |\n|---|---|---|---|---|---|---|\n"
     text += "\n".join(rows) + "\n"
