@@ -337,3 +337,20 @@ def test_four_threads_lose_no_handler_and_no_dispatch(device, pipeline):
     for thread in threads:
         thread.join(60)
     assert not failed and heard == [4] * 200
+
+
+def test_assigning_to_a_property_sets_it(Metal):
+    options = Metal.MTLCompileOptions.alloc().init()
+    options.languageVersion = Metal.MTLLanguageVersion2_4
+    options.fastMathEnabled = False
+    assert options.languageVersion() == 0x20004 and options.mathMode() == Metal.MTLMathModeSafe
+    assert options._settings() == {"math": "safe", "defines": {}, "language_version": "2.4"}
+
+
+def test_counters_other_than_timestamps_are_refused(Metal, device):
+    samples, error = device.newCounterSampleBufferWithDescriptor_error_(
+        Metal.MTLCounterSampleBufferDescriptor.new(), None
+    )
+    assert samples is None and error.domain() == "MTLCounterErrorDomain"
+    assert device.supportsCounterSampling_(Metal.MTLCounterSamplingPointAtStageBoundary)
+    assert not device.supportsCounterSampling_(Metal.MTLCounterSamplingPointAtDrawBoundary)

@@ -46,5 +46,20 @@ class MTLBlitCommandEncoder(MTLCommandEncoder):
     def optimizeIndirectCommandBuffer_withRange_(self, commands: Any, found: Any) -> None:
         """They are as quick as they get."""
 
+    def resolveCounters_inRange_destinationBuffer_destinationOffset_(
+        self, samples: Any, found: Any, destination: Any, offset: int
+    ) -> None:
+        first, count = numbers(found, 2)
+        if first + count > samples.sampleCount() or offset + 8 * count > destination.length():
+            self._assert(
+                f"range({first}, {count}) and destinationOffset({offset}) must be inside both buffers."
+            )
+
+        def resolve() -> None:
+            taken = samples._samples[first : first + count].view("uint8")
+            destination._buffer.memory()[offset : offset + 8 * count] = taken
+
+        self._encoder.add_host_call(resolve)
+
     def copyFromTexture_toTexture_(self, *_: Any) -> None:
         self._assert("textures are not supported by metalloid; see docs/support.md")

@@ -110,7 +110,9 @@ class MTLCommandBuffer(Labelled):
         return made
 
     def computeCommandEncoderWithDescriptor_(self, descriptor: Any) -> MTLComputeCommandEncoder:
-        return self.computeCommandEncoderWithDispatchType_(descriptor.dispatchType())
+        made = self.computeCommandEncoderWithDispatchType_(descriptor.dispatchType())
+        made._sample(descriptor.sampleBufferAttachments())
+        return made
 
     def blitCommandEncoder(self) -> MTLBlitCommandEncoder:
         self._may_encode("blitCommandEncoder")
@@ -119,7 +121,9 @@ class MTLCommandBuffer(Labelled):
         return made
 
     def blitCommandEncoderWithDescriptor_(self, descriptor: Any) -> MTLBlitCommandEncoder:
-        return self.blitCommandEncoder()
+        made = self.blitCommandEncoder()
+        made._sample(descriptor.sampleBufferAttachments())
+        return made
 
     def _may_encode(self, what: str) -> None:
         if STATUS[self._commands.status] > 1:

@@ -74,11 +74,7 @@ class MTLComputeCommandEncoder(MTLCommandEncoder):
         self._check_index(
             "setThreadgroupMemoryLength_atIndex_", "Set Threadgroup Memory Length Validation", index
         )
-        if length % 16:
-            self._assert(
-                f"Set Threadgroup Memory Length Validation\nlength({length}) must be a multiple of 16 bytes."
-            )
-        self._encoder.set_threadgroup_memory(int(length), int(index))
+        self._encoder.set_threadgroup_memory(-(-int(length) // 16) * 16, int(index))
 
     def dispatchThreads_threadsPerThreadgroup_(self, grid: Any, threadgroup: Any) -> None:
         self._dispatch(

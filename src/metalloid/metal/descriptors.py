@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
+from metalloid.metal.counters import MTLSampleBufferAttachments
 from metalloid.metal.foundation import NSError
 from metalloid.metal.objects import Labelled, NSObject
 
@@ -90,7 +91,10 @@ class MTLCommandQueueDescriptor(NSObject):
 
 
 class MTLComputePassDescriptor(NSObject):
-    PROPERTIES: ClassVar[dict[str, Any]] = {"dispatchType": 0, "sampleBufferAttachments": dict}
+    PROPERTIES: ClassVar[dict[str, Any]] = {
+        "dispatchType": 0,
+        "sampleBufferAttachments": MTLSampleBufferAttachments,
+    }
 
     @classmethod
     def computePassDescriptor(cls) -> Self:
@@ -98,7 +102,7 @@ class MTLComputePassDescriptor(NSObject):
 
 
 class MTLBlitPassDescriptor(NSObject):
-    PROPERTIES: ClassVar[dict[str, Any]] = {"sampleBufferAttachments": dict}
+    PROPERTIES: ClassVar[dict[str, Any]] = {"sampleBufferAttachments": MTLSampleBufferAttachments}
 
     @classmethod
     def blitPassDescriptor(cls) -> Self:

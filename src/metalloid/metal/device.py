@@ -12,6 +12,7 @@ import numpy as np
 from metalloid.errors import MetalloidError
 from metalloid.metal import settings
 from metalloid.metal.commands import MTLCommandQueue
+from metalloid.metal.counters import MTLCounterSampleBuffer, MTLCounterSet
 from metalloid.metal.descriptors import MTLCompileOptions
 from metalloid.metal.events import MTLEvent, MTLFence, MTLResidencySet, MTLSharedEvent
 from metalloid.metal.facts import DeviceFacts
@@ -165,8 +166,13 @@ class MTLDevice(DeviceFacts):
         )
 
     def newCounterSampleBufferWithDescriptor_error_(self, descriptor: Any, error: object) -> Answer:
-        text = "Counter sample buffers are not supported by metalloid: use GPUStartTime and GPUEndTime."
-        return None, NSError("MTLCounterErrorDomain", 1, text)
+        if not isinstance(descriptor.counterSet(), MTLCounterSet) or not 0 < descriptor.sampleCount() <= 4096:
+            return None, NSError(
+                "MTLCounterErrorDomain", 1, "A counter set and 1 to 4096 samples are needed."
+            )
+        made = MTLCounterSampleBuffer(self, int(descriptor.sampleCount()))
+        made.setLabel_(descriptor.label())
+        return made, None
 
     def newTextureWithDescriptor_(self, descriptor: Any) -> None:
         self._assert("textures are not supported by metalloid; see docs/support.md")

@@ -5,6 +5,11 @@ from __future__ import annotations
 import sys
 from typing import Any, NoReturn
 
+from metalloid.metal.counters import (
+    MTLCounterSampleBuffer,
+    MTLSampleBufferAttachment,
+    MTLSampleBufferAttachments,
+)
 from metalloid.metal.objects import AssertionFailed, Labelled, NSObject, selector
 
 
@@ -14,6 +19,7 @@ class MTLCommandEncoder(Labelled):
     def __init__(self, commands: Any, encoder: Any) -> None:
         super().__init__()
         self._commands, self._encoder, self._open = commands, encoder, True
+        self._samples: tuple[MTLSampleBufferAttachment, ...] = ()
 
     def device(self) -> NSObject:
         found: NSObject = self._commands.device()
@@ -29,6 +35,8 @@ class MTLCommandEncoder(Labelled):
     def endEncoding(self) -> None:
         if not self._open:
             self._assert("endEncoding has already been called.")
+        for one in self._samples:
+            self._encoder.add_host_call(one._end)
         self._encoder.end_encoding()
         self._open = False
         self._commands._encoder = None
@@ -48,8 +56,18 @@ class MTLCommandEncoder(Labelled):
     def insertDebugSignpost_(self, name: str) -> None:
         self._encoder.insert_debug_signpost(name)
 
-    def sampleCountersInBuffer_atSampleIndex_withBarrier_(self, *_: Any) -> None:
-        self._assert("counter sample buffers are not supported by metalloid; use GPUStartTime and GPUEndTime")
+    def sampleCountersInBuffer_atSampleIndex_withBarrier_(
+        self, buffer: MTLCounterSampleBuffer, index: int, barrier: bool
+    ) -> None:
+        if not 0 <= index < buffer.sampleCount():
+            self._assert(f"sampleIndex({index}) must be < {buffer.sampleCount()}.")
+        self._encoder.add_host_call(lambda: buffer._take(int(index)))
+
+    def _sample(self, attachments: MTLSampleBufferAttachments) -> None:
+        """Take the samples of a pass: now its first, and its last at the end."""
+        self._samples = attachments._all()
+        for one in self._samples:
+            self._encoder.add_host_call(one._start)
 
     def _fail(self, name: str, words: str) -> NoReturn:
         """An assertion of a selector that is not the caller's own."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from metalloid.metal.counters import MTLCounterSet
 from metalloid.metal.enumerations import values
 from metalloid.metal.objects import NSObject
 from metalloid.metal.structs import MTLSize
@@ -105,10 +106,10 @@ class DeviceFacts(NSObject):
         return False
 
     def supportsCounterSampling_(self, point: int) -> bool:
-        return False
+        return point in (0, 2, 4)  # at the stages of a pass, at dispatches, at blits
 
-    def counterSets(self) -> tuple[()]:
-        return ()
+    def counterSets(self) -> tuple[MTLCounterSet, ...]:
+        return (MTLCounterSet(),)
 
     def sampleTimestamps_gpuTimestamp_(self, cpu: object, gpu: object) -> tuple[int, int]:
         now = self._device.timestamps()

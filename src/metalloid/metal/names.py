@@ -9,6 +9,7 @@ from metalloid.metal import (
     blit,
     commands,
     compute,
+    counters,
     descriptors,
     device,
     enumerations,
@@ -23,7 +24,20 @@ from metalloid.metal import (
 )
 from metalloid.metal.objects import NSObject
 
-_PARTS = (blit, commands, compute, descriptors, device, events, facts, indirect, memory, programs, reflecting)
+_PARTS = (
+    blit,
+    commands,
+    compute,
+    counters,
+    descriptors,
+    device,
+    events,
+    facts,
+    indirect,
+    memory,
+    programs,
+    reflecting,
+)
 _DOMAINS = (
     "MTLLibraryErrorDomain",
     "MTLCommandBufferErrorDomain",
@@ -60,6 +74,8 @@ def names() -> dict[str, Any]:
         **enumerations.types(),
         **enumerations.values(),
         **{name: name for name in _DOMAINS},
+        "MTLCommonCounterSetTimestamp": counters.NAME,
+        "MTLCommonCounterTimestamp": "GPUTimestamp",
         **classes(),
         **functions,
     }

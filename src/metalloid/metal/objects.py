@@ -128,6 +128,16 @@ class NSObject(metaclass=_Class):
         caller = sys._getframe(1).f_code.co_name
         raise AssertionFailed(_failed(type(self).__name__, caller, words, hint))
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """`options.mathMode = x` means `options.setMathMode_(x)`: a getter is not replaced by a value."""
+        setter = (
+            None if name.startswith("_") else getattr(type(self), f"set{name[:1].upper()}{name[1:]}_", None)
+        )
+        if setter is not None:
+            setter(self, value)
+        else:
+            super().__setattr__(name, value)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)

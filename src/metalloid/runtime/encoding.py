@@ -67,6 +67,11 @@ class Encoder(Groups):
         self._open("insert_debug_signpost")
         self._add(lambda: tell("signpost", self.kind, str(name)))
 
+    def add_host_call(self, run: Command) -> None:
+        """Call a function of the host in order: after what was encoded before it, and before what comes after."""
+        self._open("add_host_call")
+        self._add(run)
+
     def update_fence(self, fence: Fence) -> None:
         """Encoders of this queue that wait for the fence start after this one."""
         self._open("update_fence")
