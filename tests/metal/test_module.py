@@ -240,7 +240,7 @@ def test_grids_without_threads_do_nothing(device, pipeline):
     assert commands.error() is None and bytes(buffer.contents().as_buffer(16)) == bytes(16)
 
 
-def test_libraries_travel_as_bytes(device):
+def test_libraries_travel_as_bytes(device, tmp_path):
     import libdispatch
 
     library, _ = device.newLibraryWithSource_options_error_(TEXT, None, None)
@@ -252,6 +252,13 @@ def test_libraries_travel_as_bytes(device):
     assert error is None and again.functionNames() == ("fill",)
     broken, error = device.newLibraryWithData_error_(b"MTLB and nothing else", None)
     assert broken is None and error.domain() == "MTLLibraryErrorDomain"
+    file = tmp_path / "kept.metallib"
+    file.write_bytes(data)
+    kept, error = device.newLibraryWithFile_error_(str(file), None)
+    assert error is None and kept.functionNames() == ("fill",)
+    file.write_text(TEXT)
+    broken, error = device.newLibraryWithFile_error_(str(file), None)
+    assert broken is None and "Invalid library file" in error.localizedDescription()
 
 
 def test_handlers_may_wait_and_fail_without_a_deadlock(device, capsys):

@@ -24,6 +24,7 @@ from metalloid.metal.reflecting import MTLComputePipelineReflection
 from metalloid.metal.structs import MTLSizeAndAlign
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.heap import ALIGNMENT
+from metalloid.source import MAGIC
 
 SOURCE = "program_source"  # what Metal calls a text that a program gives
 INVALID = "Invalid library file"
@@ -129,10 +130,17 @@ class MTLDevice(DeviceFacts):
         return self.newLibraryWithFile_error_(url.path(), error)
 
     def newLibraryWithFile_error_(self, path: str, error: object) -> Answer:
+        file = Path(str(path))
         try:
-            return self.newLibraryWithData_error_(Path(str(path)).read_bytes(), error)
+            with file.open("rb") as stream:
+                start = stream.read(len(ARCHIVE))
+            if start == ARCHIVE:
+                return self.newLibraryWithData_error_(file.read_bytes(), error)
         except OSError as failed:
             return None, NSError("MTLLibraryErrorDomain", 6, f"{INVALID}: {failed}")
+        if start[:4] != MAGIC:
+            return None, NSError("MTLLibraryErrorDomain", 6, f"{INVALID}: {file} does not begin with MTLB")
+        return self._compiled(file)
 
     def newComputePipelineStateWithFunction_error_(self, function: Any, error: object) -> Answer:
         if function is None:
@@ -194,7 +202,7 @@ class MTLDevice(DeviceFacts):
             return None, error_of(failed)
         return MTLLibrary(self, library, {"source": source, "settings": given}), None
 
-    def _compiled(self, data: bytes) -> Answer:
+    def _compiled(self, data: bytes | Path) -> Answer:
         try:
             return MTLLibrary(self, self._device.library(data)), None
         except MetalloidError as failed:
