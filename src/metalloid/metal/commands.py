@@ -127,9 +127,9 @@ class MTLCommandBuffer(Labelled):
 
     def _may_encode(self, what: str) -> None:
         if STATUS[self._commands.status] > 1:
-            raise_assertion(self, what, "encoding is not allowed on a committed command buffer")
+            self._fail(what, "encoding is not allowed on a committed command buffer")
         if self._encoder is not None:
-            raise_assertion(self, what, "A command encoder is already encoding to this command buffer")
+            self._fail(what, "A command encoder is already encoding to this command buffer")
 
     def encodeSignalEvent_value_(self, event: Any, value: int) -> None:
         self._may_encode("encodeSignalEvent_value_")
@@ -161,7 +161,7 @@ class MTLCommandBuffer(Labelled):
 
     def _still_open(self, what: str, words: str) -> None:
         if STATUS[self._commands.status] > 1:
-            raise_assertion(self, what, words)
+            self._fail(what, words)
 
     def enqueue(self) -> None:
         self._still_open("enqueue", "enqueue an already committed command buffer")
@@ -193,7 +193,7 @@ class MTLCommandBuffer(Labelled):
 
     def _committed(self, what: str) -> None:
         if STATUS[self._commands.status] < 2:
-            raise_assertion(self, what, "command buffer must be committed before it is waited for")
+            self._fail(what, "command buffer must be committed before it is waited for")
 
     def status(self) -> int:
         return STATUS[self._commands.status]
@@ -221,13 +221,6 @@ class MTLCommandBuffer(Labelled):
 
     def presentDrawable_(self, drawable: Any) -> None:
         self._assert("there is nothing to draw on: metalloid runs compute only")
-
-
-def raise_assertion(self: NSObject, what: str, words: str) -> None:
-    """An assertion of a selector that is not the caller's own."""
-    from metalloid.metal.objects import AssertionFailed, selector
-
-    raise AssertionFailed(f"-[{type(self).__name__} {selector(what)}]: failed assertion `{words}'")
 
 
 def command_error(error: BaseException) -> NSError:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, NoReturn
+from typing import Any
 
 from metalloid.metal.counters import (
     MTLCounterSampleBuffer,
     MTLSampleBufferAttachment,
     MTLSampleBufferAttachments,
 )
-from metalloid.metal.objects import AssertionFailed, Labelled, NSObject, selector
+from metalloid.metal.objects import Labelled, NSObject
 
 
 class MTLCommandEncoder(Labelled):
@@ -68,10 +68,6 @@ class MTLCommandEncoder(Labelled):
         self._samples = attachments._all()
         for one in self._samples:
             self._encoder.add_host_call(one._start)
-
-    def _fail(self, name: str, words: str) -> NoReturn:
-        """An assertion of a selector that is not the caller's own."""
-        raise AssertionFailed(f"-[{type(self).__name__} {selector(name)}]: failed assertion `{words}'")
 
     def __del__(self) -> None:
         if self.__dict__.get("_open") and self._commands._encoder is None:

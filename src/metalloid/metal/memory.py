@@ -100,8 +100,8 @@ class MTLBuffer(Labelled):
     def hazardTrackingMode(self) -> int:
         return self._options >> 8 & 3
 
-    def didModifyRange_(self, range: NSRange) -> None:
-        location, length = range
+    def didModifyRange_(self, found: NSRange) -> None:
+        location, length = found
         if location + length > self.length():
             self._assert(
                 f"range.location({location}) + range.length({length}) must be <= [buffer length]({self.length()})."
@@ -122,7 +122,7 @@ class MTLBuffer(Labelled):
         self._values["label"] = label
         self._buffer.label = label or ""
 
-    def addDebugMarker_range_(self, name: str, range: NSRange) -> None:
+    def addDebugMarker_range_(self, name: str, found: NSRange) -> None:
         """Only debuggers show it."""
 
     def removeAllDebugMarkers(self) -> None:

@@ -128,6 +128,10 @@ class NSObject(metaclass=_Class):
         caller = sys._getframe(1).f_code.co_name
         raise AssertionFailed(_failed(type(self).__name__, caller, words, hint))
 
+    def _fail(self, name: str, words: str) -> NoReturn:
+        """The same, of a selector that is not the caller's own."""
+        raise AssertionFailed(_failed(type(self).__name__, name, words))
+
     def __setattr__(self, name: str, value: Any) -> None:
         """`options.mathMode = x` means `options.setMathMode_(x)`: a getter is not replaced by a value."""
         setter = (

@@ -176,18 +176,15 @@ class MTLFunctionConstantValues(NSObject):
     def setConstantValue_type_withName_(self, value: Any, type: int, name: str) -> None:
         self._constants[str(name)] = constant(value, type)
 
-    def setConstantValues_type_withRange_(self, found: Any, type: int, range: Any) -> None:
-        first, count = range
-        data = memoryview(found).tobytes()
+    def setConstantValues_type_withRange_(self, given: Any, type: int, found: Any) -> None:
+        first, count = found
+        data = memoryview(given).tobytes()
         size = len(data) // max(1, count)
-        for n in builtin_range(count):
+        for n in range(count):
             self._constants[first + n] = constant(data[n * size : (n + 1) * size], type)
 
     def reset(self) -> None:
         self._constants.clear()
-
-
-builtin_range = range
 
 
 def constant(value: Any, type: int) -> bool | int | float:
@@ -269,9 +266,9 @@ class MTLArgumentEncoder(Labelled):
     def setBuffer_offset_atIndex_(self, buffer: Any, offset: int, index: int) -> None:
         self._encoder.set_buffer(buffer._buffer if buffer is not None else None, int(offset), int(index))
 
-    def setBuffers_offsets_withRange_(self, buffers: Any, offsets: Any, range: Any) -> None:
-        first, count = range
-        for n in builtin_range(count):
+    def setBuffers_offsets_withRange_(self, buffers: Any, offsets: Any, found: Any) -> None:
+        first, count = found
+        for n in range(count):
             self.setBuffer_offset_atIndex_(buffers[n], offsets[n], first + n)
 
     def constantDataAtIndex_(self, index: int) -> Any:
