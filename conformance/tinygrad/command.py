@@ -1,27 +1,36 @@
-"""`python -m conformance tinygrad [--only TEXT]`: tinygrad's operations on metalloid, beside torch on the CPU."""
+"""`python -m conformance tinygrad [--only TEXT]`: tinygrad's operations on metalloid, beside torch on the CPU.
+
+`--own test_ops.py` runs tests of tinygrad's own instead, as they are in its sdist.
+"""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from pathlib import Path
 
 import click
 from rich.console import Console
 from rich.progress import track
 
-from conformance.packages import WHEEL, Package, fetch
+from conformance.packages import Package, fetch
 from conformance.tinygrad.case import Case, Outcome, difference
 from conformance.tinygrad.page import write_page
 
-TINYGRAD = Package("tinygrad", "0.9.0", WHEEL, (".py",))
+TINYGRAD = Package("tinygrad", "0.9.0", ("--no-binary", "tinygrad"), (".py",))
 
 
 @click.command(help=__doc__)
 @click.option("--only", default="", help="Run only operations whose name contains this.")
-def main(only: str) -> None:
+@click.option("--own", multiple=True, help="Files of tinygrad's own tests; --only is pytest's -k then.")
+def main(only: str, own: tuple[str, ...]) -> None:
     from metalloid.forms.attach import attached
 
+    if own:
+        sys.exit(own_tests(own, only))
     console = Console()
     with attached():
         begin()
@@ -44,11 +53,39 @@ def main(only: str) -> None:
     sys.exit(right < len(outcomes) or bool(again))
 
 
+def home() -> Path:
+    """The folder that tinygrad and its tests are in."""
+    return next(fetch(TINYGRAD).glob("*/tinygrad")).parent
+
+
+def own_tests(files: Sequence[str], only: str) -> int:
+    """pytest over files of tinygrad's own tests, started by `metalloid run`."""
+    folder = home()
+    chosen = ["-k", only] if only else []
+    command = [
+        sys.executable,
+        "-m",
+        "metalloid",
+        "run",
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        *chosen,
+    ]
+    path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "METAL": "1", "PYTHONPATH": path}
+    return subprocess.run(
+        [*command, *(str(folder / "test" / f) for f in files)], cwd=folder, env=environment
+    ).returncode
+
+
 def begin(folder: str = "") -> None:
     """Where tinygrad is, and that it takes Metal; before it is imported."""
     os.environ["METAL"] = "1"
     os.environ["DISABLE_COMPILER_CACHE"] = "1"
-    sys.path.insert(0, folder or str(fetch(TINYGRAD)))
+    sys.path.insert(0, folder or str(home()))
 
 
 def run(case: Case) -> Outcome:
