@@ -7,7 +7,6 @@ import pytest
 
 from metalloid.studio.jobs import JOBS
 from metalloid.studio.jobs.arrays import summary
-from metalloid.studio.jobs.lines import lines_of
 
 TEXT = """#include <metal_stdlib>
 using namespace metal;
@@ -72,17 +71,18 @@ def test_arrays_show_what_is_no_number() -> None:
     assert summary("e", np.zeros(0, np.float32), poisoned=True)["line"] == []
 
 
-@pytest.mark.parametrize("stage", ["metal", "rewritten", "ll", "canon.ll", "regions.ll"])
+@pytest.mark.parametrize("stage", ["metal", "rewritten", "ll", "canon.ll", "regions.ll", "vec.ll", "asm"])
 def test_lines_of_a_generated_text_lead_to_the_source_and_back(stage: str) -> None:
     answer = JOBS["stage"]({"text": TEXT, "stage": stage, "threadgroup": "32"})
     text = answer["text"].split("\n")
     assert len(answer["lines"]) == len(text)
     linked = {line for line in answer["lines"] if line}
     assert linked <= set(range(1, TEXT.count("\n") + 2))
-    assert {5, 10, 11} <= linked  # the helper's own line, not its call, and the lines of the kernel
+    assert {10, 11} <= linked
+    assert 5 in linked or stage == "asm"  # the helper's own line; LLVM may join its code with the caller's
     if stage.endswith("ll"):
-        (multiplied,) = [n for n, line in enumerate(text) if " fmul " in line]
-        assert answer["lines"][multiplied] == 5
+        multiplied = [n for n, line in enumerate(text) if " fmul " in line]
+        assert {answer["lines"][n] for n in multiplied} == {5}
 
 
 def test_what_is_inlined_from_a_header_is_the_line_that_called_it() -> None:
@@ -92,7 +92,6 @@ def test_what_is_inlined_from_a_header_is_the_line_that_called_it() -> None:
 
 
 def test_a_stage_that_is_not_there_is_a_sentence() -> None:
-    assert lines_of("asm", "nop\nnop", "kernel.metal") == [0, 0]
     with pytest.raises(Exception, match="there is no stage 'x'"):
         JOBS["stage"]({"text": TEXT, "stage": "x"})
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from metalloid.backends.base import Fault, Guard, Launch, LogMessage, Triple
 from metalloid.backends.observe import Observation
 from metalloid.errors import KernelFault
 from metalloid.source import Constant, Source
 from metalloid.types import Signature
+
+if TYPE_CHECKING:
+    from metalloid.ir.lines import Lined
 
 OnLog = Callable[[LogMessage], None]
 Stage = Callable[[str, Triple], str]  # scalar IR and the size of a threadgroup to a text
@@ -164,6 +167,12 @@ class Backend(ABC):
     @abstractmethod
     def stages(self) -> Mapping[str, Stage]:
         """The texts on a kernel's way behind its scalar IR, by name, in order."""
+
+    def lined(self, stage: str, ir: str, size: Triple) -> Lined:
+        """One of these texts with the place that each of its lines comes from, as far as it is known."""
+        from metalloid.ir.lines import lined
+
+        return lined(self.stages[stage](ir, size))
 
     @abstractmethod
     def program(self, ir: str, signature: Signature) -> Program: ...

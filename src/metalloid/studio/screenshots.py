@@ -27,7 +27,7 @@ def _timeline(page: Any) -> None:
 def _stages(page: Any) -> None:
     _race(page)
     page.click("#tab-stages")
-    page.click(".choice:text-is('regions.ll')")
+    page.click(".choice:text-is('vec.ll')")
     page.wait_for_selector(".row .at:not(:empty)", timeout=PATIENCE)
     page.click(".gutter div:nth-child(11)")
 

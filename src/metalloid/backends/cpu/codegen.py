@@ -7,6 +7,7 @@ import hashlib
 import json
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -83,7 +84,12 @@ def machine(target: Target, optimise: int = 2) -> llvm.TargetMachine:
 
 
 def optimise(
-    text: str, target: Target, level: int, ready: bool = False, few: bool | None = None
+    text: str,
+    target: Target,
+    level: int,
+    ready: bool = False,
+    few: bool | None = None,
+    finish: Callable[[str], str] | None = None,
 ) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
     """A verified, optimised module; one that is `ready` was optimised before, and only becomes good machine code.
 
@@ -99,6 +105,7 @@ def optimise(
         .replace(" nounwind {", f" nounwind {width} {{")
         .replace("noinline cold {", f"noinline cold {width} {{")
     )
+    text = finish(text) if finish is not None else text
     try:
         module = llvm.parse_assembly(head + text, context=llvm.create_context())
         module.verify()  # parsing lets code through that makes the optimiser hang
@@ -185,9 +192,10 @@ def kept_object(key: str) -> bytes | None:
     return disk.default().get(key, "o")
 
 
-def to_assembly(text: str, target: Target, level: int = 1) -> str:
+def to_assembly(text: str, target: Target, level: int = 1, finish: Callable[[str], str] | None = None) -> str:
+    """Machine code to read. `finish` may add to the text, which has its attributes then."""
     with _LOCK:
-        module, made = optimise(text, target, level)
+        module, made = optimise(text, target, level, finish=finish)
         return str(made.emit_assembly(module))
 
 

@@ -12,6 +12,7 @@ from metalloid.types import Signature
 
 if TYPE_CHECKING:
     from metalloid.backends.base import Guard, Triple
+    from metalloid.ir.lines import Lined
 
 _STAGES = (
     "canon.ll",
@@ -36,6 +37,13 @@ class Cpu(Backend):
     @property
     def stages(self) -> Mapping[str, Stage]:
         return {name: partial(_stage, name) for name in _STAGES}
+
+    def lined(self, stage: str, ir: str, size: Triple) -> Lined:
+        from metalloid.backends.cpu import codegen
+        from metalloid.backends.cpu.pipeline import LINED
+
+        known = LINED.get(stage)
+        return known(ir, size, codegen.host()) if known is not None else super().lined(stage, ir, size)
 
     def program(self, ir: str, signature: Signature) -> Program:
         from metalloid.backends.cpu.build import cpu_program

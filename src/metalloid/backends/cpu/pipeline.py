@@ -19,10 +19,12 @@ from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.code import Compiled, Details, Variant
 from metalloid.backends.cpu.lower.driver import ENTRY_NAME
 from metalloid.backends.cpu.lower.gang_width import by_rows, choose
+from metalloid.backends.cpu.lower.line_table import LineTable, debug_info
 from metalloid.backends.cpu.lower.vectorize import VectorCode, regions, vectorize
 from metalloid.backends.cpu.specialize import FAR
 from metalloid.ir import Module, write
 from metalloid.ir.intrinsics import BARRIER, ENTRY
+from metalloid.ir.lines import Lined
 from metalloid.ir.name_privates import name_privates
 from metalloid.transforms.canonicalize import canonical
 from metalloid.transforms.check_sites import Options
@@ -30,7 +32,12 @@ from metalloid.transforms.common_gep_base import share
 
 
 def vector_code(
-    module: Module, variant: Variant, width: int, target: codegen.Target, check: Options | None = None
+    module: Module,
+    variant: Variant,
+    width: int,
+    target: codegen.Target,
+    check: Options | None = None,
+    table: LineTable | None = None,
 ) -> VectorCode:
     """Vector code of a canonical module. `width` forces a number of lanes."""
     size, ragged, tables, guard, backwards, proof = variant
@@ -41,7 +48,7 @@ def vector_code(
         module = proof.mark(module)
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))
-    return vectorize(module, lanes, guard, backwards, target.info, loops, check, way)
+    return vectorize(module, lanes, guard, backwards, target.info, loops, check, way, table)
 
 
 def _gangs(
@@ -97,6 +104,22 @@ def vector_stage(ir: str, size: Triple, target: codegen.Target | None = None) ->
     return vector_code(canonical(ir), variant, 0, target or codegen.host()).text
 
 
+def _stage_code(ir: str, size: Triple, target: codegen.Target, table: LineTable) -> str:
+    return vector_code(canonical(ir), (size, False, False, True, False, None), 0, target, table=table).text
+
+
+def _vector_lines(ir: str, size: Triple, target: codegen.Target) -> Lined:
+    table = LineTable()
+    return table.comments(_stage_code(ir, size, target, table))
+
+
+def _assembly_lines(ir: str, size: Triple, target: codegen.Target) -> Lined:
+    table = LineTable()
+    return table.machine_code(
+        codegen.to_assembly(_stage_code(ir, size, target, table), target, finish=debug_info)
+    )
+
+
 def _assembly(ir: str, size: Triple, target: codegen.Target) -> str:
     return codegen.to_assembly(vector_stage(ir, size, target), target)
 
@@ -106,4 +129,9 @@ STAGES: dict[str, Callable[[str, Triple, codegen.Target], str]] = {
     "regions.ll": _regions,
     "vec.ll": vector_stage,
     "asm": _assembly,
+}
+# The same with the place of each line, where the text itself does not say it.
+LINED: dict[str, Callable[[str, Triple, codegen.Target], Lined]] = {
+    "vec.ll": _vector_lines,
+    "asm": _assembly_lines,
 }

@@ -6,12 +6,13 @@ from typing import Any
 
 from metalloid import backends
 from metalloid.backends.base import Triple
-from metalloid.compile import kernel_names, stages
+from metalloid.compile import kernel_names, scalar, stages
 from metalloid.errors import MetalloidError, NotVectorised
+from metalloid.ir.lines import Lined
 from metalloid.runtime.device import device
 from metalloid.source import Source
 from metalloid.studio.jobs.inputs import size
-from metalloid.studio.jobs.lines import lines_of
+from metalloid.studio.jobs.lines import front
 from metalloid.studio.jobs.source import source_of
 
 NAMES = ("metal", "rewritten", "ll")  # of the front end; a compiled library's is of no use here
@@ -32,18 +33,19 @@ def stage(data: dict[str, Any]) -> dict[str, Any]:
     kernel = str(data.get("kernel") or "") or next(iter(kernel_names(source)), "")
     x, y, z = (*(size("threadgroup", str(data.get("threadgroup") or "")) or (256,)), 1, 1)[:3]
     try:
-        text = _text(wanted, source, kernel, (x, y, z))
+        made = _lined(wanted, source, kernel, (x, y, z))
     except NotVectorised as why:
         return {"stage": wanted, "text": "", "lines": [], "missing": _sentence(why)}
-    return {"stage": wanted, "text": text, "lines": lines_of(wanted, text, source.name), "missing": ""}
+    lines = [place.line if place is not None and place.file == source.name else 0 for place in made.places]
+    return {"stage": wanted, "text": made.text, "lines": lines, "missing": ""}
 
 
-def _text(name: str, source: Source, kernel: str, threadgroup: Triple) -> str:
-    for owner in dict.fromkeys((device().name, *backends.names())):
-        backend = backends.named(owner)
-        if name in backend.stages or name in stages.FRONT:
-            return stages.stage(name, source, kernel, {}, threadgroup, backend)
-    raise MetalloidError(f"no device has a stage {name!r}")
+def _lined(name: str, source: Source, kernel: str, threadgroup: Triple) -> Lined:
+    if name in stages.FRONT:
+        return front(name, stages.FRONT[name](source, kernel, {}), source.name)
+    owners = dict.fromkeys((device().name, *backends.names()))
+    backend = next(b for b in map(backends.named, owners) if name in b.stages)
+    return backend.lined(name, scalar(source, kernel)[0], threadgroup)
 
 
 def _sentence(why: NotVectorised) -> str:

@@ -169,6 +169,7 @@ class Control(Copies):
         for n, i in enumerate(block.body[:-1]):
             if n in stores.others or i.name in e.done:
                 continue
+            e.place = e.out.place(i)
             if i.name in together and load_groups.load_group(e, together[i.name]):
                 continue
             if i.name in multiplied:
@@ -180,7 +181,9 @@ class Control(Copies):
                         instruction(e, store)
                 continue
             instruction(e, i)
+        e.place = e.out.place(block.terminator)
         self._leave(block)
+        e.place = ""
 
     def _poll(self) -> None:
         """Stop where the launch was cancelled."""

@@ -10,6 +10,7 @@ from metalloid.analysis.lane_shape import LaneShape
 from metalloid.analysis.underlying_objects import UnderlyingObject
 from metalloid.backends.base import Guard
 from metalloid.backends.cpu.abi import FAULT, LOCAL_START, NOTE
+from metalloid.backends.cpu.lower.line_table import LineTable
 from metalloid.backends.sites import Site
 from metalloid.ir import Instruction, Module
 from metalloid.ir.debug import location
@@ -79,6 +80,7 @@ class Output:
     barriers: tuple[Instruction, ...] = ()
     uses_tables: bool = False  # positions are read from tables
     suspends: bool = False  # a gang waits at a barrier inside its function, which is a coroutine
+    table: LineTable | None = None  # where lines come from, for people who read them
 
     @property
     def continue_after_fault(self) -> bool:
@@ -94,6 +96,10 @@ class Output:
         """The function that is told of an access outside."""
         name = NOTE if self.robust else FAULT
         return self.declare(name, f"declare void @{name}(ptr, i32, i64, i32, i32, i32, i32) cold")
+
+    def place(self, i: Instruction) -> str:
+        """What lines of an instruction end with: nothing, where nobody reads them."""
+        return self.table.mark(location(self.module, i)) if self.table is not None else ""
 
     def declare(self, name: str, text: str) -> str:
         self.declared.setdefault(name, text)

@@ -18,6 +18,7 @@ class Text:
         self.mask: str | None = None  # of the current block; None: all lanes
         self.count = 0
         self.launch_values: dict[str, str] = {}
+        self.place = ""  # a comment that says where the current instruction comes from; see `line_table`
 
     def name(self, hint: str = "t") -> str:
         self.count += 1
@@ -26,11 +27,11 @@ class Text:
     def put(self, text: str, hint: str = "t") -> str:
         """An instruction with a result."""
         name = self.name(hint)
-        self.lines.append(f"  {name} = {text}")
+        self.lines.append(f"  {name} = {text}{self.place}")
         return name
 
     def do(self, text: str) -> None:
-        self.lines.append(f"  {text}")
+        self.lines.append(f"  {text}{self.place}")
 
     def label(self, name: str) -> None:
         self.lines.append(f"{name}:")

@@ -26,6 +26,7 @@ from metalloid.backends.cpu.lower.coroutine_driver import Turns
 from metalloid.backends.cpu.lower.driver import PLACE, Driver
 from metalloid.backends.cpu.lower.elide_zero_init import filled_first
 from metalloid.backends.cpu.lower.emitter import Emitter, lowered
+from metalloid.backends.cpu.lower.line_table import LineTable
 from metalloid.backends.cpu.lower.matrix import accumulators, chains
 from metalloid.backends.cpu.lower.module_text import module_text
 from metalloid.backends.cpu.lower.output import MatrixPlace, Output, SlotPlace
@@ -96,10 +97,11 @@ def vectorize(
     short_loops: frozenset[str] = frozenset(),
     check: Options | None = None,
     way: Arrival = "together",
+    table: LineTable | None = None,
 ) -> VectorCode:
     """Vector code for a canonical module; `way`: how its threads come to barriers.
 
-    Loops that end soon need not look whether they should.
+    Loops that end soon need not look whether they should. With a `table`, lines say where they come from.
     """
     module, privates = name_privates(module)
     checks = None
@@ -112,6 +114,7 @@ def vectorize(
     out = Output(
         module, layout, lanes, guard, target, short_loops, check=checks, barriers=barriers, suspends=parted
     )
+    out.table = table
     local = out.layout_locals()
     barrier_sites = tuple(Site(s.location, None, 0, False, "M204") for s in _sites_of(out, barriers))
     scratch = Scratch()
