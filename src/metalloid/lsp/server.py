@@ -16,18 +16,10 @@ from metalloid.lsp import answers
 from metalloid.lsp.fixes import certain
 from metalloid.lsp.mistakes import mistakes
 from metalloid.lsp.texts import PYTHON, Regions
+from metalloid.version import __version__
 
 REST = 0.25  # seconds without a key until a text is looked at
 TRIGGERS = ["[", ":", ".", ">"]
-
-
-def _version() -> str:
-    from importlib import metadata
-
-    try:
-        return metadata.version("metalloid")
-    except metadata.PackageNotFoundError:
-        return "0"
 
 
 class Server(LanguageServer):
@@ -35,7 +27,7 @@ class Server(LanguageServer):
 
     def __init__(self) -> None:
         super().__init__(
-            "metalloid", _version(), text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental
+            "metalloid", __version__, text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental
         )
         self.regions = Regions()
         self.found: dict[str, tuple[Diagnostic, ...]] = {}  # by URI, of the text that was linted last

@@ -9,6 +9,7 @@ from typing import Any
 from metalloid.errors import MetalloidError
 from metalloid.studio import gallery
 from metalloid.studio.workers import Data, Superseded, Worker
+from metalloid.version import __version__
 
 NAME = "kernel.metal"  # what a text without a file is called
 START = "M201"  # the lesson that a studio without a file begins with
@@ -68,7 +69,7 @@ class Studio:
         """What the page shows first."""
         from metalloid.studio.jobs.stage import names
 
-        known: dict[str, Any] = {"stages": names(), "version": _version()}
+        known: dict[str, Any] = {"stages": names(), "version": __version__}
         if self.file is None:
             return {**known, "name": "", "lesson": START}
         text = self.file.read_text(encoding="utf-8", errors="replace") if self.file.exists() else ""
@@ -100,12 +101,3 @@ def _lesson(asked: Data) -> Data:
     if found is None:
         raise MetalloidError("there is no such lesson")
     return found.data()
-
-
-def _version() -> str:
-    from importlib import metadata
-
-    try:
-        return metadata.version("metalloid")
-    except metadata.PackageNotFoundError:
-        return ""

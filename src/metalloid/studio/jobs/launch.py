@@ -112,6 +112,7 @@ def _told(finding: Finding, name: str) -> dict[str, Any]:
     made = finding.json()
     made["here"] = finding.location is not None and finding.location.file == name
     made["timeline"] = timeline(finding)
+    made["what"] = str(finding.detail.get("what", ""))  # read or write, of one of two places
     made["text"] = finding.text()
     return made
 

@@ -18,7 +18,8 @@ export function drawFindings(panel) {
 
 function card(one, n) {
   const times = one.count > 1 ? `, ${one.count.toLocaleString("en")} times in all` : "";
-  const sides = [spot(one.location, one.excerpt, who(one), one.here)];
+  const verb = one.other && /^(read|write)$/.test(one.what) ? `${one.what} by ` : "";
+  const sides = [spot(one.location, one.excerpt, verb + who(one), one.here)];
   if (one.other) sides.push(spot(one.other.location, one.other.excerpt, `${one.other.what} ${who(one.other)}`, one.here));
   return h(
     "article",

@@ -58,7 +58,8 @@ function listing() {
     rows.replaceChildren(...text.slice(first, last).map((line, n) => row(line, first + n)));
   };
   view.onscroll = paint;
-  view.scrollTop = 0;
+  const first = lines.findIndex((line) => line && (!state.linked || line === state.linked));
+  view.scrollTop = first * ROW > view.clientHeight / 2 ? (first - 3) * ROW : 0; // past declarations and helpers
   paint();
 }
 

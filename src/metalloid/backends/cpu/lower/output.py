@@ -10,7 +10,7 @@ from metalloid.analysis.lane_shape import LaneShape
 from metalloid.analysis.underlying_objects import UnderlyingObject
 from metalloid.backends.base import Guard
 from metalloid.backends.cpu.abi import FAULT, LOCAL_START, NOTE
-from metalloid.backends.cpu.lower.line_table import LineTable
+from metalloid.backends.line_table import LineTable
 from metalloid.backends.sites import Site
 from metalloid.ir import Instruction, Module
 from metalloid.ir.debug import location

@@ -26,11 +26,11 @@ from metalloid.backends.cpu.lower.coroutine_driver import Turns
 from metalloid.backends.cpu.lower.driver import PLACE, Driver
 from metalloid.backends.cpu.lower.elide_zero_init import filled_first
 from metalloid.backends.cpu.lower.emitter import Emitter, lowered
-from metalloid.backends.cpu.lower.line_table import LineTable
 from metalloid.backends.cpu.lower.matrix import accumulators, chains
 from metalloid.backends.cpu.lower.module_text import module_text
 from metalloid.backends.cpu.lower.output import MatrixPlace, Output, SlotPlace
 from metalloid.backends.cpu.lower.private_arrays import Scratch, place_privates
+from metalloid.backends.line_table import LineTable
 from metalloid.backends.sites import Site
 from metalloid.ir import Function, Instruction, Module, write
 from metalloid.ir.intrinsics import ENTRY, among_lanes
