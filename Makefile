@@ -37,6 +37,8 @@ docs: $(VENV)/ready
 # What the README shows, by Chromium.
 pictures: $(VENV)/ready
 	$(BIN)/python -m docsite.pictures
+	$(BIN)/python -m metalloid.studio.screenshots docs/pictures studio-race
+	$(BIN)/python -m metalloid.studio.screenshots docs/pictures studio-stages
 
 conformance: $(VENV)/ready
 	$(BIN)/python -m conformance
