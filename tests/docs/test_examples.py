@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from metalloid.cli import group
+from metalloid.framework.build import settings
 from tests.docs.blocks import ROOT, Page, alike, commands, pages
 
 # Packages and sources that an example may need, and where they are.
@@ -25,9 +26,14 @@ LIVE = [page for page in pages() if any(block.runs for block in page.blocks)]
 
 
 def there(need: str) -> bool:
-    if need == "mac":
-        return sys.platform == "darwin"
-    return LLAMA is not None if need == "llama.cpp" else find_spec(NEEDS[need]) is not None
+    special = {
+        "mac": lambda: sys.platform == "darwin",
+        "llama.cpp": lambda: LLAMA is not None,
+        "framework": lambda: settings()["MT_PYTHON_LIBRARY"].startswith(
+            "/"
+        ),  # this Python has a shared library
+    }
+    return special[need]() if need in special else find_spec(NEEDS[need]) is not None
 
 
 @pytest.fixture
@@ -70,14 +76,12 @@ def console(block, monkeypatch) -> None:
         monkeypatch.chdir(LLAMA)
     for command, shown in commands(block):
         word, *words = shlex.split(command)
-        assert word == "metalloid", f"$ {command}: a console block runs metalloid; others are ```shell"
-        if any(
-            need in NEEDS for need in block.needs
-        ):  # a process of its own: MLX, PyTorch and Metal are changed
-            line = [sys.executable, "-m", "metalloid", *words]
+        if any(need in NEEDS for need in block.needs):  # MLX, PyTorch and Metal are changed: another process
+            line = [sys.executable, "-m", "metalloid", *words] if word == "metalloid" else [word, *words]
             done = subprocess.run(line, capture_output=True, text=True)
             printed, said, code = done.stdout, done.stderr, done.returncode
         else:
+            assert word == "metalloid", f"$ {command}: a console block runs metalloid; others are ```shell"
             result = CliRunner().invoke(group, words, catch_exceptions=False)
             printed, said, code = result.stdout, result.stderr, result.exit_code
         assert not shown.strip() or alike(shown, printed), f"$ {command}\n{printed}{said}"
