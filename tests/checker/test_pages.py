@@ -108,6 +108,14 @@ LAUNCHES: dict[str, tuple[Call, Call]] = {
         (lambda: [blank(2), floats(256)], {"grid": 256, "threadgroup": 128}),
         (lambda: [blank(2), floats(256)], {"grid": 256, "threadgroup": 128}),
     ),
+    "M209": (
+        (lambda: [np.zeros(1, np.uint32), blank(128)], {"grid": 128, "threadgroup": 32, "timeout": 1}),
+        (lambda: [np.zeros(1, np.uint32), blank(128)], {"grid": 128, "threadgroup": 32}),
+    ),
+    "M210": (
+        (lambda: [np.zeros(1, np.uint32), floats(128)], {"grid": 128, "threadgroup": 32}),
+        (lambda: [np.zeros(1, np.uint32), floats(128)], {"grid": 128, "threadgroup": 32}),
+    ),
     "M401": (
         (lambda: [blank(64), floats(64), totals()], {"grid": 64}),
         (lambda: [blank(64), floats(64), totals()], {"grid": 64}),

@@ -31,6 +31,7 @@ KINDS = {
     "flags do not cover": "M205",  # a barrier stands between, without the flag for this memory
     "lockstep": "M206",  # the two are lanes of one SIMD-group
     "inactive lane": "M207",
+    "does not end": "M209",
     "not a number": "M401",
     "half loses digits": "M402",
     "half overflow": "M403",

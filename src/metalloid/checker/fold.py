@@ -73,12 +73,12 @@ def follows(finding: Finding, cause: Finding) -> bool:
     """Whether one finding is but an echo of another."""
     if finding.kernel != cause.kernel or finding.rule not in CAUSES.get(cause.rule, ()):
         return False
-    if cause.rule in ("M102", "M301", "M304", "M305") and finding.rule != "M101":
-        return finding.buffer == cause.buffer or not cause.buffer
     if finding.rule == "M109":
         return bool(_lines(finding) & _lines(cause))
     if cause.rule in ("M109", "M623"):  # what follows from it is compiled away
         return "no store" in finding.message
+    if cause.rule in ("M102", "M301", "M304", "M305") and finding.rule != "M101":
+        return finding.buffer == cause.buffer or not cause.buffer
     if cause.rule == "M204":
         return True
     if finding.rule == "M106" and cause.rule in ("M202", "M203"):  # stores that meet leave others out

@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,10 @@ from metalloid.backends.interpret import Schedule
 from metalloid.backends.observe import Access, Memory, Record
 from metalloid.errors import KernelFault, NotVectorised, NotWatched
 from metalloid.ir.debug import Location
+from metalloid.ir import read
+from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.module import Function, Instruction
+from metalloid.ir.types import FloatType
 from metalloid.runtime.arguments import element
 
 if TYPE_CHECKING:
@@ -117,6 +120,15 @@ def _difference(
             kind = element(parameter.type) or np.dtype(np.uint8)
             one, two = (_values(run[parameter.index], kind) for run in (first, second))
             at = _differs(one, two)
+            if (
+                at is not None
+                and kind.kind in "iu"
+                and kind.itemsize == 4
+                and exchanges_floats(kernel.checked_ir)
+            ):
+                at = _differs(
+                    one.view(np.float32), two.view(np.float32)
+                )  # sums, kept in the bits of whole numbers
             if at is not None:
                 detail = {"forward": one[at].item(), "other": two[at].item(), "order": words, "index": at}
                 access = Access(place, (0, 0, 0), (0, 0, 0), "atomic")
@@ -132,6 +144,23 @@ def arrives(function: Function, i: Instruction) -> bool:
     if i.opcode != "atomicrmw":
         return False
     return i.predicate == "xchg" or any(i.name in other.uses for other in function.instructions())
+
+
+@lru_cache(maxsize=64)
+def exchanges_floats(ir: str) -> bool:
+    """Whether a compare-exchange puts the bits of a float there."""
+    function = read(ir).function[ENTRY]
+    made = {i.name: i for i in function.instructions() if i.name}
+    for i in function.instructions():
+        desired = i.operands[2] if i.opcode == "cmpxchg" else None
+        source = made.get(getattr(desired, "name", ""))
+        if (
+            source is not None
+            and source.opcode == "bitcast"
+            and isinstance(source.operands[0].type, FloatType)
+        ):
+            return True
+    return False
 
 
 def _values(memory: Any, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:

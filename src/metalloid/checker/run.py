@@ -11,7 +11,7 @@ import numpy as np
 from metalloid.backends.base import Launch
 from metalloid.checker.case import Case
 from metalloid.checker.checked_launches import Checked
-from metalloid.checker.engines import observe
+from metalloid.checker.engines import observe, within
 from metalloid.checker.examined import before, forget, with_numbers
 from metalloid.checker.fold import fold
 from metalloid.checker.refusals import listening, refusal
@@ -38,11 +38,13 @@ def check(
     threadgroups: Size | None = None,
     threadgroup_memory: Local | None = None,
     overlap: bool = False,
+    timeout: float | None = None,
     **named: object,
 ) -> Report:
     """Launch a kernel as calling it would, and report what it does wrong.
 
-    Outputs are written as by the launch itself. A launch that is refused is a finding too.
+    Outputs are written as by the launch itself. A launch that is refused is a finding too; so is one that has not ended
+    after `timeout` seconds, 60 where nothing is said.
     """
     try:
         with listening() as heard:
@@ -58,7 +60,8 @@ def check(
     except LaunchError as error:
         return Report(more=[refusal(kernel, error, place())])
     forget(kernel)
-    return Report([check_launch(kernel, launch)], heard)
+    with within(timeout):
+        return Report([check_launch(kernel, launch)], heard)
 
 
 def check_launch(kernel: KernelCode, launch: Launch) -> Checked:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.checker.second_round import outputs, undefined
+from tests.checker.second_round import outputs, progress, undefined
 from tests.checker.second_round.case import Case, report_of
 
-CASES = (*outputs.CASES, *undefined.CASES)
+CASES = (*outputs.CASES, *undefined.CASES, *progress.CASES)
 
 
 @pytest.mark.parametrize("engine", ["vector", "oracle"])

@@ -21,10 +21,10 @@ from metalloid.backends.interpret.observer import Observer
 from metalloid.backends.interpret.program import prepare
 from metalloid.backends.interpret.robust import Robust
 from metalloid.backends.interpret.scheduler import Schedule, Scheduler
-from metalloid.backends.interpret.thread import Group, Thread
+from metalloid.backends.interpret.thread import GOES_ROUND, Group, Thread
 from metalloid.backends.interpret.trace import Did, Tracer
 from metalloid.backends.interpret.twin_code import with_twins
-from metalloid.backends.observe import Memory, Observation, Record, start_of
+from metalloid.backends.observe import Access, Memory, Observation, Record, start_of
 from metalloid.errors import DeviceError, KernelFault
 from metalloid.ir import Module, read
 from metalloid.ir.intrinsics import ENTRY
@@ -100,6 +100,9 @@ def observe(
         observer.stopped = (
             "a barrier was not reached by all threads" if found.rule == "M204" else found.message
         )
+        if found.message in GOES_ROUND and found.thread and found.threadgroup:
+            where = Access(found.location, found.thread, found.threadgroup, "loop")
+            observer.notes.add("does not end", where)
     return observer.observation()
 
 

@@ -16,6 +16,8 @@ from metalloid.backends.observe import Memory
 from metalloid.ir.module import Instruction
 
 LOOK = 10_000  # instructions between two looks at the clock
+LONG = 20_000  # instructions of a thread that is in a loop for long
+GOES_ROUND = ("still running at the limit of instructions per thread", "still running when its time was up")
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Thread:
         self.progress = Progress(code.nesting)
         self.log: list[Any] = []
         self.messages: list[LogMessage] = []
-        self.budget = self.look_at = limit
+        self.limit = self.budget = self.look_at = limit
         self.deadline = deadline
         self.branch: Instruction | None = None  # the last one that could have gone elsewhere
         # How it reaches memory; an observer puts itself in between.
@@ -137,9 +139,11 @@ class Thread:
     def _look(self) -> None:
         """Now and then: whether the thread may go on."""
         if self.budget < 0:
-            raise Stopped("still running at the limit of instructions per thread")
+            raise Stopped(GOES_ROUND[0])
         if self.deadline is not None and time.monotonic() > self.deadline:
-            raise Stopped("still running when its time was up")
+            raise Stopped(
+                GOES_ROUND[1] if self.limit - self.budget > LONG else "still running, and its time was up"
+            )
         self.look_at = max(0, self.budget - LOOK)
 
 

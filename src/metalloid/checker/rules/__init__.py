@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from metalloid.checker.case import Case
-from metalloid.checker.rules import cost, coverage, lanes, memory, numerics, positions, synchronisation, text
+from metalloid.checker.rules import (
+    cost,
+    coverage,
+    lanes,
+    lost,
+    memory,
+    numerics,
+    positions,
+    progress,
+    synchronisation,
+    text,
+)
 from metalloid.findings import Finding
 
 Rule = Callable[[Case], Iterable[Finding]]
@@ -19,6 +30,8 @@ RULES: tuple[Rule, ...] = (
     synchronisation.races,
     synchronisation.flags,
     synchronisation.barriers,
+    progress.endless,
+    lost.lost_updates,
     lanes.inactive,
     lanes.partial_results,
     positions.narrow,

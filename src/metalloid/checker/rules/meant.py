@@ -1,8 +1,8 @@
 """Evidence about an output that is written in part: were all of its elements meant?
 
 A part may be on purpose: a cache that is filled so far, one head of a packed tensor, the border that a stencil
-leaves alone. What speaks for all of it: an input as long as the output, or longer by a whole number of elements that an
-argument names; a thread for every element, turned away by a condition that looks at nothing but positions and
+leaves alone. What speaks for all of it: an input as long as the output, or longer by a whole number of elements that
+an argument names; a thread for every element, turned away by a condition that looks at nothing but positions and
 arguments; an axis of the position that indexes it and that the grid lacks.
 """
 

@@ -29,11 +29,25 @@ def races(case: Case) -> Iterator[Finding]:
             local = _flag(record) == _LOCAL
             record = replace(record, kind=f"race in {'threadgroup' if local else 'device'} memory")
         message, hint = _SAY[record.rule](case, record)
+        if update is None and _beside_atomics(record):
+            where = "threadgroup" if _flag(record) == _LOCAL else "device"
+            if record.rule == "M206":  # lanes in lockstep are no help
+                record = replace(record, kind=f"race in {where} memory")
+            message = f"a plain read of {case.called(record.memory)} beside atomic changes of it"
+            hint = (
+                "read it with atomic_load_explicit, and expect any value that it has meanwhile; for the last one read it"
+                + (" behind a threadgroup_barrier" if where == "threadgroup" else " in another launch")
+            )
         if update is not None:
             message = message.replace("without a barrier between them", "in an update that is not atomic")
             hint = atomic_hint(case, record, update)
         found = case.finding(record, message, hint)
         yield replace(found, detail={**found.detail, "barriers": _walls(case, record)})
+
+
+def _beside_atomics(record: Record) -> bool:
+    both = {record.access.what, record.other.what if record.other else ""}
+    return both == {"atomic", "read"}
 
 
 def _walls(case: Case, record: Record) -> list[int]:

@@ -21,7 +21,7 @@ from metalloid.backends.cpu.checked.arena import ARENA, Piece
 from metalloid.backends.cpu.checked.attempt import CheckedRun
 from metalloid.backends.cpu.checked.findings import Findings
 from metalloid.backends.cpu.checked.joined import Joined
-from metalloid.backends.cpu.checked.mode import bytes_of, checks_of, overlapping
+from metalloid.backends.cpu.checked.mode import bytes_of, checks_of, overlapping, range_of
 from metalloid.backends.cpu.program import Program
 from metalloid.backends.interpret.scheduler import Schedule
 from metalloid.backends.observe import Observation, start_of
@@ -30,6 +30,10 @@ from metalloid.transforms.check_sites import Checks, Options
 
 T = TypeVar("T")
 REDO_CAREFUL, REDO_WIDE = 5, 6
+GOES_ROUND = (
+    100_000  # instructions of a thread after which the oracle takes a loop for the one that does not end
+)
+MOST_COPIED = 1 << 26  # bytes of buffers that are copied to find out
 
 
 class CheckedProgram:
@@ -122,6 +126,8 @@ class CheckedProgram:
             seen = self._end(run, status, timeout, None if number else on_log)
             if status == native.FAULT:
                 return _told(seen, run, self.ir)
+            if status == native.TIMEOUT:
+                return _located(seen, run, self.ir)
             if joined is None or seen.stopped:
                 return seen
             joined.add(run, seen)
@@ -231,6 +237,20 @@ def _told(seen: Observation, run: CheckedRun, ir: str) -> Observation:
         return seen
     kept = [r for r in seen.records if r.rule != "M204"]
     return replace(seen, records=(*kept, *better), stopped=one.stopped)
+
+
+def _located(seen: Observation, run: CheckedRun, ir: str) -> Observation:
+    """With the place where the threadgroup that ran last goes round: the oracle starts with it, from what memory holds
+    now, and gives up soon."""
+    launch, count = run.launch, int(run.check.group_count)
+    if not count or sum(range_of(m)[1] for m in launch.buffers.values()) > MOST_COPIED:
+        return seen
+    last = run.groups[count - 1]
+    buffers: dict[int, Any] = {i: bytes_of(m).copy() for i, m in launch.buffers.items()}
+    first = _First(group=(int(last["x"]), int(last["y"]), int(last["z"])))
+    again = replace(launch, buffers=buffers)
+    one = interpret.observe(ir, again, first, step_limit=GOES_ROUND, seconds=5.0)
+    return replace(seen, records=(*seen.records, *(r for r in one.records if r.rule == "M209")))
 
 
 def _copied(view: np.ndarray[Any, Any]) -> Piece:
