@@ -1,8 +1,8 @@
 """M210: atomics that lose updates: load, compute and store, or a compare-exchange that is not tried again.
 
-Each access is atomic and the three together are not: between load and store another thread has changed the value, and its
-change is gone. Threads that run one after the other, as here, show nothing of it, so the code is asked, and the run only
-whether several stores went to one place.
+Each access is atomic and the three together are not: between load and store another thread has changed the value, and
+its change is gone. Threads that run one after the other, as here, show nothing of it, so the code is asked, and the run
+only whether several stores went to one place.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def races(case: Case) -> Iterator[Finding]:
                 record = replace(record, kind=f"race in {where} memory")
             message = f"a plain read of {case.called(record.memory)} beside atomic changes of it"
             hint = (
-                "read it with atomic_load_explicit, and expect any value that it has meanwhile; for the last one read it"
+                "read it with atomic_load_explicit, and expect any value it has meanwhile; for the last one read it"
                 + (" behind a threadgroup_barrier" if where == "threadgroup" else " in another launch")
             )
         if update is not None:

@@ -274,8 +274,8 @@ class Writers(Mapping[int, np.ndarray[Any, Any]]):
         words = self._words.get(index)
         if words is None:
             return np.zeros(self._unwatched[index], bool)
-        found: np.ndarray[Any, Any] = words >= words.dtype.type(self._decoder.start)
-        return found
+        written: np.ndarray[Any, Any] = words >= words.dtype.type(self._decoder.start)
+        return written
 
     def who(self, index: int, granules: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Who wrote some granules."""
