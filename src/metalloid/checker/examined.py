@@ -42,6 +42,11 @@ if TYPE_CHECKING:
 STEPS = 200_000  # instructions of one sample: about two seconds
 SPREAD = 8  # threadgroups of a sample, as far as the steps suffice
 SMALL = 1 << 20  # bytes of a buffer that is kept in any case
+MOST = 1 << 26  # bytes of all that is kept: a check takes no more than twice the buffers and 256 MB
+TOO_LARGE = (
+    "M401 to M406: numbers and orders of threads were not followed, since the launch changes {} MB in place, of which"
+    " no copy is kept"
+)
 MOST_LOOKS = 3  # at the NaNs of one kernel
 _CALL = re.compile(r"(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*\s*\(")
 
@@ -93,6 +98,7 @@ class Before:
     kernel: KernelCode
     launch: Launch
     contents: dict[int, Any]
+    lost: int = 0  # bytes that the launch reads and changes, and that were not kept
 
     @property
     def written(self) -> list[int]:
@@ -120,10 +126,12 @@ def before(kernel: KernelCode, launch: Launch) -> Before:
     """Keep what a launch is about to change: what it reads as well, and what is small."""
     seen = Before(kernel, launch, {})
     read = {p.index for p in kernel.signature.buffers if p.access == "read_write"}
-    for index in seen.written:
-        memory = launch.buffers[index]
-        if index in read or memoryview(memory).nbytes <= SMALL:
-            seen.contents[index] = np.array(memory, copy=True)
+    wanted = [i for i in seen.written if i in read or memoryview(launch.buffers[i]).nbytes <= SMALL]
+    size = sum(memoryview(launch.buffers[i]).nbytes for i in wanted)
+    if size > MOST:
+        return replace(seen, lost=size)
+    for index in wanted:
+        seen.contents[index] = np.array(launch.buffers[index], copy=True)
     return seen
 
 
@@ -137,6 +145,8 @@ def forget(kernel: KernelCode) -> None:
 def with_numbers(seen: Before, observation: Observation) -> Observation:
     """The observation, with what the numbers of a sample did."""
     key = seen.launch.grid, seen.launch.threadgroup
+    if seen.lost:
+        return replace(observation, left=(*observation.left, TOO_LARGE.format(seen.lost >> 20)))
     new = key not in seen.known.sampled
     seen.known.sampled.add(key)
     found, looked = _examined(seen, observation, new)

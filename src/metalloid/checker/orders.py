@@ -24,8 +24,8 @@ from metalloid.backends.base import Launch
 from metalloid.backends.interpret import Schedule
 from metalloid.backends.observe import Access, Memory, Record
 from metalloid.errors import KernelFault, NotVectorised, NotWatched
-from metalloid.ir.debug import Location
 from metalloid.ir import read
+from metalloid.ir.debug import Location
 from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.module import Function, Instruction
 from metalloid.ir.types import FloatType
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 SECONDS = 5.0  # for one run of the engine, or all of the oracle's
 ORACLE_THREADS = 16384  # of a launch that the oracle might manage in its time
+MOST_WRITTEN = 1 << 26  # bytes of outputs: each order has a copy
+TOO_LARGE = "M406: threads ran in one order; more orders would take copies of {} MB"
 CLOSE = 1e-3  # of the largest value: sums in another order
 UNTRIED = (
     "M406: lanes and SIMD-groups ran in one order and its reverse, threadgroups in five; more orders would take the"
@@ -55,7 +57,10 @@ def order_matters(
     kernel: KernelCode, again: Callable[[], Launch], written: Sequence[int], place: Location | None
 ) -> Tried:
     """A record for the first output that is not the same in all orders; `again` gives a fresh launch."""
-    threads = prod(again().grid)
+    launch = again()
+    threads, size = prod(launch.grid), sum(memoryview(launch.buffers[i]).nbytes for i in written)
+    if size > MOST_WRITTEN:
+        return Tried(left=TOO_LARGE.format(size >> 20))
     for orders in (_ENGINE, _SEEDED, _ORACLE):  # each with its own roundings, so compared with itself
         if orders is _ORACLE and threads > ORACLE_THREADS:
             return Tried(left=UNTRIED.format(threads))

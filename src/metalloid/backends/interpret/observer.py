@@ -272,7 +272,7 @@ class Observer:
             found = of.get(index)
             if found is None:
                 return np.zeros(-(-sizes[index] // granules[index]), np.uint32)
-            return found[:: granules[index] // unit].copy()
+            return found[:: granules[index] // unit]
 
         return Observation(
             self.notes.records(),

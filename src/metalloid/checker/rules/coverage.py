@@ -35,6 +35,8 @@ from metalloid.ir.debug import Location
 from metalloid.types import Parameter
 
 _WRITES = ("write", "read_write")
+_PIECE = 1 << 16  # elements that are looked at at once
+_MANY = 1 << 22  # elements whose writers are told apart
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,16 @@ class Extent:
 
     def missing(self) -> str:
         """The elements that were not touched, in words."""
-        gaps = np.flatnonzero(~self.touched)
-        if len(gaps) == gaps[-1] - gaps[0] + 1:
-            return f"{gaps[0]} to {gaps[-1]}" if len(gaps) > 1 else f"{gaps[0]}"
-        return f"{', '.join(map(str, gaps[:4]))}{', ...' if len(gaps) > 4 else ''}"
+        first, last = self.first_missing, self.total - 1 - int(np.argmin(self.touched[::-1]))
+        count = self.total - self.count
+        if count == last - first + 1:
+            return f"{first} to {last}" if count > 1 else f"{first}"
+        gaps: list[int] = []
+        for start in range(first, self.total, _PIECE):  # large arrays in pieces
+            gaps += (start + np.flatnonzero(~self.touched[start : start + _PIECE])[:4]).tolist()
+            if len(gaps) >= 4:
+                break
+        return f"{', '.join(map(str, gaps[:4]))}{', ...' if count > 4 else ''}"
 
 
 def unwritten(case: Case) -> Iterator[Finding]:
@@ -77,8 +85,8 @@ def unwritten(case: Case) -> Iterator[Finding]:
         yield from without_effect(case)
         return
     for parameter in case.kernel.signature.buffers:
-        written = written_extent(case, parameter)
-        if parameter.access in _WRITES and written is not None and written.count < written.total:
+        written = written_extent(case, parameter) if parameter.access in _WRITES else None
+        if written is not None and written.count < written.total:
             yield from _output(case, written)
     yield from _input(case)
 
@@ -222,8 +230,9 @@ def _writers(case: Case, written: Extent) -> int:
     """How many threads wrote what was written."""
     each = written.parameter.type.size
     granule = case.observation.granules.get(written.parameter.index, each)
-    marks = np.asarray(case.observation.writers[written.parameter.index])[:: max(1, each // granule)]
-    return int(np.count_nonzero(np.unique(marks)))
+    elements = np.flatnonzero(written.touched) if written.count <= _MANY else np.arange(0)
+    marks = case.observation.who(written.parameter.index, elements * max(1, each // granule))
+    return int(np.count_nonzero(np.unique(marks))) if len(marks) else prod(case.launch.grid)
 
 
 def _rest(case: Case, written: Extent) -> bool:

@@ -38,8 +38,10 @@ from metalloid.transforms.check_sites import Options
 _ROOT_KINDS = {"buffer": 0, "threadgroup": 1, "variable": 2, "constant": 3, "private": 4}
 _WHAT = {"write": 1, "atomic": 2, "writer": 4, "defined": 8, "readers": 16, "reads": 32, "races": 64}
 _MAIN = threading.main_thread()
-MOST_SHADOW = 3  # times the buffers
-SMALL = 1 << 20  # bytes of shadow that are never too much
+MOST_SHADOW = (
+    1  # times the buffers: with a copy of them to start again from, a check takes twice what it checks
+)
+SMALL = 1 << 27  # bytes of shadow beside that
 MOST_GROUPS = 1 << 26  # 2 GiB of addresses for what is known of each
 
 
@@ -113,8 +115,7 @@ class CheckedRun:
         serial = -(-max(p.top for p in self.pieces()) >> shift)
         if serial > self.word.serials // 2:
             for p in self.pieces():
-                p.array[...] = 0
-                p.top = 0
+                p.clear()
             serial = 0
         self.began = serial
         self.check.serial, self.check.start = serial, serial + 1 << shift
@@ -135,6 +136,12 @@ class CheckedRun:
     def end(self) -> None:
         """Give the shadows back."""
         ARENA.give(self.pieces(), self.top())
+
+    def forget(self) -> None:
+        """Let go of the shadows; who reads them from now on has what is needed."""
+        self.covers.clear()
+        self.words.clear()
+        self.read_words.clear()
 
     def _sites(self) -> Any:
         """The table of sites, made once for the code."""
@@ -173,7 +180,7 @@ class CheckedRun:
                 raise NotWatched("[check] buffers overlap by less than an element")
             wanted.append((group, start, end - start, granule, readers))
         needed = sum(shadow_bytes(length, granule, self.word, r) for _, _, length, granule, r in wanted)
-        allowed = max(SMALL, MOST_SHADOW * sum(length for _, length in places.values()))
+        allowed = max(1, SMALL + MOST_SHADOW * sum(length for _, length in places.values()))
         self.windows = max(1, -(-needed // allowed))
         if self.windows > 1 and self.window[1] == 1:
             return  # to be made again, for one window after the other

@@ -55,6 +55,31 @@ class Packed:
         )
         return words
 
+    def at_least(self, least: int) -> np.ndarray[Any, Any]:
+        """Which words are not below a number."""
+        if self.data or not self.count:
+            every: np.ndarray[Any, Any] = self.array() >= least if self.count else np.zeros(0, bool)
+            return every
+        lengths = np.diff(self.starts, append=self.count)
+        firsts = self.firsts.astype(np.int64)
+        flags: np.ndarray[Any, Any] = np.repeat(firsts >= least, lengths)
+        for n in np.flatnonzero((firsts < least) & (firsts + (lengths - 1) * self.step >= least)):
+            words = firsts[n] + np.arange(lengths[n]) * self.step
+            flags[self.starts[n] : self.starts[n] + lengths[n]] = words >= least
+        return flags
+
+    def at(self, places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Some of the words."""
+        words: np.ndarray[Any, Any]
+        if self.data:
+            words = self.array()[places]
+            return words
+        run = np.searchsorted(self.starts, places, side="right") - 1
+        words = (self.firsts[run].astype(np.int64) + (places - self.starts[run]) * self.step).astype(
+            self.firsts.dtype
+        )
+        return words
+
 
 class Windows(Mapping[int, np.ndarray[Any, Any]]):
     """Who wrote each granule last, by buffer, put together from the windows when it is asked for."""
@@ -74,10 +99,17 @@ class Windows(Mapping[int, np.ndarray[Any, Any]]):
         """Whether anybody wrote each granule of a buffer."""
         whole = np.zeros(self.sizes[index], bool)
         for first, packed, decoder in self.parts[index]:
-            if packed.count:
-                words = packed.array()
-                whole[first : first + packed.count] = words >= words.dtype.type(decoder.start)
+            whole[first : first + packed.count] = packed.at_least(decoder.start)
         return whole
+
+    def who(self, index: int, granules: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Who wrote some granules."""
+        found = np.zeros(len(granules), np.uint32)
+        for first, packed, decoder in self.parts[index]:
+            here = np.flatnonzero((granules >= first) & (granules < first + packed.count))
+            if len(here):
+                found[here] = decoder.threads(packed.at(granules[here] - first))
+        return found
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.sizes)
