@@ -16,7 +16,7 @@ from metalloid.backends.observe import Memory
 from metalloid.ir.module import Instruction
 
 LOOK = 10_000  # instructions between two looks at the clock
-LONG = 20_000  # instructions of a thread that is in a loop for long
+LONG = 9_000  # instructions of a thread that is in a loop for long
 GOES_ROUND = ("still running at the limit of instructions per thread", "still running when its time was up")
 
 
