@@ -2,8 +2,8 @@
 
 `results` runs kernels instead and compares what they compute; `wild` runs them under the checker; `binaries` takes
 kernels from compiled libraries; `tinygrad` runs tinygrad's operations through `import Metal`, `metalcompute` the
-examples of that package; `ggml-host` builds ggml's Metal host on the framework and runs llama.cpp's own tests. Each has
-a `--help` of its own.
+examples of that package; `ggml-host` builds ggml's Metal host on the framework and runs llama.cpp's own tests;
+`nvidia` runs on a machine with an NVIDIA GPU what others have packed. Each has a `--help` of its own.
 """
 
 from __future__ import annotations
@@ -84,6 +84,7 @@ _COMMANDS = {
     "tinygrad": "conformance.tinygrad.command",
     "metalcompute": "conformance.metalcompute",
     "ggml-host": "conformance.ggml_host.command",
+    "nvidia": "conformance.nvidia.command",
 }
 
 if __name__ == "__main__":

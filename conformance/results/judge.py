@@ -15,6 +15,7 @@ from conformance.results.launch import FORWARD, REVERSE, run_on_engine, run_on_o
 BACKENDS: dict[str, tuple[Size, Callable[[Step], None]]] = {
     "oracle": ("small", lambda step: run_on_oracle(step, FORWARD)),
     "cpu": ("large", run_on_engine),
+    "cuda": ("large", lambda step: run_on_engine(step, "cuda")),
 }
 REVERSE_WITHIN = 6.0  # seconds: slower cases are not run a second time
 

@@ -56,10 +56,10 @@ def _compile(step: Step) -> Kernel:
     return compile_kernel(step.source, step.kernel, step.constants)
 
 
-def run_on_engine(step: Step) -> None:
+def run_on_engine(step: Step, device: str = "cpu") -> None:
     """The public way: a library of the device, a kernel of the library, a call."""
     kernel = compiled(step)
-    function = _library(step.source).kernel(step.kernel, constants=dict(step.constants))
+    function = _library(step.source, device).kernel(step.kernel, constants=dict(step.constants))
     function(
         *(a.reshape(-1).view(np.uint8).data for a in bind(kernel, step)),  # ggml declares char*, or void*
         grid=_grid(step),
@@ -71,21 +71,21 @@ def run_on_engine(step: Step) -> None:
 
 
 @cache
-def _device() -> Any:
+def _device(name: str) -> Any:
     import metalloid
 
-    return metalloid.device("cpu")
+    return metalloid.device(name)
 
 
-_libraries: dict[str, Any] = {}
+_libraries: dict[tuple[str, str], Any] = {}
 
 
-def _library(source: Any) -> Any:
+def _library(source: Any, device: str) -> Any:
     """One library per source; a file on disk is given as a path, so that its includes are found."""
-    key = source.key()
+    key = source.key(), device
     if key not in _libraries:
         text = Path(source.name) if source.directory else source.text
-        _libraries[key] = _device().library(
+        _libraries[key] = _device(device).library(
             text, math=source.math, defines=dict(source.defines), include=list(source.include)
         )
     return _libraries[key]

@@ -13,6 +13,7 @@ import metalloid as mt
 from metalloid import backends
 from metalloid.backends.cuda import driver, ptx
 from metalloid.backends.cuda.record import FaultRecord, LaunchRecord
+from metalloid.backends.cuda.variant import Variant
 from metalloid.cli import group
 from metalloid.compile import scalar
 from metalloid.errors import NotVectorised
@@ -24,13 +25,13 @@ POSITION = "uint i [[thread_position_in_grid]], uint l [[thread_index_in_threadg
 
 def made(body: str, arguments: str = "device float* y, device const float* x", guard: bool = True) -> ptx.Ptx:
     text = f"{HEADER}kernel void k({arguments}, {POSITION}) {{ {body} }}"
-    return ptx.compile_ptx(scalar(Source(text), "k")[0], guard=guard)
+    return ptx.compile_ptx(scalar(Source(text), "k")[0], variant=Variant((256, 1, 1), guard=guard))
 
 
 def test_a_kernel_is_one_entry_with_one_parameter() -> None:
     code = made("y[i] = x[i] + 1;")
     assert re.search(
-        rf"\.entry {ptx.KERNEL}\(\s*\.param \.align 8 \.b8 \w+\[{ctypes.sizeof(LaunchRecord)}\]", code.text
+        rf"\.entry {ptx.KERNEL}\(\s*\.param \.align 16 \.b8 \w+\[{ctypes.sizeof(LaunchRecord)}\]", code.text
     )
     assert ".extern .func" not in code.text and code.text.count("{") == code.text.count("}")
 

@@ -12,6 +12,7 @@ are loaded from one address are the same for all (a race could make them differ:
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -19,7 +20,7 @@ from metalloid.analysis.divergence import Divergence, Flow
 from metalloid.analysis.lane_layout import SIMD, Triple
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.cfg import graph
-from metalloid.ir.intrinsics import BARRIER, VARYING_POSITIONS, among_lanes, short
+from metalloid.ir.intrinsics import BARRIER, VARYING_POSITIONS, among_lanes, intrinsic, short
 from metalloid.ir.types import VOID, PointerType
 from metalloid.ir.values import Int, Local, Value
 
@@ -55,8 +56,20 @@ def _meet_behind(function: Function, left: set[str], leading: set[str]) -> bool:
     return any(among_lanes(i) and i.name for name in gone & behind for i in function.block[name].instructions)
 
 
-def divergent_branches(function: Function, size: Triple) -> frozenset[str]:
-    """Blocks at whose end threads of a threadgroup may part."""
+def lane_mask_heads(function: Function, size: Triple) -> Mapping[str, str]:
+    """For each block the first that the same lanes of a SIMD-group come to together; empty where lanes never part.
+
+    Blocks whose head is the entry have all lanes of the SIMD-group, or none.
+    """
+    branches = divergent_branches(function, size, _own_lane)
+    return Divergence(Flow(function), branches).mask_head if branches else {}
+
+
+def divergent_branches(
+    function: Function, size: Triple, own_value: Callable[[Instruction, Triple], bool] | None = None
+) -> frozenset[str]:
+    """Blocks at whose end threads of a threadgroup may part; those of a SIMD-group, with another `own_value`."""
+    own_value = own_value or _own
     flow = Flow(function)
     users: dict[str, list[Instruction]] = {}
     home = {i.name: b.name for b in function.blocks for i in b.instructions if i.name}
@@ -65,7 +78,7 @@ def divergent_branches(function: Function, size: Triple) -> frozenset[str]:
             users.setdefault(use, []).append(i)
     own: set[str] = set()
     branches: set[str] = set()
-    work = [i for i in function.instructions() if _own(i, size)]
+    work = [i for i in function.instructions() if own_value(i, size)]
     while True:
         while work:
             i = work.pop()
@@ -97,6 +110,14 @@ def _own(i: Instruction, size: Triple) -> bool:
         many = size[0] * size[1] * size[2]
         return many > (SIMD if name == "simdgroup_index_in_threadgroup" else 1)
     return among_lanes(i)
+
+
+def _own_lane(i: Instruction, size: Triple) -> bool:
+    """Whether an instruction gives the lanes of a SIMD-group different values whatever it is given."""
+    found = intrinsic(i.called) if i.opcode == "call" else None
+    if found is not None and found.same == "simdgroup":
+        return False
+    return _own(i, size)
 
 
 def _space(value: Value) -> int:

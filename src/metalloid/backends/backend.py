@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from metalloid.backends.base import Fault, Guard, Launch, LogMessage, Triple
+from metalloid.backends.base import Fault, Guard, Launch, LogMessage, Memory, Triple
 from metalloid.backends.observe import Observation
 from metalloid.errors import KernelFault
 from metalloid.source import Constant, Source
@@ -162,6 +162,26 @@ class Backend(ABC):
 
     def warm_up(self) -> None:  # noqa: B027  # most devices have nothing to begin
         """Begin, in the background, what the first kernel will need: called while the front end compiles it."""
+
+    # ---- memory: a device that shares the host's has nothing to do ---------------------------------------------------
+
+    unified = True  # kernels see the host's memory: an array can be a buffer as it is
+
+    def adopt(self, array: Memory) -> Memory:
+        """Fresh host pages that are to be a buffer's; the array to use for them."""
+        return array
+
+    def host(self, array: Memory) -> Memory:
+        """A buffer's contents for the host to read and write, as long as it has this array."""
+        return array
+
+    def taken(self, value: object) -> Memory | None:
+        """An array of another library whose memory is on this device, as one that can be bound; None for others."""
+        return None
+
+    def exported(self, array: Memory) -> Mapping[str, Any] | None:
+        """A buffer's memory for other libraries on this device, as a __cuda_array_interface__; None: it has none."""
+        return None
 
     @property
     @abstractmethod

@@ -118,6 +118,9 @@ def argument(
         return _value(signature, parameter, value) if converted else _array(signature, parameter, value)
     if isinstance(value, bytes | bytearray | memoryview):
         return _bytes(signature, parameter, value)
+    there = device.backend.taken(value) if device is not None else None
+    if there is not None:
+        return _array(signature, parameter, there)
     if parameter.access in WRITES:
         refuse(
             signature,

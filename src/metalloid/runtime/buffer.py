@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ class Buffer:
                 message, hint = commands.not_yet(repr(self.label) if self.label else name)
                 warn_once("M308", "buffer", message, hint)
         self.fresh = False
-        return self.memory()
+        return self.memory() if self.device is None else self.device.backend.host(self.memory())
 
     def memory(self) -> np.ndarray[Any, Any]:
         """The same array, for binding."""
@@ -166,6 +167,15 @@ class Buffer:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         array = self.numpy()
         return array.astype(dtype) if dtype is not None and dtype != array.dtype else array
+
+    @property
+    def __cuda_array_interface__(self) -> Mapping[str, Any]:
+        """For libraries that work on the same GPU: they see this memory, without a copy."""
+        found = self.device.backend.exported(self.memory()) if self.device is not None else None
+        if found is None:
+            raise AttributeError("__cuda_array_interface__")
+        self.fresh = False
+        return found
 
     def __len__(self) -> int:
         shape = self.memory().shape

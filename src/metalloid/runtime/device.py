@@ -103,21 +103,32 @@ class Device(Processor):
 
         `copy=True` always copies; `copy=False` raises where sharing is not possible.
         """
+        there = self.backend.taken(data)
+        if there is not None and copy is not True:
+            return Buffer(there, self, shared=True)
         array = np.asarray(data, None if dtype is None else dtype_of(dtype))
         dtype_of(array.dtype)
         if dtype is None and not isinstance(data, np.ndarray | np.generic | Buffer):
             array = array.astype(_PLAIN.get(array.dtype.kind, array.dtype))
         shareable = (
-            array is data and array.flags.c_contiguous and array.flags.writeable and array.flags.aligned
+            self.backend.unified
+            and array is data
+            and array.flags.c_contiguous
+            and array.flags.writeable
+            and array.flags.aligned
         )
         if shareable and not copy:
             return Buffer(array, self, shared=True)
+        if copy is False and not self.backend.unified:
+            raise DeviceError(
+                f"[buffer] copy=False, and {self.name} has memory of its own: arrays are copied."
+            )
         if copy is False:
             raise DeviceError(
                 "[buffer] copy=False, and this memory cannot be shared: it has to be a numpy array of its final"
                 " dtype, contiguous and writable."
             )
-        if copy is None and isinstance(data, np.ndarray) and array.nbytes >= MUCH:
+        if copy is None and self.backend.unified and isinstance(data, np.ndarray) and array.nbytes >= MUCH:
             note(
                 "M505",
                 "buffer",
@@ -133,7 +144,7 @@ class Device(Processor):
         """An uninitialised buffer that starts on a page."""
         kind = dtype_of(dtype)
         wanted = shape_of(shape)
-        memory = self.pool.allocate(prod(wanted) * kind.itemsize)
+        memory = self.backend.adopt(self.pool.allocate(prod(wanted) * kind.itemsize))
         return Buffer(memory.view(kind).reshape(wanted), self, fresh=True)
 
     def zeros(self, shape: Shape, dtype: Any = np.float32) -> Buffer:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from metalloid import config
 from metalloid.backends.base import Fault, Guard, Launch
 from metalloid.errors import KernelFault, LaunchError, NotVectorised
@@ -151,6 +153,7 @@ class Kernel(KernelCode):
         guard = config.guard() if guard is None else guard
         done = False
         if watchers:
+            self._show(launch)
             for watcher in tuple(watchers):
                 done = watcher.before(self, launch) or done
             if not done:
@@ -167,6 +170,8 @@ class Kernel(KernelCode):
             error = caught
             raise
         finally:
+            if watchers:
+                self._show(launch)
             for watcher in tuple(watchers):
                 watcher.after(self, launch, time.perf_counter() - start, error)
 
@@ -181,6 +186,7 @@ class Kernel(KernelCode):
                 self._go_slowly(error)
         from metalloid.backends.slow_way import run_interpreted
 
+        self._show(launch)
         try:
             run_interpreted(self.ir, launch, timeout, self.on_log, self._noted if guard == "robust" else None)
         except KernelFault as error:
@@ -190,6 +196,12 @@ class Kernel(KernelCode):
 
     def _noted(self, fault: Fault, launch: Launch) -> None:
         warn_outside(self._told(fault, launch))
+
+    def _show(self, launch: Launch) -> None:
+        """Somebody other than the device looks at a launch's memory, or writes it."""
+        for memory in (*launch.buffers.values(), *(memory for _, memory in launch.resources)):
+            if isinstance(memory, np.ndarray):
+                self.device.backend.host(memory)
 
     def _compile(self, launch: Launch, guard: Guard) -> None:
         if not self.interpreted:

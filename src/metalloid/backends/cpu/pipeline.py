@@ -20,8 +20,8 @@ from metalloid.backends.cpu.code import Compiled, Details, Variant
 from metalloid.backends.cpu.lower.driver import ENTRY_NAME
 from metalloid.backends.cpu.lower.gang_width import by_rows, choose
 from metalloid.backends.cpu.lower.vectorize import VectorCode, regions, vectorize
-from metalloid.backends.cpu.specialize import FAR
 from metalloid.backends.line_table import LineTable, debug_info
+from metalloid.backends.specialize import FAR
 from metalloid.ir import Module, write
 from metalloid.ir.intrinsics import BARRIER, ENTRY
 from metalloid.ir.lines import Lined

@@ -13,7 +13,7 @@ from metalloid.backends.cpu.binding import bind, bind_local, memory_of, overlap
 from metalloid.backends.cpu.code import Compile, Loaded, Prepared, Variant
 from metalloid.backends.cpu.outcome import fault_of, note_of, report_logs
 from metalloid.backends.cpu.quick import CpuQuick
-from metalloid.backends.cpu.specialize import ParameterSnapshot, Prover, Specializer
+from metalloid.backends.specialize import ParameterSnapshot, Prover, Specializer
 from metalloid.errors import DeviceError, KernelFault, LaunchError
 
 MAX_THREADS = 1024

@@ -11,7 +11,7 @@ from metalloid.backends.backend import NativeLaunch
 from metalloid.backends.base import Launch, LogMessage
 from metalloid.backends.cpu import native
 from metalloid.backends.cpu.code import Prepared
-from metalloid.backends.cpu.specialize import ParameterSnapshot, Specializer
+from metalloid.backends.specialize import ParameterSnapshot, Specializer
 
 OnLog = Callable[[LogMessage], None] | None
 Finish = Callable[[Prepared, native.LaunchRecord, Launch, int, None, OnLog], None]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from metalloid.backends.backend import Backend, Batch, Checked, Program, Recorded, Stage
-from metalloid.backends.base import Guard, Triple
+from metalloid.backends.base import Guard, Memory, Triple
 from metalloid.errors import NotWatched
 from metalloid.types import Signature
 
@@ -22,6 +23,28 @@ class Cuda(Backend):
     def stages(self) -> Mapping[str, Stage]:
         return {"ptx": _ptx}
 
+    unified = False
+
+    def adopt(self, array: Memory) -> Memory:
+        from metalloid.backends.cuda.program import memory
+
+        return memory().adopt(array)
+
+    def host(self, array: Memory) -> Memory:
+        from metalloid.backends.cuda.program import memory
+
+        return memory().host(array)
+
+    def taken(self, value: object) -> Memory | None:
+        from metalloid.backends.cuda.foreign import taken
+
+        return taken(value)
+
+    def exported(self, array: Memory) -> Mapping[str, Any] | None:
+        from metalloid.backends.cuda.foreign import exported
+
+        return exported(array)
+
     def program(self, ir: str, signature: Signature) -> Program:
         from metalloid.backends.cuda.program import CudaProgram
 
@@ -31,29 +54,23 @@ class Cuda(Backend):
         raise NotWatched("this device runs no checked launches; the interpreter does")
 
     def batch(self, launches: Sequence[Recorded], guard: Guard, threads: int) -> Batch:
-        return _OneByOne(launches, guard)
+        from metalloid.backends.cuda.graph import Graph
+        from metalloid.backends.cuda.program import memory, plain_guard
+
+        return Graph(launches, plain_guard(guard), memory())
 
     def facts(self) -> Mapping[str, object]:
-        from metalloid.backends.cuda.program import gpu
+        from metalloid.backends.cuda.program import memory
 
-        return {"processor": f"{gpu().name} ({gpu().processor})", "threads": gpu().threads}
-
-
-class _OneByOne:
-    """Launches in their order."""
-
-    def __init__(self, launches: Sequence[Recorded], guard: Guard) -> None:
-        self._launches, self._guard = launches, guard
-
-    def run(self) -> None:
-        for one in self._launches:
-            one.program.run(one.launch, self._guard, on_log=one.on_log)
+        gpu = memory().gpu
+        return {"processor": f"{gpu.name} ({gpu.processor})", "threads": gpu.threads}
 
 
 def _ptx(ir: str, size: Triple) -> str:
     from metalloid.backends.cuda.ptx import compile_ptx
+    from metalloid.backends.cuda.variant import Variant
 
-    return compile_ptx(ir).text
+    return compile_ptx(ir, variant=Variant(size, flat=False, apart=True, even=True)).text
 
 
 BACKEND = Cuda()

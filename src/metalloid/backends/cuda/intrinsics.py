@@ -7,44 +7,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 
-from metalloid.analysis.underlying_objects import UnderlyingObjects
-from metalloid.backends.sites import Site
+from metalloid.analysis.barrier_arrival import arrival
+from metalloid.analysis.intervals.prove import access
+from metalloid.backends.cuda.fast_math import fast_forms
+from metalloid.backends.cuda.guards import LAUNCH, Guards
+from metalloid.backends.cuda.meetings import ALL, AMONG, Meetings
+from metalloid.backends.cuda.record import RECORD
+from metalloid.backends.cuda.variant import Variant, read_only
 from metalloid.errors import NotVectorised
 from metalloid.ir import Block, Instruction, Module
-from metalloid.ir.debug import location
-from metalloid.ir.intrinsics import ENTRY, PRIVATE, family, matrix_access, short
-from metalloid.ir.layout import data_layout
+from metalloid.ir.intrinsics import BARRIER, BUFFER, ENTRY, PRIVATE, family, short
 from metalloid.ir.loops import loops
 from metalloid.ir.module import Parameter
-from metalloid.ir.name_privates import name_privates
-from metalloid.ir.types import I8, I32, I64, VOID, ArrayType, IntType, PointerType, Type
-from metalloid.ir.values import Global, Int, Local, Value
+from metalloid.ir.types import I8, I32, I64, VOID, ArrayType, IntType, PointerType
+from metalloid.ir.values import Int, Local, Named, Value
 
-LAUNCH = Local("mt.launch", PointerType(0))
+ROUNDS = Local("mt.rounds", PointerType(0))
 _DIVISIONS = ("sdiv", "udiv", "srem", "urem")
 _HINTS = ("llvm.lifetime.", "llvm.assume", "llvm.experimental.noalias.scope.decl", "llvm.dbg.")
-_MATH = {"llvm.ldexp.f32.i32": "mtd_ldexp"}
+# Fused in one rounding, as the oracle has it; LLVM would part it where it sees no gain.
+_FUSED = {f"llvm.fmuladd.{kind}": f"llvm.fma.{kind}" for kind in ("f16", "bf16", "f32")}
+_MATH = {"llvm.ldexp.f32.i32": "mtd_ldexp", "llvm.ldexp.f32.i64": "mtd_scaled"}
 
 
-class Lowering:
+class Lowering(Guards):
     """One kernel on its way to PTX."""
 
-    def __init__(self, module: Module, guard: bool) -> None:
-        self.source, self.guard = module, guard
-        self.module, self._privates = name_privates(module)
-        self.function = self.module.function[ENTRY]
-        self.layout = data_layout(module.datalayout)
-        self.roots = UnderlyingObjects(self.function)
-        self.sites: list[Site] = []
-        self.declared: dict[str, tuple[Type, tuple[Type, ...]]] = {}
-        self._private_names = {
-            i.operands[0].value: i.name
-            for i in self.function.instructions()
-            if i.called == PRIVATE and isinstance(i.operands[0], Int)
-        }
-        self._tables = [g for g in module.globals if g.space in (1, 4) and g.constant]
-        self._fresh = 0
+    def __init__(self, module: Module, variant: Variant) -> None:
+        super().__init__(module, variant)
+        self._constant = (read_only(self.function) or frozenset()) if variant.apart else frozenset()
+        self._meetings = Meetings(self.function, variant, self.parted)
+        self._together = False  # whether all lanes come to the block that is being written
+        self._fast = fast_forms(self.source)
+        self._finite = variant.proof.loops if variant.proof is not None else frozenset()
+
+    @cached_property
+    def parted(self) -> bool:
+        """Whether some lanes of a SIMD-group pass by a barrier that others wait at."""
+        return arrival(self.function, self.variant.size) == "parted"
 
     @property
     def local(self) -> int:
@@ -52,11 +54,12 @@ class Lowering:
         return sum(self.layout.size(g.type) for g in self.module.globals if g.space == 3)
 
     def lowered(self) -> Module:
-        headers = set(loops(self.function).loops)
+        polled = set(loops(self.function).loops) - self._finite if self.variant.guard else set()
         blocks = tuple(
-            Block(b.name, tuple(self._block(b, polls=self.guard and b.name in headers)))
-            for b in self.function.blocks
+            Block(b.name, tuple(self._block(b, polls=b.name in polled))) for b in self.function.blocks
         )
+        if polled:
+            blocks = (Block(blocks[0].name, (*self._counter(), *blocks[0].instructions)), *blocks[1:])
         entry = replace(
             self.function,
             blocks=blocks,
@@ -69,7 +72,12 @@ class Lowering:
         made = replace(
             self.module,
             functions=(entry, *(replace(f, suffix="", metadata=()) for f in kept)),
-            globals=tuple(replace(g, metadata=()) for g in self.module.globals),
+            globals=tuple(
+                replace(g, metadata=(), align=max(g.align, 16), initializer=Named(g.type, "undef"))
+                if g.space == 3
+                else replace(g, metadata=(), align=max(g.align, 16))
+                for g in self.module.globals
+            ),
             datalayout="",
             triple="",
             attributes={},
@@ -81,34 +89,97 @@ class Lowering:
 
     # ---- instructions -----------------------------------------------------------------------------------------------
 
+    def _counter(self) -> Iterator[Instruction]:
+        """How often loops went round: they ask for `cancel` now and then."""
+        yield Instruction("alloca", ROUNDS.type, (), ROUNDS.name, element=I32, align=4)
+        yield Instruction("store", VOID, (Int(I32, 0), ROUNDS), align=4)
+
     def _block(self, block: Block, polls: bool) -> Iterator[Instruction]:
-        for i in block.instructions:
-            if polls and i.opcode != "phi":
-                polls = False
-                yield self._call("mtd_poll", VOID, LAUNCH)
-            if self.guard:
-                yield from self._guards(i)
-            yield from self._changed(replace(i, metadata=()))
+        self._together = self._meetings.whole(block.name)
+        begin = True
+        for n, i in enumerate(block.instructions):
+            if begin and i.opcode != "phi":
+                begin = False
+                if block.name in self._meetings.heads:
+                    yield self.call("mtd_mask", I32, into=_mask(block.name))
+                if polls:
+                    yield self.call("mtd_poll", VOID, ROUNDS, LAUNCH)
+            yield from self._gathered(i, block.name)
+            if self.variant.guard and not self.safe(i, (block.name, n)):
+                yield from self.guards(i)
+            align = self._align(i, (block.name, n))
+            yield from self._changed(replace(i, metadata=self._said(i), align=align))
+
+    def _align(self, i: Instruction, place: tuple[str, int]) -> int:
+        """What a load or store may rely on: all it claims where nobody guards, else what its guard or a proof says."""
+        what = access(i) if i.opcode in ("load", "store") else None
+        if what is None or not (self.variant.guard or not self.variant.even):
+            return i.align
+        return max(min(i.align, what[1]), min(i.align, self.aligned.get(place, 1)))
+
+    def _gathered(self, i: Instruction, block: str) -> Iterator[Instruction]:
+        """Lanes that parted wait for each other before they do something together."""
+        head = self._meetings.wanted.get(block)
+        if head is None or not self._meetings.meets(i) or (self._together and i.called != BARRIER):
+            return
+        if head == ALL:
+            yield self.call("mtd_gather_all", VOID, LAUNCH)
+        else:
+            yield self.call("mtd_gather", VOID, Local(_mask(head), I32))
+
+    def _said(self, i: Instruction) -> tuple[tuple[str, str], ...]:
+        """Loads from memory that nobody writes may go through the GPU's read-only cache, and past stores."""
+        if i.opcode == "load" and not i.ordering and "volatile" not in i.flags:
+            root = self.roots.root(i.operands[0])
+            if root is not None and root.kind == "buffer" and root.index in self._constant:
+                return (("invariant.load", "!{}"),)
+        return ()
+
+    def _into_launch(self, i: Instruction) -> Instruction:
+        """A pointer into the launch itself is no address in device memory."""
+        generic = PointerType(0)
+        operands = tuple(
+            Local(o.name, generic)
+            if isinstance(o, Local) and isinstance(o.type, PointerType) and self.inlined(o) is not None
+            else o
+            for o in i.operands
+        )
+        type_ = generic if isinstance(i.type, PointerType) and i.opcode == "getelementptr" else i.type
+        return replace(i, operands=operands, type=type_)
 
     def _changed(self, i: Instruction) -> Iterator[Instruction]:
         self._refuse_kept_pointers(i)
         if i.called.startswith(_HINTS):
             return
-        if i.called == PRIVATE:
+        if (found := self._fast.get(i.name)) is not None:
+            yield self.call(found.function, i.type, *found.of, into=i.name)
+            return
+        if i.called == BUFFER and self.inlined(i.value) is not None:
+            at = Int(I64, RECORD + (self.inlined(i.value) or 0))
+            yield Instruction("getelementptr", PointerType(0), (LAUNCH, at), i.name, element=I8)
+        elif i.opcode in ("load", "getelementptr") and self.inlined(i.operands[0]) is not None:
+            yield self._into_launch(i)
+        elif i.opcode == "ret" and self.parted:
+            yield self.call("mtd_leave", VOID, LAUNCH)
+            yield i
+        elif i.called == PRIVATE:
             yield from self._private(i)
         elif i.opcode in _DIVISIONS:
             yield from self._divided(i)
+        elif i.called in _FUSED:
+            yield self.call(_FUSED[i.called], i.type, *i.operands, into=i.name)
         elif i.opcode != "call" or (i.called.startswith("llvm.") and i.called not in _MATH):
             yield i
         elif i.called in _MATH:
-            yield self._call(_MATH[i.called], i.type, *i.operands, into=i.name)
+            yield self.call(_MATH[i.called], i.type, *i.operands, into=i.name)
         else:
             of = family(i.called)
             if of is None or of == "log":
                 what = "logging is" if of else f"a call of '{i.called}' is"
                 raise NotVectorised(f"[cuda] {what} not supported on this device")
-            launch = (LAUNCH,) if of in ("position", "memory") else ()
-            yield self._call(f"mtd_{short(i.called)}", i.type, *i.operands, *launch, into=i.name)
+            launch = (LAUNCH,) if of in ("position", "memory", "barrier") else ()
+            whole = "whole_" if self._together and of in AMONG else ""
+            yield self.call(f"mtd_{whole}{short(i.called)}", i.type, *i.operands, *launch, into=i.name)
 
     def _refuse_kept_pointers(self, i: Instruction) -> None:
         """Scalar IR lays pointers to threadgroup and private memory out with 32 bits, this device with 64."""
@@ -121,11 +192,13 @@ class Lowering:
     def _private(self, i: Instruction) -> Iterator[Instruction]:
         """A private array. LLVM's stack lies in generic memory there; it starts as zeros."""
         assert isinstance(i.operands[0], Int)
-        private = self._privates[i.operands[0].value]
+        private = self.privates[i.operands[0].value]
         generic = Local(f"{i.name}.generic", PointerType(0))
         room = ArrayType(max(private.size, 1), I8)
-        yield Instruction("alloca", generic.type, (), generic.name, element=room, align=max(private.align, 8))
-        yield self._call("mtd_clear_private", VOID, generic, Int(I32, private.size))
+        yield Instruction(
+            "alloca", generic.type, (), generic.name, element=room, align=max(private.align, 16)
+        )
+        yield self.call("mtd_clear_private", VOID, generic, Int(I32, private.size))
         yield Instruction("addrspacecast", i.type, (generic,), i.name)
 
     def _divided(self, i: Instruction) -> Iterator[Instruction]:
@@ -135,12 +208,12 @@ class Lowering:
         if isinstance(y, Int) and y.value not in (0, (1 << i.type.bits) - 1):
             yield i
             return
-        none, safe, made = self._name("none"), self._name("safe"), self._name("made")
+        none, safe, made = self.name("none"), self.name("safe"), self.name("made")
         bad: Value = Local(none, IntType(1))
         yield Instruction("icmp", IntType(1), (y, Int(i.type, 0)), none, predicate="eq")
         signed = i.opcode in ("sdiv", "srem")
         if signed:
-            minus, least, both, either = (self._name(w) for w in ("minus", "least", "both", "either"))
+            minus, least, both, either = (self.name(w) for w in ("minus", "least", "both", "either"))
             yield Instruction(
                 "icmp", IntType(1), (y, Int(i.type, (1 << i.type.bits) - 1)), minus, predicate="eq"
             )
@@ -157,67 +230,6 @@ class Lowering:
         # Divided by 1 the overflowing quotient is right already, and every remainder is 0.
         yield Instruction("select", i.type, (bad, Int(i.type, 0), Local(made, i.type)), i.name)
 
-    def _call(self, name: str, result: Type, *operands: Value, into: str = "") -> Instruction:
-        self.declared[name] = result, tuple(o.type for o in operands)
-        return Instruction("call", result, operands, into, callee=Global(name, PointerType()))
 
-    # ---- guards -----------------------------------------------------------------------------------------------------
-
-    def _guards(self, i: Instruction) -> Iterator[Instruction]:
-        matrix = matrix_access(i.called)
-        if matrix is not None:
-            shape = (i.operands[1], i.operands[2])
-            yield from self._guarded(i, i.operands[0], matrix.size, matrix.store, shape)
-        elif i.opcode == "load":
-            yield from self._guarded(i, i.operands[0], self.layout.size(i.type), False)
-        elif i.opcode == "store":
-            yield from self._guarded(i, i.operands[1], self.layout.size(i.operands[0].type), True)
-        elif i.opcode in ("atomicrmw", "cmpxchg"):
-            yield from self._guarded(i, i.operands[0], self.layout.size(i.operands[1].type), True)
-
-    def _guarded(
-        self, i: Instruction, pointer: Value, size: int, write: bool, shape: tuple[Value, ...] = ()
-    ) -> Iterator[Instruction]:
-        """Ask before an access; with a shape (stride, transposed), before a lane's two elements of a matrix."""
-        root = self.roots.root(pointer)
-        assert isinstance(pointer.type, PointerType)
-        space = pointer.type.space
-        site = Int(I32, len(self.sites))
-        self.sites.append(Site(location(self.source, i), root, size, write))
-        rest = (*shape, Int(I32, size), site, LAUNCH)
-        kind = "_matrix" if shape else ""
-        known = root.kind if root is not None else "unknown"
-        if known == "buffer" and root is not None:
-            yield self._call(f"mtd_guard{kind}_buffer", VOID, pointer, Int(I32, root.index), *rest)
-            return
-        if known == "unknown":
-            if space != 1 or self._tables or shape:
-                raise NotVectorised(
-                    "[cuda] a pointer that may lead into one of several memories is not supported on this device"
-                )
-            yield self._call("mtd_guard_any", VOID, pointer, *rest)
-            return
-        assert root is not None
-        base, room = self._name("base"), self._name("room")
-        start: Value
-        bytes_: Value
-        match known:
-            case "threadgroup":
-                yield self._call("mtd_threadgroup", PointerType(3), Int(I32, root.index), LAUNCH, into=base)
-                yield self._call("mtd_local_room", I32, Int(I32, root.index), LAUNCH, into=room)
-                start, bytes_ = Local(base, PointerType(3)), Local(room, I32)
-            case "private":
-                start = Local(self._private_names[root.index], PointerType(5))
-                bytes_ = Int(I32, self._privates[root.index].size)
-            case _:
-                start = Global(root.name, PointerType(space))
-                bytes_ = Int(I32, self.layout.size(self.module.variable[root.name].type))
-        here, first, at = self._name("here"), self._name("first"), self._name("at")
-        yield Instruction("ptrtoint", I64, (pointer,), here)
-        yield Instruction("ptrtoint", I64, (start,), first)
-        yield Instruction("sub", I64, (Local(here, I64), Local(first, I64)), at)
-        yield self._call(f"mtd_guard{kind}_range", VOID, Local(at, I64), bytes_, *rest)
-
-    def _name(self, what: str) -> str:
-        self._fresh += 1
-        return f"mt.{what}{self._fresh}"
+def _mask(block: str) -> str:
+    return f"mt.mask.{block}"

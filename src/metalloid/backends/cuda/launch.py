@@ -1,98 +1,196 @@
-"""One launch on a GPU: memory there and back, the kernel, and what stopped it."""
+"""One launch on a GPU: its memory is found or brought there, the kernel runs, and what stopped it is told."""
 
 from __future__ import annotations
 
 import ctypes
+import struct
 import time
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
-from metalloid.backends.base import Launch
-from metalloid.backends.cuda.driver import Gpu
-from metalloid.backends.cuda.record import FaultRecord, LaunchRecord
+from metalloid.backends.base import Triple
+from metalloid.backends.cuda.code import Loaded
+from metalloid.backends.cuda.driver import Told
+from metalloid.backends.cuda.memory import Memory, Mirror, Newer
+from metalloid.backends.cuda.record import SLOTS, LaunchRecord
 from metalloid.errors import DeviceError
 
 _STOPPING = 10.0  # seconds that a kernel has to notice that it should stop
+_PINNED = 48 << 10  # bytes of threadgroup memory that every kernel may have
+_move = ctypes.memmove
+_FAULT = LaunchRecord.fault.offset
+_REGIONS = LaunchRecord.regions.offset
+_NUMBER = LaunchRecord.number.offset
+_LENGTHS = LaunchRecord.lengths.offset
 
 
-class Running:
-    """A launch with its memory on the GPU. `free` it, whatever happens."""
+class Shape:
+    """What launches of one size share: everything of the record but its memory."""
 
-    def __init__(self, gpu: Gpu, launch: Launch) -> None:
-        self._gpu, self._launch = gpu, launch
-        self._record = LaunchRecord()
-        self._taken: list[tuple[int, np.ndarray[Any, Any]]] = []
-        self.addresses: dict[int, int] = {}
-        if launch.resources:
-            raise DeviceError(f"[launch {launch.kernel}] argument buffers are not supported on this device")
+    __slots__ = ("local", "record", "sizes")
 
-    def start(self, function: Any) -> None:
-        launch, record = self._launch, self._record
-        shared: dict[tuple[int, int], int] = {}
-        for index, memory in launch.buffers.items():
-            array = _bytes(memory)
-            key = (array.ctypes.data, array.nbytes)
-            if key not in shared:
-                shared[key] = self._gpu.allocate(array.nbytes)
-                self._taken.append((shared[key], array))
-                self._gpu.upload(shared[key], array.ctypes.data, array.nbytes)
-            record.buffers[index], record.lengths[index] = shared[key], array.nbytes
-            self.addresses[index] = shared[key]
-        zeros = (ctypes.c_char * (ctypes.sizeof(FaultRecord) + 16))()
-        record.fault = self._gpu.allocate(len(zeros))
-        record.cancel = record.fault + ctypes.sizeof(FaultRecord)
-        self._gpu.upload(record.fault, ctypes.addressof(zeros), len(zeros))
-        record.grid[:], record.size[:] = launch.grid, launch.threadgroup
-        record.groups[:] = launch.threadgroups
-        record.flat = int(any(g % s for g, s in zip(launch.grid, launch.threadgroup, strict=True)))
-        for index, length in sorted(launch.threadgroup_memory.items()):
+    def __init__(self, grid: Triple, groups: Triple, size: Triple, flat: bool, local: dict[int, int]) -> None:
+        record = LaunchRecord()
+        record.grid[:], record.groups[:] = grid, groups
+        for index, length in sorted(local.items()):
             record.local_offsets[index], record.local_lengths[index] = record.dynamic, length
             record.dynamic += -(-length // 16) * 16
-        x, y, z = launch.threadgroup
-        block = (x * y * z, 1, 1) if record.flat else launch.threadgroup
-        self._gpu.launch(function, launch.threadgroups, block, record.dynamic, record)
+        self.record, self.local = bytes(record), int(record.dynamic)
+        block = (size[0] * size[1] * size[2], 1, 1) if flat else size
+        self.sizes = (*groups, *block, self.local)  # as the driver wants them
 
-    def wait(self, timeout: float | None) -> bool:
-        """Until it ends; False where it was stopped because its time was up."""
-        if timeout is None:
-            self._gpu.wait()
-            return True
-        end = time.monotonic() + timeout
-        while not self._gpu.done():
-            if time.monotonic() > end:
-                self._gpu.poke(self._record.cancel)
-                end = time.monotonic() + _STOPPING
-                while not self._gpu.done():
-                    if time.monotonic() > end:
-                        self._taken, self._record.fault = [], 0  # freeing them would wait for it
-                        raise DeviceError(
-                            f"[launch {self._launch.kernel}] still running after {timeout:g} s, and does not stop:"
-                            " it waits where no loop of its own can be asked"
-                        )
-                    time.sleep(0.001)
-                return False
-            time.sleep(0.0002)
-        return True
 
-    def finish(self) -> FaultRecord | None:
-        """Bring memory back; the fault that stopped it, if one did."""
-        fault = FaultRecord()
-        self._gpu.download(ctypes.addressof(fault), self._record.fault, ctypes.sizeof(fault))
-        for address, array in self._taken:
-            if array.flags.writeable:
-                self._gpu.download(array.ctypes.data, address, array.nbytes)
-        return fault if fault.taken else None
+class Room:
+    """A record that no launch uses just now."""
+
+    __slots__ = ("address", "bytes", "holds", "pointers", "pointers_at", "told")
+
+    def __init__(self, told: Told, shape: Shape) -> None:
+        self.bytes = ctypes.create_string_buffer(shape.record, 4096)
+        self.address = ctypes.addressof(self.bytes)
+        self.pointers = (ctypes.c_void_p * 1)(self.address)
+        self.pointers_at = ctypes.addressof(self.pointers)
+        self.told = told
+        struct.pack_into("2Q", self.bytes, _FAULT, told.fault_address, told.cancel)
+
+
+@lru_cache(maxsize=64)
+def _packer(count: int) -> Any:
+    return struct.Struct(f"{count}Q{_LENGTHS - 8 * count}x{count}Q").pack_into
+
+
+def fill(
+    room: Room, code: Loaded, found: Sequence[int], addresses: Sequence[int], lengths: Sequence[int]
+) -> None:
+    """Write a record: where memory lies on the GPU, and the arguments that travel with the launch."""
+    _packer(len(found))(room.bytes, 0, *found, *lengths)
+    for index, at, size in code.carried:
+        _move(room.address + at, addresses[index], size)
+
+
+class Bound:
+    """The memory of one launch on the GPU."""
+
+    __slots__ = ("_back", "_memory", "_staged", "addresses")
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self.addresses: list[int] = []
+        self._back: list[Mirror] = []  # what the host looks at while kernels run
+        self._staged: list[
+            tuple[int, int, int, bool]
+        ] = []  # the caller's arrays: device, host, bytes, written
+
+    def bind(
+        self,
+        room: Room,
+        code: Loaded,
+        addresses: Sequence[int],
+        lengths: Sequence[int],
+        written: Sequence[bool],
+    ) -> None:
+        """Bring memory to the GPU where it is not there, and write the record."""
+        inlined = code.variant.inlined
+        found = self.addresses
+        own: list[tuple[int, int, bool, int]] = []
+        for index, (address, size) in enumerate(zip(addresses, lengths, strict=True)):
+            if index in inlined:
+                self._host(address)
+                found.append(0)
+                continue
+            placed = self._memory.place(address, size, written[index]) if size else (0, None)
+            if placed is None:
+                own.append((address, size, written[index], index))
+                found.append(0)
+                continue
+            found.append(placed[0])
+            if placed[1] is not None:
+                self._back.append(placed[1])
+        if own:
+            self._stage(own)
+        fill(room, code, found, addresses, lengths)
+
+    def _host(self, address: int) -> None:
+        mirror = self._memory.find(address)
+        if mirror is not None and mirror.newer is Newer.DEVICE:
+            self._memory.reveal(mirror)
+
+    def _stage(self, own: list[tuple[int, int, bool, int]]) -> None:
+        """Copies of the caller's arrays; those that overlap are one."""
+        own.sort()
+        gpu = self._memory.gpu
+        start, end, much = 0, 0, False
+        members: list[tuple[int, int]] = []
+        for address, size, write, index in [*own, (1 << 63, 0, False, -1)]:
+            if members and address >= end:
+                device = gpu.take(end - start)
+                gpu.upload(device, start, end - start)
+                self._staged.append((device, start, end - start, much))
+                for at, member in members:
+                    self.addresses[member] = device + (at - start)
+                members, much = [], False
+            if not members:
+                start = end = address
+            members.append((address, index))
+            end, much = max(end, address + size), much or write
+
+    def resources(self, room: Room, regions: Sequence[tuple[int, int]]) -> None:
+        """Tell the kernel where pointers may lead that it loads from memory."""
+        if not regions:
+            return
+        table = struct.pack(f"{2 * len(regions)}Q", *(number for region in regions for number in region))
+        host = ctypes.create_string_buffer(table, len(table))
+        device = self._memory.gpu.take(len(table))
+        self._memory.gpu.upload(device, ctypes.addressof(host), len(table))
+        self._memory.gpu.wait()
+        self._staged.append((device, ctypes.addressof(host), len(table), False))
+        struct.pack_into("2Q", room.bytes, _REGIONS, device, len(regions))
+
+    def finish(self) -> None:
+        """Bring back what the host looks at."""
+        gpu = self._memory.gpu
+        for mirror in self._back:
+            gpu.download(mirror.host, mirror.device, mirror.size)
+        for device, host, size, written in self._staged:
+            if written:
+                gpu.download(host, device, size)
 
     def free(self) -> None:
-        for address, _ in self._taken:
-            self._gpu.free(address)
-        if self._record.fault:
-            self._gpu.free(self._record.fault)
-        self._taken, self._record.fault = [], 0
+        for device, _, size, _ in self._staged:
+            self._memory.gpu.give_back(device, size)
+        self._staged = []
 
 
-def _bytes(memory: Any) -> np.ndarray[Any, Any]:
-    if isinstance(memory, np.ndarray):
-        return memory.reshape(-1).view(np.uint8)
-    return np.frombuffer(memory, np.uint8)
+def start(memory: Memory, code: Loaded, shape: Shape, room: Room, number: int = 0) -> None:
+    if shape.local > _PINNED:
+        memory.gpu.allow(code.function, shape.local)
+    if number:
+        struct.pack_into("I", room.bytes, _NUMBER, number)
+    memory.gpu.launch(code.handle, shape.sizes, room.pointers_at)
+
+
+def wait(memory: Memory, told: Told, timeout: float | None, kernel: str) -> bool:
+    """Until it ends; False where it was stopped because its time was up."""
+    gpu = memory.gpu
+    if timeout is None:
+        gpu.wait()
+        return True
+    end = time.monotonic() + timeout
+    while not gpu.done():
+        if time.monotonic() > end:
+            gpu.stop(told)
+            end = time.monotonic() + _STOPPING
+            while not gpu.done():
+                if time.monotonic() > end:
+                    raise DeviceError(
+                        f"[launch {kernel}] still running after {timeout:g} s, and does not stop:"
+                        " it waits where no loop of its own can be asked"
+                    )
+                time.sleep(0.001)
+            return False
+        time.sleep(0.0002)
+    return True
+
+
+assert SLOTS * 8 == _LENGTHS

@@ -1,72 +1,58 @@
-"""A kernel on a GPU: PTX when it is first launched, then one function of the driver's."""
+"""A kernel on a GPU: which code a launch runs, and the launch."""
 
 from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
-from typing import Any
 
-from metalloid.analysis.barrier_arrival import Arrival, arrival
+import numpy as np
+
 from metalloid.backends.base import Fault, Guard, Launch, LogMessage, Triple
+from metalloid.backends.cuda.code import KernelCode, Loaded
 from metalloid.backends.cuda.driver import Gpu
-from metalloid.backends.cuda.launch import Running
-from metalloid.backends.cuda.ptx import KERNEL, Ptx, compile_ptx
+from metalloid.backends.cuda.launch import Bound, Room, Shape, start, wait
+from metalloid.backends.cuda.memory import Memory, Newer
+from metalloid.backends.cuda.proofs import LaunchProof, Proofs
+from metalloid.backends.cuda.quick import CudaQuick
 from metalloid.backends.cuda.record import FaultRecord
+from metalloid.backends.cuda.variant import Variant, layout
 from metalloid.backends.sites import access_fault
-from metalloid.errors import DeviceError, KernelFault, LaunchError, NotVectorised
-from metalloid.ir.intrinsics import ENTRY
-from metalloid.transforms.canonicalize import canonical
+from metalloid.backends.specialize import ParameterSnapshot, Specializer
+from metalloid.errors import DeviceError, KernelFault, LaunchError
+from metalloid.targets import TargetInfo
 from metalloid.types import Signature
 
 MAX_THREADS = 1024
+MISALIGNED = 3  # what a fault is called in runtime/device.cpp
+MOST_GROUPS = 65535  # of a grid's second and third axis
+_TARGET = TargetInfo("nvptx", 4, 255, stream_from=1 << 62)  # a GPU's caches need no hints
+Choice = Specializer[Loaded]
 
 
 @cache
-def gpu() -> Gpu:
-    return Gpu()
-
-
-@dataclass(frozen=True)
-class _Loaded:
-    ptx: Ptx
-    module: Any  # keeps the function alive
-    function: Any
+def memory(number: int = 0) -> Memory:
+    return Memory(Gpu(number))
 
 
 class CudaProgram:
-    """One kernel, guarded and not."""
+    """One kernel, all its variants."""
 
     def __init__(self, ir: str, signature: Signature) -> None:
-        self._ir, self._signature = ir, signature
-        self._names: Mapping[int, str] = {p.index: p.name for p in signature.buffers}
-        self._loaded: dict[Guard, _Loaded] = {}
-        self._ways: dict[Triple, Arrival] = {}
-        self._lock = threading.Lock()
+        self._signature = signature
+        self.memory = memory()
+        self.code = KernelCode(ir, signature, self.memory.gpu)
+        self.names: Mapping[int, str] = {p.index: p.name for p in signature.buffers}
+        count = 1 + max(self.names, default=-1)
+        access = {p.index: p.access in ("write", "read_write") for p in signature.buffers}
+        self.written = [access.get(n, False) for n in range(count)]
+        self._choices: dict[object, Choice] = {}
+        self._shapes: dict[object, Shape] = {}
+        self._lock = threading.RLock()
         self.told: Callable[[Fault, Launch], KernelFault] = _told
         self.noted: Callable[[Fault, Launch], None] = lambda fault, launch: None
-
-    def _code(self, guard: Guard) -> _Loaded:
-        if guard == "robust":
-            raise DeviceError(
-                '[cuda] guard="robust" is not supported on this device.\nPass guard=True or guard=False.'
-            )
-        with self._lock:
-            if guard not in self._loaded:
-                ptx = compile_ptx(self._ir, gpu().processor, guard)
-                self._loaded[guard] = _Loaded(ptx, *gpu().load(ptx.text, KERNEL))
-            return self._loaded[guard]
-
-    def _refuse_parted(self, size: Triple) -> None:
-        """Lanes of a warp that wait at a barrier which others of it pass by would wait for ever."""
-        if size not in self._ways:
-            self._ways[size] = arrival(canonical(self._ir).function[ENTRY], size)
-        if self._ways[size] == "parted":
-            raise NotVectorised(
-                "[cuda] a barrier that only some threads of a SIMD-group reach is not supported on this device"
-            )
 
     def run(
         self,
@@ -80,45 +66,203 @@ class CudaProgram:
         """Run to the end. `threads` and `backwards` say nothing to a GPU: it has its own number and order."""
         if 0 in launch.grid:
             return
-        x, y, z = launch.threadgroup
-        if x * y * z > MAX_THREADS:
-            raise LaunchError(
-                f"[launch {launch.kernel}] threadgroup is {x * y * z} threads; this device allows {MAX_THREADS}.\n"
-                f"Pass a threadgroup of {MAX_THREADS} threads or fewer."
-            )
-        self._refuse_parted(launch.threadgroup)
-        gpu().enter()
-        code = self._code(guard)
-        running = Running(gpu(), launch)
+        gpu = self.memory.gpu
+        gpu.enter()
+        if launch.resources:
+            raise DeviceError(f"[launch {launch.kernel}] argument buffers are not supported on this device")
+        keep: list[object] = []
+        addresses, lengths = places(launch, len(self.written), keep)
+        code = self.pick(launch, plain_guard(guard), addresses, lengths)
+        shape = self.shape(launch)
+        told = gpu.told()
+        room = Room(told, shape)
+        bound = Bound(self.memory)
         try:
-            running.start(code.function)
-            ended = running.wait(timeout)
-            fault = running.finish()
+            bound.bind(room, code, addresses, lengths, self.written)
+            start(self.memory, code, shape, room)
+            ended = wait(self.memory, told, timeout, launch.kernel)
+            bound.finish()
+            self.finish(room, code, launch, None if ended else timeout)
         finally:
-            running.free()
-        if fault is not None:
-            raise self.told(self._fault(fault, code, launch, running.addresses), launch)
-        if not ended:
-            raise self.told(
-                Fault("", f"still running after {timeout:g} s and stopped", launch.kernel), launch
+            bound.free()
+        gpu.untold(told)
+
+    def finish(self, room: Room, code: Loaded, launch: Launch, timeout: float | None) -> None:
+        """Raise what stopped a launch, if something did; what comes next finds its place clean."""
+        record = room.told.fault
+        if not record.taken and timeout is None:
+            return
+        fault = (
+            self.fault(record, code, launch)
+            if record.taken
+            else Fault("", f"still running after {timeout:g} s and stopped", launch.kernel)
+        )
+        self.memory.gpu.forgive(room.told)
+        raise self.told(fault, launch)
+
+    def pick(
+        self,
+        launch: Launch,
+        guard: bool,
+        addresses: list[int],
+        lengths: Sequence[int],
+        live: Sequence[int] = (),
+    ) -> Loaded:
+        """The code for a launch. `live` are arguments whose contents may be others at the next run."""
+        choice = self.choice(launch, guard, addresses, lengths, live)
+        return choice.pick(tuple(lengths), _contents(choice, addresses, lengths), addresses)
+
+    def choice(
+        self,
+        launch: Launch,
+        guard: bool,
+        addresses: Sequence[int],
+        lengths: Sequence[int],
+        live: Sequence[int] = (),
+    ) -> Choice:
+        """The code for launches of this size whose memory lies alike."""
+        most = {i: n for i, n in self.code.inlinable.items() if i not in live}
+        inlined = layout(most, lengths)
+        for index in inlined:
+            self._reveal(addresses[index])
+        apart = not self._overlap(addresses, lengths, inlined)
+        local = tuple(launch.threadgroup_memory.items())
+        even = all(self._even(a) for i, a in enumerate(addresses) if lengths[i] and i not in inlined)
+        key = (launch.grid, launch.threadgroup, local, guard, apart, even, tuple(inlined.items()))
+        with self._lock:
+            found = self._choices.get(key)
+            if found is None:
+                found = self._chosen(launch, guard, apart, even, inlined)
+                if len(self._choices) > 64:
+                    self._choices.clear()
+                self._choices[key] = found
+        return found
+
+    def _chosen(
+        self, launch: Launch, guard: bool, apart: bool, even: bool, inlined: Mapping[int, tuple[int, int]]
+    ) -> Choice:
+        _refuse_size(launch)
+        flat = any(g % s for g, s in zip(launch.grid, launch.threadgroup, strict=True))
+
+        def load(proof: Hashable | None) -> Loaded:
+            known = proof if isinstance(proof, LaunchProof) else None
+            bounds, aligned = (known.bounds, known.aligned) if known is not None else (None, frozenset())
+            return self.code.load(
+                Variant(launch.threadgroup, flat, guard, apart, inlined, bounds, aligned, even)
             )
+
+        small = Launch(launch.grid, launch.threadgroup, {}, launch.threadgroup_memory, kernel=launch.kernel)
+        prover = self.code.prover if guard else None
+        return Specializer(
+            small, guard, Proofs(prover, inlined) if prover is not None else None, _TARGET, load
+        )
+
+    def _even(self, address: int) -> bool:
+        """Whether memory starts at a multiple of 16 on the GPU; copies of the caller's arrays do."""
+        mirror = self.memory.find(address)
+        return mirror is None or (mirror.device + address - mirror.host) % 16 == 0
+
+    def _reveal(self, address: int) -> None:
+        """An argument that travels in the launch is read on the host."""
+        mirror = self.memory.find(address)
+        if mirror is not None and mirror.newer is Newer.DEVICE:
+            self.memory.reveal(mirror)
+
+    def _overlap(
+        self, addresses: Sequence[int], lengths: Sequence[int], inlined: Mapping[int, tuple[int, int]]
+    ) -> bool:
+        """Whether memory that is written is bound a second time."""
+        end = end_written = 0
+        for at, size, index in sorted(zip(addresses, lengths, range(len(lengths)), strict=True)):
+            if not size or index in inlined:
+                continue
+            if at < end_written or (self.written[index] and at < end):
+                return True
+            end = max(end, at + size)
+            if self.written[index]:
+                end_written = max(end_written, at + size)
+        return False
+
+    def shape(self, launch: Launch) -> Shape:
+        key = (launch.grid, launch.threadgroup, tuple(launch.threadgroup_memory.items()))
+        found = self._shapes.get(key)
+        if found is None:
+            flat = any(g % s for g, s in zip(launch.grid, launch.threadgroup, strict=True))
+            local = dict(launch.threadgroup_memory)
+            found = Shape(launch.grid, launch.threadgroups, launch.threadgroup, flat, local)
+            if len(self._shapes) > 64:
+                self._shapes.clear()
+            self._shapes[key] = found
+        return found
 
     def prepare(self, launch: Launch, guard: Guard, threads: int) -> None:
-        self._refuse_parted(launch.threadgroup)
-        gpu().enter()
-        self._code(guard)
+        keep: list[object] = []
+        self.pick(launch, plain_guard(guard), *places(launch, len(self.written), keep))
 
-    def quick(self, launch: Launch, guard: Guard, threads: int) -> None:
-        """Each launch is looked at: memory has to travel in any case."""
-        return
+    def quick(self, launch: Launch, guard: Guard, threads: int) -> CudaQuick | None:
+        """The short way for launches like this one; none for those with pointers into other memory."""
+        if launch.resources:
+            return None
+        guarded = plain_guard(guard)
+        small = Launch(launch.grid, launch.threadgroup, {}, launch.threadgroup_memory, kernel=launch.kernel)
 
-    def _fault(
-        self, record: FaultRecord, code: _Loaded, launch: Launch, addresses: Mapping[int, int]
-    ) -> Fault:
+        def pick(addresses: list[int], lengths: Sequence[int]) -> tuple[Loaded, bool]:
+            choice = self.choice(small, guarded, addresses, lengths)
+            key = choice.key(tuple(lengths), _contents(choice, addresses, lengths), addresses)
+            return choice.code(key), choice.settled(key)
+
+        prover = self.code.prover if guarded else None
+        parameters = Proofs(prover, self.code.inlinable).parameters if prover is not None else ()
+        return CudaQuick(self.memory, self.shape(launch), self.written, parameters, pick, self.finish)
+
+    def fault(self, record: FaultRecord, code: Loaded, launch: Launch) -> Fault:
         thread = (record.thread[0], record.thread[1], record.thread[2])
         group = (record.group[0], record.group[1], record.group[2])
         offset = ctypes.c_int64(record.offset).value
-        return access_fault(code.ptx.sites[record.site], offset, launch, thread, group, self._names)
+        site = code.sites()[record.site]
+        if record.kind == MISALIGNED:
+            site = replace(site, rule="M103")
+        return access_fault(site, offset, launch, thread, group, self.names)
+
+
+def plain_guard(guard: Guard) -> bool:
+    if isinstance(guard, str):
+        raise DeviceError(
+            f'[cuda] guard="{guard}" is not supported on this device.\nPass guard=True or guard=False.'
+        )
+    return guard
+
+
+def _refuse_size(launch: Launch) -> None:
+    x, y, z = launch.threadgroup
+    if x * y * z > MAX_THREADS:
+        raise LaunchError(
+            f"[launch {launch.kernel}] threadgroup is {x * y * z} threads; this device allows {MAX_THREADS}.\n"
+            f"Pass a threadgroup of {MAX_THREADS} threads or fewer."
+        )
+    groups: Triple = launch.threadgroups
+    if max(groups[1:]) > MOST_GROUPS:
+        raise LaunchError(
+            f"[launch {launch.kernel}] {groups} threadgroups; this device allows {MOST_GROUPS} along y and z.\n"
+            "Make the threadgroups larger along that axis, or put it first."
+        )
+
+
+def _contents(choice: Choice, addresses: Sequence[int], lengths: Sequence[int]) -> bytes | None:
+    """What the parameters of a proof hold."""
+    if not choice.parameters:
+        return b""
+    return ParameterSnapshot().take(choice.parameters, list(addresses), lengths)
+
+
+def places(launch: Launch, count: int, keep: list[object]) -> tuple[list[int], list[int]]:
+    """Addresses and lengths of a launch's buffers on the host, by index."""
+    addresses, lengths = [0] * count, [0] * count
+    for index, memory in launch.buffers.items():
+        array = memory if isinstance(memory, np.ndarray) else np.frombuffer(memory, np.uint8)
+        keep.append(array)
+        addresses[index], lengths[index] = array.ctypes.data, array.nbytes
+    return addresses, lengths
 
 
 def _told(fault: Fault, launch: Launch) -> KernelFault:

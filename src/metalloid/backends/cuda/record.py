@@ -14,18 +14,19 @@ class LaunchRecord(ctypes.Structure):
         ("local_offsets", ctypes.c_uint32 * SLOTS),
         ("local_lengths", ctypes.c_uint32 * SLOTS),
         ("grid", ctypes.c_uint32 * 3),
-        ("size", ctypes.c_uint32 * 3),
         ("groups", ctypes.c_uint32 * 3),
-        *((name, ctypes.c_uint32) for name in ("flat", "dynamic", "pad")),
-        ("fault", ctypes.c_uint64),
-        ("cancel", ctypes.c_uint64),
+        *((name, ctypes.c_uint32) for name in ("dynamic", "number")),
+        *((name, ctypes.c_uint64) for name in ("fault", "cancel", "regions", "region_count")),
     ]
 
 
 class FaultRecord(ctypes.Structure):
     _fields_ = [
-        *((name, ctypes.c_uint32) for name in ("taken", "site", "kind", "buffer")),
+        *((name, ctypes.c_uint32) for name in ("taken", "site", "kind", "number")),
         ("offset", ctypes.c_uint64),
         ("thread", ctypes.c_uint32 * 3),
         ("group", ctypes.c_uint32 * 3),
     ]
+
+
+RECORD = ctypes.sizeof(LaunchRecord)  # bytes; the arguments that a launch carries lie behind it

@@ -12,32 +12,45 @@ typedef long long i64;
 
 constexpr u32 SLOTS = 32, WARP = 32, ALL = 0xffffffffu;
 
-// The same as backends/cuda/record.py.
+// The same as backends/cuda/record.py. Behind it lie the bytes of small constant arguments.
 struct Launch {
     u64 buffers[SLOTS];
     u64 lengths[SLOTS];
     u32 local_offsets[SLOTS];
     u32 local_lengths[SLOTS];
-    u32 grid[3], size[3], groups[3];
-    u32 flat;   // blocks are one row of threads: positions are computed from the index, in a ragged size
+    u32 grid[3], groups[3];
     u32 dynamic;  // bytes of threadgroup memory that the host sizes
-    u32 pad;
-    u64 fault;  // Fault*, or 0
-    u64 cancel; // u32*, or 0
+    u32 number;   // of this launch in a recording
+    u64 fault;    // Fault*, in memory that the host sees
+    u64 cancel;   // u32*
+    u64 regions;  // Region*: where pointers may lead that were loaded from memory
+    u64 region_count;
 };
 
 struct Fault {
-    u32 taken, site, kind, buffer;
+    u32 taken, site, kind, number;
     u64 offset;
     u32 thread[3], group[3];
 };
 
+struct Region {
+    u64 start, length;
+};
+
 typedef __attribute__((address_space(1))) u8 device_byte;
 typedef __attribute__((address_space(3))) u8 local_byte;
-extern "C" local_byte mt_dynamic[];
+typedef __attribute__((address_space(3))) u32 local_word;
+extern "C" __attribute__((aligned(16))) local_byte mt_dynamic[];
+
+// What code is made for; the kernel's module says what they are (backends/cuda/ptx.py), and LLVM folds them.
+extern "C" const u32 mt_size_x, mt_size_y, mt_size_z;  // of a threadgroup
+extern "C" const u32 mt_flat;    // blocks are one row of threads: positions are computed, in a ragged size
+extern "C" const u32 mt_even;    // buffers start at multiples of 16
+extern "C" const u32 mt_parted;  // some lanes pass by a barrier that others wait at
 
 // ---- positions ------------------------------------------------------------------------------------------------------
 
+IN u32 size(u32 axis) { return axis == 0 ? mt_size_x : axis == 1 ? mt_size_y : mt_size_z; }
 IN u32 hardware_thread(u32 axis) {
     return axis == 0 ? __nvvm_read_ptx_sreg_tid_x() : axis == 1 ? __nvvm_read_ptx_sreg_tid_y() : __nvvm_read_ptx_sreg_tid_z();
 }
@@ -45,57 +58,72 @@ IN u32 group(u32 axis) {
     return axis == 0 ? __nvvm_read_ptx_sreg_ctaid_x() : axis == 1 ? __nvvm_read_ptx_sreg_ctaid_y() : __nvvm_read_ptx_sreg_ctaid_z();
 }
 IN u32 own_size(const Launch* l, u32 axis) {  // of this threadgroup: smaller at the edge of a grid
-    u32 rest = l->grid[axis] - group(axis) * l->size[axis];
-    return rest < l->size[axis] ? rest : l->size[axis];
+    if (!mt_flat) return size(axis);
+    u32 rest = l->grid[axis] - group(axis) * size(axis);
+    return rest < size(axis) ? rest : size(axis);
 }
-IN u32 count(const Launch* l) { return own_size(l, 0) * own_size(l, 1) * own_size(l, 2); }
-IN u32 index(const Launch* l) {
-    u32 x = hardware_thread(0);
-    return l->flat ? x : x + l->size[0] * (hardware_thread(1) + l->size[1] * hardware_thread(2));
-}
+IN u32 whole() { return mt_size_x * mt_size_y * mt_size_z; }
+IN u32 mine(const Launch* l) { return own_size(l, 0) * own_size(l, 1) * own_size(l, 2); }
 IN u32 local(const Launch* l, u32 axis) {
-    if (!l->flat) return hardware_thread(axis);
-    u32 x = own_size(l, 0), y = own_size(l, 1), at = hardware_thread(0);
-    return axis == 0 ? at % x : axis == 1 ? at / x % y : at / (x * y);
+    if (size(axis) == 1) return 0;
+    u32 at = hardware_thread(mt_flat ? 0 : axis);
+    if (mt_flat && whole() != mt_size_x) {
+        u32 x = own_size(l, 0), y = own_size(l, 1);
+        return axis == 0 ? at % x : axis == 1 ? at / x % y : at / (x * y);
+    }
+    u32 end = size(axis);
+    __builtin_assume(at < end);
+    return at;
+}
+IN u32 index(const Launch* l) {
+    if (mt_flat) {
+        u32 at = hardware_thread(0);
+        u32 end = whole();
+        __builtin_assume(at < end);
+        return at;
+    }
+    return local(l, 0) + mt_size_x * (local(l, 1) + mt_size_y * local(l, 2));
+}
+IN u32 lane() {
+    u32 n = __nvvm_read_ptx_sreg_laneid();
+    __builtin_assume(n < WARP);
+    return n;
 }
 API u32 mtd_thread_position_in_threadgroup(u32 axis, const Launch* l) { return local(l, axis); }
 API u32 mtd_threadgroup_position_in_grid(u32 axis, const Launch*) { return group(axis); }
-API u32 mtd_thread_position_in_grid(u32 axis, const Launch* l) { return group(axis) * l->size[axis] + local(l, axis); }
+API u32 mtd_thread_position_in_grid(u32 axis, const Launch* l) { return group(axis) * size(axis) + local(l, axis); }
 API u32 mtd_threads_per_grid(u32 axis, const Launch* l) { return l->grid[axis]; }
 API u32 mtd_grid_size(u32 axis, const Launch* l) { return l->grid[axis]; }
 API u32 mtd_grid_origin(u32, const Launch*) { return 0; }
-API u32 mtd_threads_per_threadgroup(u32 axis, const Launch* l) { return l->flat ? own_size(l, axis) : l->size[axis]; }
-API u32 mtd_dispatch_threads_per_threadgroup(u32 axis, const Launch* l) { return l->size[axis]; }
+API u32 mtd_threads_per_threadgroup(u32 axis, const Launch* l) { return own_size(l, axis); }
+API u32 mtd_dispatch_threads_per_threadgroup(u32 axis, const Launch*) { return size(axis); }
 API u32 mtd_threadgroups_per_grid(u32 axis, const Launch* l) { return l->groups[axis]; }
 API u32 mtd_thread_index_in_threadgroup(u32, const Launch* l) { return index(l); }
-API u32 mtd_thread_index_in_simdgroup(u32, const Launch*) { return __nvvm_read_ptx_sreg_laneid(); }
+API u32 mtd_thread_index_in_simdgroup(u32, const Launch*) { return lane(); }
 API u32 mtd_simdgroup_index_in_threadgroup(u32, const Launch* l) { return index(l) / WARP; }
 API u32 mtd_threads_per_simdgroup(u32, const Launch*) { return WARP; }
 API u32 mtd_thread_execution_width(u32, const Launch*) { return WARP; }
-IN u32 whole(const Launch* l) { return l->size[0] * l->size[1] * l->size[2]; }
-IN u32 mine(const Launch* l) { return l->flat ? count(l) : whole(l); }
 API u32 mtd_simdgroups_per_threadgroup(u32, const Launch* l) { return (mine(l) + WARP - 1) / WARP; }
-API u32 mtd_dispatch_simdgroups_per_threadgroup(u32, const Launch* l) { return (whole(l) + WARP - 1) / WARP; }
-API u32 mtd_thread_index_in_quadgroup(u32, const Launch*) { return __nvvm_read_ptx_sreg_laneid() & 3; }
+API u32 mtd_dispatch_simdgroups_per_threadgroup(u32, const Launch*) { return (whole() + WARP - 1) / WARP; }
+API u32 mtd_thread_index_in_quadgroup(u32, const Launch*) { return lane() & 3; }
 API u32 mtd_quadgroup_index_in_threadgroup(u32, const Launch* l) { return index(l) / 4; }
 API u32 mtd_quadgroups_per_threadgroup(u32, const Launch* l) { return (mine(l) + 3) / 4; }
-API u32 mtd_dispatch_quadgroups_per_threadgroup(u32, const Launch* l) { return (whole(l) + 3) / 4; }
+API u32 mtd_dispatch_quadgroups_per_threadgroup(u32, const Launch*) { return (whole() + 3) / 4; }
 
 // Memory that nobody has written holds zeros.
 API void mtd_clear_private(u8* p, u32 size) { __builtin_memset(p, 0, size); }
-API void mtd_clear_local(local_byte* p, u32 size, const Launch* l) {
-    for (u32 n = index(l) * 4; n < size; n += mine(l) * 4)
-        for (u32 k = n; k < n + 4 && k < size; k++) p[k] = 0;
+typedef u32 __attribute__((ext_vector_type(4))) u32x4;
+typedef __attribute__((address_space(3))) u32x4 local_vector;
+API void mtd_clear_local(local_byte* p, u32 size, const Launch* l) {  // p is a multiple of 16
+    u32 step = mine(l);
+    for (u32 n = index(l); n < size / 16; n += step) ((local_vector*)p)[n] = u32x4(0);
+    for (u32 n = (size & ~15u) + index(l); n < size; n += step) p[n] = 0;
 }
-
 API void mtd_clear_dynamic(const Launch* l) { mtd_clear_local(mt_dynamic, l->dynamic, l); }
-API void mtd_settle(u32 cleared, const Launch* l) {
-    if (cleared || l->dynamic) __nvvm_bar_sync(0);
-}
 
 // Blocks of a ragged grid are launched whole: threads behind the edge end at once.
 API void mtd_begin(const Launch* l) {
-    if (l->flat && hardware_thread(0) >= count(l)) asm volatile("exit;");
+    if (mt_flat && hardware_thread(0) >= mine(l)) asm volatile("exit;");
 }
 
 // ---- memory, faults -------------------------------------------------------------------------------------------------
@@ -104,61 +132,135 @@ API void mtd_begin(const Launch* l) {
 API device_byte* mtd_buffer(u32 index, const Launch* l) { return (device_byte*)l->buffers[index]; }
 API local_byte* mtd_threadgroup(u32 index, const Launch* l) { return mt_dynamic + l->local_offsets[index]; }
 
-__attribute__((noinline, cold)) static void report(const Launch* l, u32 site, u32 kind, u32 buffer, u64 offset) {
+// The first thread that gets `cancel` tells; the others only end.
+__attribute__((noinline, cold)) static void report(const Launch* l, u32 site, u32 kind, u64 offset) {
     Fault* fault = (Fault*)l->fault;
-    if (__nvvm_atom_cas_gen_i((int*)&fault->taken, 0, 1) == 0) {
-        fault->site = site, fault->kind = kind, fault->buffer = buffer, fault->offset = offset;
-        for (u32 a = 0; a < 3; a++) fault->thread[a] = group(a) * l->size[a] + local(l, a), fault->group[a] = group(a);
+    if (__nvvm_atom_cas_gen_i((int*)l->cancel, 0, 1) == 0) {
+        fault->site = site, fault->kind = kind, fault->number = l->number, fault->offset = offset;
+        for (u32 a = 0; a < 3; a++) fault->thread[a] = group(a) * size(a) + local(l, a), fault->group[a] = group(a);
+        __nvvm_membar_sys();
+        *(volatile u32*)&fault->taken = 1;
     }
-    if (l->cancel) *(volatile u32*)l->cancel = 1;
     asm volatile("exit;");
     __builtin_unreachable();
 }
 // An access at `p` of `size` bytes that was made from buffer `index`.
-API void mtd_guard_buffer(device_byte* p, u32 index, u32 size, u32 site, const Launch* l) {
-    u64 offset = (u64)p - l->buffers[index];
-    if (__builtin_expect(offset > l->lengths[index] || size > l->lengths[index] - offset, 0)) report(l, site, 0, index, offset);
+API void mtd_guard_buffer(device_byte* p, u32 index, u32 size, u32 align, u32 site, const Launch* l) {
+    u64 offset = (u64)p - l->buffers[index], length = l->lengths[index];
+    u64 places = length < size ? 0 : length - size + 1;  // the same for all threads; so one comparison is left
+    if (__builtin_expect(offset >= places, 0)) report(l, site, 0, offset);
+    if (__builtin_expect((mt_even ? offset : (u64)p) & (align - 1), 0)) report(l, site, 3, offset);
 }
 // One `at` bytes behind the start of memory of `room` bytes.
-API void mtd_guard_range(u64 at, u32 room, u32 size, u32 site, const Launch* l) {
-    if (__builtin_expect(at > room || size > room - at, 0)) report(l, site, 1, 0, at);
+API void mtd_guard_range(u64 at, u32 room, u32 size, u32 align, u32 site, const Launch* l) {
+    u64 places = room < size ? 0 : room - size + 1;
+    if (__builtin_expect(at >= places, 0)) report(l, site, 1, at);
+    if (__builtin_expect(at & (align - 1), 0)) report(l, site, 3, at);
 }
 // A lane's two elements of a matrix.
 IN u64 row();
 IN u64 column();
-API void mtd_guard_matrix_buffer(device_byte* p, u32 index, u64 stride, u32 turned, u32 size, u32 site, const Launch* l) {
+API void mtd_guard_matrix_buffer(device_byte* p, u32 index, u64 stride, u32 turned, u32 size, u32 align, u32 site, const Launch* l) {
     for (u64 n = 0; n < 2; n++) {
         u64 e = turned ? (column() + n) * stride + row() : row() * stride + column() + n;
-        mtd_guard_buffer(p + e * size, index, size, site, l);
+        mtd_guard_buffer(p + e * size, index, size, align, site, l);
     }
 }
-API void mtd_guard_matrix_range(u64 at, u32 room, u64 stride, u32 turned, u32 size, u32 site, const Launch* l) {
+API void mtd_guard_matrix_range(u64 at, u32 room, u64 stride, u32 turned, u32 size, u32 align, u32 site, const Launch* l) {
     for (u64 n = 0; n < 2; n++) {
         u64 e = turned ? (column() + n) * stride + row() : row() * stride + column() + n;
-        mtd_guard_range(at + e * size, room, size, site, l);
+        mtd_guard_range(at + e * size, room, size, align, site, l);
     }
 }
 API u32 mtd_local_room(u32 index, const Launch* l) { return l->local_lengths[index]; }
 // A pointer that may be of any buffer.
-API void mtd_guard_any(device_byte* p, u32 size, u32 site, const Launch* l) {
+API void mtd_guard_any(device_byte* p, u32 size, u32 align, u32 site, const Launch* l) {
+    if (__builtin_expect((u64)p & (align - 1), 0)) report(l, site, 3, (u64)p);
     for (u32 n = 0; n < SLOTS; n++) {
         u64 offset = (u64)p - l->buffers[n];
         if (offset < l->lengths[n] && size <= l->lengths[n] - offset) return;
     }
-    report(l, site, 2, 0, (u64)p);
+    const Region* regions = (const Region*)l->regions;
+    for (u64 n = 0; n < l->region_count; n++) {
+        u64 offset = (u64)p - regions[n].start;
+        if (offset < regions[n].length && size <= regions[n].length - offset) return;
+    }
+    report(l, site, 2, (u64)p);
 }
-// Loops ask whether they should go on.
-API void mtd_poll(const Launch* l) {
-    if (l->cancel && *(volatile u32*)l->cancel) asm volatile("exit;");
+// Loops that may go on for ever ask now and then whether they should.
+IN bool cancelled(const Launch* l) { return *(volatile __attribute__((address_space(1))) u32*)l->cancel; }
+API void mtd_poll(u32* count, const Launch* l) {
+    if ((++*count & 255) == 0 && cancelled(l)) asm volatile("exit;");
 }
 
 // ---- synchronisation ------------------------------------------------------------------------------------------------
 
-API void mtd_threadgroup_barrier(u32 flags) {
-    if (flags & 1) __nvvm_membar_cta();
+// Where lanes of a warp part at barriers: a barrier of warps that still run, in software. A warp comes to it with those
+// lanes that are there; the hardware's would wait for all lanes of the warp.
+struct Parted {
+    u32 state;       // warps that run << 16 | warps that wait
+    u32 generation;  // of barriers that were passed
+    u32 lanes[32];   // of each warp that have not returned
+};
+typedef __attribute__((address_space(3))) Parted local_parted;
+static local_parted parted;
+IN u32 swapped(u32 old, u32 made) {
+    u32 seen = old;
+    __atomic_compare_exchange_n((local_word*)&parted.state, &seen, made, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return seen;
+}
+// Change the state by `running` and `waiting` warps; whether all that run were waiting then.
+IN bool counted(u32 running, u32 waiting) {
+    u32 old = *(volatile local_word*)&parted.state;
+    while (true) {
+        u32 run = (old >> 16) + running, wait = (old & 0xffff) + waiting;
+        bool all = wait && wait == run;
+        u32 seen = swapped(old, run << 16 | (all ? 0 : wait));
+        if (seen == old) {
+            __nvvm_membar_cta();
+            if (all) *(volatile local_word*)&parted.generation = *(volatile local_word*)&parted.generation + 1;
+            return all;
+        }
+        old = seen;
+    }
+}
+API void mtd_part(const Launch* l) {
+    u32 many = mine(l), at = index(l), warps = (many + WARP - 1) / WARP;
+    if (at == 0) parted.state = warps << 16, parted.generation = 0;
+    if (at < warps) parted.lanes[at] = at + 1 < warps ? WARP : many - at * WARP;
     __nvvm_bar_sync(0);
 }
+API void mtd_leave(const Launch* l) {
+    u32 old = __atomic_fetch_sub((local_word*)&parted.lanes[index(l) / WARP], 1, __ATOMIC_RELAXED);
+    if (old == 1) counted(-1u, 0);
+}
+API void mtd_threadgroup_barrier(u32, const Launch* l) {
+    if (!mt_parted) {
+        __nvvm_bar_sync(0);
+        return;
+    }
+    u32 mask = __nvvm_activemask();
+    __nvvm_bar_warp_sync(mask);
+    if (lane() == (u32)__builtin_ctz(mask)) {
+        __nvvm_membar_cta();
+        u32 generation = *(volatile local_word*)&parted.generation;
+        if (!counted(0, 1))
+            for (u32 n = 0; *(volatile local_word*)&parted.generation == generation;)
+                if ((++n & 255) == 0 && cancelled(l)) asm volatile("exit;");
+        __nvvm_membar_cta();
+    }
+    __nvvm_bar_warp_sync(mask);
+}
+API void mtd_settle() { __nvvm_bar_sync(0); }
+// Lanes that parted meet again before they do something together.
+API u32 mtd_mask() { return __nvvm_activemask(); }
+API void mtd_gather(u32 mask) { __nvvm_bar_warp_sync(mask); }
+API void mtd_gather_all(const Launch* l) {
+    u32 left = mine(l) - index(l) / WARP * WARP;
+    __nvvm_bar_warp_sync(left < WARP ? (1u << left) - 1 : ALL);
+}
 API void mtd_simdgroup_barrier(u32) { __nvvm_bar_warp_sync(__nvvm_activemask()); }
+API void mtd_whole_simdgroup_barrier(u32) { __nvvm_bar_warp_sync(ALL); }
 API void mtd_fence(u32, u32, u32 scope) {
     if (scope >= 3) __nvvm_membar_gl();
     else __nvvm_membar_cta();
@@ -166,54 +268,76 @@ API void mtd_fence(u32, u32, u32 scope) {
 
 // ---- lanes ----------------------------------------------------------------------------------------------------------
 
-IN u32 lane() { return __nvvm_read_ptx_sreg_laneid(); }
-IN u32 active() { return __nvvm_activemask(); }
+// Which lanes do something together: all 32 where that is known before (F), else those that are here.
+template <bool F> IN u32 active() { return F ? ALL : __nvvm_activemask(); }
 IN u32 move(u32 mask, u32 v, u32 from) { return __nvvm_shfl_sync_idx_i32(mask, v, from, 31); }
-template <class T> IN T take(u32 mask, T v, u32 from) {
+template <class T, class Move> IN T moved(T v, Move move) {  // in words of 32 bits
     if constexpr (sizeof(T) <= 4) {
         u32 bits = 0;
         __builtin_memcpy(&bits, &v, sizeof(T));
-        bits = move(mask, bits, from);
+        bits = move(bits);
         __builtin_memcpy(&v, &bits, sizeof(T));
         return v;
     } else {
         u64 bits;
         __builtin_memcpy(&bits, &v, 8);
-        bits = move(mask, (u32)bits, from) | (u64)move(mask, (u32)(bits >> 32), from) << 32;
+        bits = move((u32)bits) | (u64)move((u32)(bits >> 32)) << 32;
         __builtin_memcpy(&v, &bits, 8);
         return v;
     }
 }
+template <class T> IN T take(u32 mask, T v, u32 from) {
+    return moved(v, [=](u32 bits) __attribute__((always_inline)) { return move(mask, bits, from); });
+}
 // A group is the warp (32) or a quad of it (4): `start` its first lane, `W` its lanes.
 template <u32 W> IN u32 start() { return lane() & ~(W - 1); }
-template <u32 W> IN u32 members() { return W == 32 ? active() : active() & (15u << start<4>()); }
+template <u32 W, bool F> IN u32 members() { return W == 32 ? active<F>() : active<F>() & (15u << start<4>()); }
 // What lane `n` of the group has; the own value where there is no such lane or it does not take part.
-template <u32 W, class T> IN T from(T v, i32 n, T other) {
-    u32 mask = active(), at = start<W>() + (u32)n;
-    bool there = n >= 0 && n < (i32)W && (mask >> (at & 31) & 1);
+template <u32 W, bool F, class T> IN T from(T v, i32 n, T other) {
+    u32 mask = active<F>(), at = start<W>() + (u32)n;
+    bool there = n >= 0 && n < (i32)W && (F || (mask >> (at & 31) & 1));
     T got = take(mask, v, there ? at : lane());
     return there ? got : other;
 }
-#define MOVES(G, W, T, S)                                                                                     \
-    API T mtd_##G##_broadcast_##S(T v, u16 n) { return from<W>(v, (i32)n, v); }                                \
-    API T mtd_##G##_shuffle_##S(T v, u16 n) { return from<W>(v, (i32)n, v); }                                  \
-    API T mtd_##G##_broadcast_first_##S(T v) { return take(active(), v, __builtin_ctz(members<W>())); }        \
-    API T mtd_##G##_shuffle_xor_##S(T v, u16 m) { return from<W>(v, (i32)((lane() - start<W>()) ^ m), v); }    \
-    API T mtd_##G##_shuffle_up_##S(T v, u16 d) { return from<W>(v, (i32)(lane() - start<W>()) - (i32)d, v); }  \
-    API T mtd_##G##_shuffle_down_##S(T v, u16 d) { return from<W>(v, (i32)(lane() - start<W>()) + (i32)d, v); } \
-    API T mtd_##G##_shuffle_rotate_up_##S(T v, u16 d) { return from<W>(v, (i32)((lane() - d) & (W - 1)), v); } \
-    API T mtd_##G##_shuffle_rotate_down_##S(T v, u16 d) { return from<W>(v, (i32)((lane() + d) & (W - 1)), v); } \
-    API T mtd_##G##_shuffle_and_fill_up_##S(T v, T f, u16 d, u16 m) {                                          \
-        i32 l = (i32)(lane() - start<W>()), s = l / m * m, n = l % m - (i32)d;                                 \
-        T filled = from<W>(f, s + (n + (i32)m), f);                                                            \
-        T moved = from<W>(v, s + n, f);                                                                         \
-        return n < 0 ? filled : moved;                                                                         \
-    }                                                                                                          \
-    API T mtd_##G##_shuffle_and_fill_down_##S(T v, T f, u16 d, u16 m) {                                        \
-        i32 l = (i32)(lane() - start<W>()), s = l / m * m, n = l % m + (i32)d;                                 \
-        T filled = from<W>(f, s + (n - (i32)m), f);                                                            \
-        T moved = from<W>(v, s + n, f);                                                                         \
-        return n >= (i32)m ? filled : moved;                                                                   \
+// The instructions for it, of whole warps; they keep the own value where there is no such lane.
+template <class T> IN T crossed(T v, u32 m) {
+    T got = moved(v, [=](u32 bits) __attribute__((always_inline)) { return (u32)__nvvm_shfl_sync_bfly_i32(ALL, bits, m, 31); });
+    return m < 32 ? got : v;
+}
+template <class T> IN T raised(T v, u32 d) {
+    T got = moved(v, [=](u32 bits) __attribute__((always_inline)) { return (u32)__nvvm_shfl_sync_up_i32(ALL, bits, d, 0); });
+    return d < 32 ? got : v;
+}
+template <class T> IN T lowered(T v, u32 d) {
+    T got = moved(v, [=](u32 bits) __attribute__((always_inline)) { return (u32)__nvvm_shfl_sync_down_i32(ALL, bits, d, 31); });
+    return d < 32 ? got : v;
+}
+#define MOVES(G, W, F, T, S)                                                                                      \
+    API T mtd_##G##_broadcast_##S(T v, u16 n) { return from<W, F>(v, (i32)n, v); }                                 \
+    API T mtd_##G##_shuffle_##S(T v, u16 n) { return from<W, F>(v, (i32)n, v); }                                   \
+    API T mtd_##G##_broadcast_first_##S(T v) { return take(active<F>(), v, __builtin_ctz(members<W, F>())); }      \
+    API T mtd_##G##_shuffle_xor_##S(T v, u16 m) {                                                                  \
+        return F && W == 32 ? crossed(v, m) : from<W, F>(v, (i32)((lane() - start<W>()) ^ m), v);                  \
+    }                                                                                                              \
+    API T mtd_##G##_shuffle_up_##S(T v, u16 d) {                                                                   \
+        return F && W == 32 ? raised(v, d) : from<W, F>(v, (i32)(lane() - start<W>()) - (i32)d, v);                \
+    }                                                                                                              \
+    API T mtd_##G##_shuffle_down_##S(T v, u16 d) {                                                                 \
+        return F && W == 32 ? lowered(v, d) : from<W, F>(v, (i32)(lane() - start<W>()) + (i32)d, v);               \
+    }                                                                                                              \
+    API T mtd_##G##_shuffle_rotate_up_##S(T v, u16 d) { return from<W, F>(v, (i32)((lane() - d) & (W - 1)), v); }  \
+    API T mtd_##G##_shuffle_rotate_down_##S(T v, u16 d) { return from<W, F>(v, (i32)((lane() + d) & (W - 1)), v); } \
+    API T mtd_##G##_shuffle_and_fill_up_##S(T v, T f, u16 d, u16 m) {                                              \
+        i32 l = (i32)(lane() - start<W>()), s = l / m * m, n = l % m - (i32)d;                                     \
+        T filled = from<W, F>(f, s + (n + (i32)m), f);                                                             \
+        T moved = from<W, F>(v, s + n, f);                                                                         \
+        return n < 0 ? filled : moved;                                                                             \
+    }                                                                                                              \
+    API T mtd_##G##_shuffle_and_fill_down_##S(T v, T f, u16 d, u16 m) {                                            \
+        i32 l = (i32)(lane() - start<W>()), s = l / m * m, n = l % m + (i32)d;                                     \
+        T filled = from<W, F>(f, s + (n - (i32)m), f);                                                             \
+        T moved = from<W, F>(v, s + n, f);                                                                         \
+        return n >= (i32)m ? filled : moved;                                                                       \
     }
 template <class T> struct Sum { static T of(T a, T b) { return a + b; } static constexpr T zero() { return T(0); } };
 template <class T> struct Product { static T of(T a, T b) { return a * b; } static constexpr T zero() { return T(1); } };
@@ -224,11 +348,14 @@ template <> struct Max<float> { static float of(float a, float b) { return __bui
 template <class T> struct And { static T of(T a, T b) { return a & b; } };
 template <class T> struct Or { static T of(T a, T b) { return a | b; } };
 template <class T> struct Xor { static T of(T a, T b) { return a ^ b; } };
+// Whether the lanes of a mask are whole quads: all of them must go the same way, shuffles wait for each other.
+IN bool complete(u32 mask) { return (mask & mask >> 1 & mask >> 2 & mask >> 3 & 0x11111111u) * 15 == mask; }
 // All lanes: a tree of shuffles. Else one member after the other.
-template <u32 W, class Op, class T> IN T reduced(T v) {
-    u32 mask = active(), group = members<W>();
-    if (W == 32 ? mask == ALL : group == 15u << start<4>()) {
-        for (u32 d = W / 2; d; d /= 2) v = Op::of(v, take(mask, v, lane() ^ d));
+template <u32 W, bool F, class Op, class T> IN T reduced(T v) {
+    u32 mask = active<F>(), group = members<W, F>();
+    if (F || (W == 32 ? mask == ALL : complete(mask))) {
+#pragma clang loop unroll(full)
+        for (u32 d = W / 2; d; d /= 2) v = Op::of(v, F ? crossed(v, d) : take(mask, v, lane() ^ d));
         return v;
     }
     T total = v;
@@ -242,8 +369,19 @@ template <u32 W, class Op, class T> IN T reduced(T v) {
     }
     return total;
 }
-template <u32 W, class Op, class T> IN T scanned(T v, bool inclusive) {
-    u32 mask = active(), group = members<W>();
+template <u32 W, bool F, class Op, class T> IN T scanned(T v, bool inclusive) {
+    if (F && W == 32) {
+        T total = v;
+#pragma clang loop unroll(full)
+        for (u32 d = 1; d < 32; d *= 2) {
+            T got = raised(total, d);
+            if (lane() >= d) total = Op::of(got, total);
+        }
+        if (inclusive) return total;
+        T before = raised(total, 1);
+        return lane() ? before : Op::zero();
+    }
+    u32 mask = active<F>(), group = members<W, F>();
     T total = Op::zero();
     for (u32 n = 0; n < 32; n++) {
         if (!(mask >> n & 1)) continue;
@@ -252,37 +390,39 @@ template <u32 W, class Op, class T> IN T scanned(T v, bool inclusive) {
     }
     return total;
 }
-#define REDUCTIONS(G, W, T, C, S)                                                                                 \
-    API T mtd_##G##_sum_##S(T v) { return (T)reduced<W, Sum<C>, C>((C)v); }                                        \
-    API T mtd_##G##_product_##S(T v) { return (T)reduced<W, Product<C>, C>((C)v); }                                \
-    API T mtd_##G##_min_##S(T v) { return (T)reduced<W, Min<C>, C>((C)v); }                                        \
-    API T mtd_##G##_max_##S(T v) { return (T)reduced<W, Max<C>, C>((C)v); }                                        \
-    API T mtd_##G##_prefix_inclusive_sum_##S(T v) { return (T)scanned<W, Sum<C>, C>((C)v, true); }                 \
-    API T mtd_##G##_prefix_exclusive_sum_##S(T v) { return (T)scanned<W, Sum<C>, C>((C)v, false); }                \
-    API T mtd_##G##_prefix_inclusive_product_##S(T v) { return (T)scanned<W, Product<C>, C>((C)v, true); }         \
-    API T mtd_##G##_prefix_exclusive_product_##S(T v) { return (T)scanned<W, Product<C>, C>((C)v, false); }
-#define BITWISE(G, W, T, S)                                                             \
-    API T mtd_##G##_and_##S(T v) { return reduced<W, And<T>, T>(v); }                    \
-    API T mtd_##G##_or_##S(T v) { return reduced<W, Or<T>, T>(v); }                      \
-    API T mtd_##G##_xor_##S(T v) { return reduced<W, Xor<T>, T>(v); }
-#define GROUP(G, W)                                                                     \
-    MOVES(G, W, u16, i16)                                                                \
-    MOVES(G, W, u32, i32)                                                                \
-    REDUCTIONS(G, W, float, float, f32)                                                  \
-    REDUCTIONS(G, W, _Float16, float, f16)                                               \
-    REDUCTIONS(G, W, i32, i32, i32)                                                      \
-    REDUCTIONS(G, W, u32, u32, u32)                                                      \
-    REDUCTIONS(G, W, i64, i64, i64)                                                      \
-    REDUCTIONS(G, W, u64, u64, u64)                                                      \
-    BITWISE(G, W, u32, i32)                                                              \
-    BITWISE(G, W, u64, i64)                                                              \
-    API bool mtd_##G##_all(bool v) { return !(~__nvvm_vote_ballot_sync(active(), v) & members<W>()); } \
-    API bool mtd_##G##_any(bool v) { return __nvvm_vote_ballot_sync(active(), v) & members<W>(); }     \
-    API u64 mtd_##G##_ballot(bool v) { return (__nvvm_vote_ballot_sync(active(), v) & members<W>()) >> (W == 4 ? start<4>() : 0); } \
-    API u64 mtd_##G##_active_threads_mask() { return members<W>() >> (W == 4 ? start<4>() : 0); }      \
-    API bool mtd_##G##_is_first() { return lane() == (u32)__builtin_ctz(members<W>()); }
-GROUP(simd, 32)
-GROUP(quad, 4)
+#define REDUCTIONS(G, W, F, T, C, S)                                                                                 \
+    API T mtd_##G##_sum_##S(T v) { return (T)reduced<W, F, Sum<C>, C>((C)v); }                                        \
+    API T mtd_##G##_product_##S(T v) { return (T)reduced<W, F, Product<C>, C>((C)v); }                                \
+    API T mtd_##G##_min_##S(T v) { return (T)reduced<W, F, Min<C>, C>((C)v); }                                        \
+    API T mtd_##G##_max_##S(T v) { return (T)reduced<W, F, Max<C>, C>((C)v); }                                        \
+    API T mtd_##G##_prefix_inclusive_sum_##S(T v) { return (T)scanned<W, F, Sum<C>, C>((C)v, true); }                 \
+    API T mtd_##G##_prefix_exclusive_sum_##S(T v) { return (T)scanned<W, F, Sum<C>, C>((C)v, false); }                \
+    API T mtd_##G##_prefix_inclusive_product_##S(T v) { return (T)scanned<W, F, Product<C>, C>((C)v, true); }         \
+    API T mtd_##G##_prefix_exclusive_product_##S(T v) { return (T)scanned<W, F, Product<C>, C>((C)v, false); }
+#define BITWISE(G, W, F, T, S)                                                             \
+    API T mtd_##G##_and_##S(T v) { return reduced<W, F, And<T>, T>(v); }                    \
+    API T mtd_##G##_or_##S(T v) { return reduced<W, F, Or<T>, T>(v); }                      \
+    API T mtd_##G##_xor_##S(T v) { return reduced<W, F, Xor<T>, T>(v); }
+#define GROUP(G, W, F)                                                                     \
+    MOVES(G, W, F, u16, i16)                                                                \
+    MOVES(G, W, F, u32, i32)                                                                \
+    REDUCTIONS(G, W, F, float, float, f32)                                                  \
+    REDUCTIONS(G, W, F, _Float16, float, f16)                                               \
+    REDUCTIONS(G, W, F, i32, i32, i32)                                                      \
+    REDUCTIONS(G, W, F, u32, u32, u32)                                                      \
+    REDUCTIONS(G, W, F, i64, i64, i64)                                                      \
+    REDUCTIONS(G, W, F, u64, u64, u64)                                                      \
+    BITWISE(G, W, F, u32, i32)                                                              \
+    BITWISE(G, W, F, u64, i64)                                                              \
+    API bool mtd_##G##_all(bool v) { return !(~__nvvm_vote_ballot_sync(active<F>(), v) & members<W, F>()); } \
+    API bool mtd_##G##_any(bool v) { return __nvvm_vote_ballot_sync(active<F>(), v) & members<W, F>(); }     \
+    API u64 mtd_##G##_ballot(bool v) { return (__nvvm_vote_ballot_sync(active<F>(), v) & members<W, F>()) >> (W == 4 ? start<4>() : 0); } \
+    API u64 mtd_##G##_active_threads_mask() { return members<W, F>() >> (W == 4 ? start<4>() : 0); }         \
+    API bool mtd_##G##_is_first() { return lane() == (u32)__builtin_ctz(members<W, F>()); }
+GROUP(simd, 32, false)
+GROUP(quad, 4, false)
+GROUP(whole_simd, 32, true)  // where all lanes of each warp are known to come
+GROUP(whole_quad, 4, true)
 
 // ---- matrices: 8x8, two neighbouring elements per lane --------------------------------------------------------------
 
@@ -315,18 +455,42 @@ IN float element(u32 mask, float v, u32 from) {  // a lane that does not take pa
     float got = take(mask, v, there ? from : lane());
     return there ? got : 0.0f;
 }
-API Pair mtd_matrix_multiply_accumulate(float a0, float a1, float b0, float b1, float c0, float c1) {
-    u32 mask = active(), r = (u32)row(), c = (u32)column();
+template <bool F> IN Pair multiplied(float a0, float a1, float b0, float b1, float c0, float c1) {
+    u32 mask = active<F>(), r = (u32)row(), c = (u32)column();
+#pragma clang loop unroll(full)
     for (u32 k = 0; k < 8; k++) {
-        float low = element(mask, a0, holder(r, k)), high = element(mask, a1, holder(r, k)), a = k & 1 ? high : low;
-        float x = element(mask, b0, holder(k, c)), y = element(mask, b1, holder(k, c));
+        float of = k & 1 ? a1 : a0, a, x, y;
+        if (F)
+            a = take(ALL, of, holder(r, k)), x = take(ALL, b0, holder(k, c)), y = take(ALL, b1, holder(k, c));
+        else
+            a = element(mask, of, holder(r, k)), x = element(mask, b0, holder(k, c)), y = element(mask, b1, holder(k, c));
         c0 = __builtin_fmaf(a, x, c0), c1 = __builtin_fmaf(a, y, c1);
     }
     return {__builtin_bit_cast(u32, c0), __builtin_bit_cast(u32, c1)};
 }
+API Pair mtd_matrix_multiply_accumulate(float a0, float a1, float b0, float b1, float c0, float c1) {
+    return multiplied<false>(a0, a1, b0, b1, c0, c1);
+}
+API Pair mtd_whole_matrix_multiply_accumulate(float a0, float a1, float b0, float b1, float c0, float c1) {
+    return multiplied<true>(a0, a1, b0, b1, c0, c1);
+}
 
 // ---- what LLVM has no instruction for -------------------------------------------------------------------------------
 
+// x * 2^n, rounded once, for 0.5 <= |x| < 2 and |n| <= 252: an exponent of 64 bits says so (math_bits.h).
+API float mtd_scaled(float x, i64 wide) {
+    i32 n = (i32)wide, half = n >> 1;
+    auto power = [](i32 e) __attribute__((always_inline)) { return __builtin_bit_cast(float, (u32)(e + 127) << 23); };
+    return x * power(half) * power(n - half);
+}
+// Instructions of the GPU's, where fast math allows 2 ulp and more.
+API float mtd_exp2(float x) { return __nvvm_ex2_approx_f(x); }
+API float mtd_divided(float x, float y) {  // div.approx gives 0 for divisors from 2^126 on
+    float made;
+    asm("div.full.f32 %0, %1, %2;" : "=f"(made) : "f"(x), "f"(y));
+    return made;
+}
+API float mtd_rsqrt(float x) { return __nvvm_rsqrt_approx_f(x); }
 // x * 2^n, rounded once: in three steps, of which at most the last is not exact.
 API float mtd_ldexp(float x, i32 n) {
     n = n < -400 ? -400 : n > 400 ? 400 : n;

@@ -1,0 +1,154 @@
+"""`python -m conformance nvidia pack|run|page`: results of kernels on an NVIDIA GPU.
+
+`pack` needs no GPU: generated programs with what the oracle leaves. `run` needs one, and the front end where the
+third-party kernels are to run as well. `page` writes docs/nvidia.md from what `run` kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from conformance.packages import ROOT, STORE
+
+FOLDER = STORE / "nvidia"
+RESULTS = FOLDER / "results.json"
+SUITES = ("tests/cuda", "tests/language", "tests/kernels")
+
+
+@click.group(help=__doc__)
+def main() -> None:
+    pass
+
+
+@main.command()
+@click.option("--programs", default=2000, help="How many programs are generated.")
+@click.option("--first", default=0, help="The first seed.")
+def pack(programs: int, first: int) -> None:
+    """Generated programs and what the oracle leaves of each."""
+    from conformance.nvidia import fuzz, replay
+
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for start in range(first, first + programs, 200):
+        path = FOLDER / f"fuzz-{start:05}.pack"
+        many = replay.save(path, fuzz.replays(range(start, min(start + 200, first + programs))))
+        print(f"{path.name}: {many} programs, {path.stat().st_size} bytes", flush=True)
+
+
+@main.command()
+@click.option("--jobs", default=max(1, (os.cpu_count() or 2) - 2), help="Processes.")
+@click.option("--part", "parts", multiple=True, type=click.Choice(["fuzz", "results", "tests", "bench"]))
+@click.option("--only", default="", help="Of third-party cases, those whose name contains this.")
+@click.option("--out", default=str(RESULTS), help="Where to keep what was found.")
+def run(jobs: int, parts: tuple[str, ...], only: str, out: str) -> None:
+    """Everything that is there to run, on the GPU of this machine."""
+    path = Path(out)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    found["machine"] = _machine()
+    steps = {
+        "fuzz": lambda: _fuzz(jobs),
+        "results": lambda: _third_party(jobs, only),
+        "tests": _tests,
+        "bench": _bench,
+    }
+    for name in parts or steps:
+        begin = time.time()
+        found[name] = steps[name]()
+        print(f"{name}: {time.time() - begin:.0f} s", flush=True)
+        path.write_text(json.dumps(found, indent=1))
+
+
+def _machine() -> dict[str, str]:
+    import llvmlite
+
+    # In a process of its own: those that are forked later must find CUDA untouched.
+    ask = "from metalloid.backends.cuda.program import memory; g = memory().gpu; "
+    ask += "print(g.name, g.processor, g.version, sep='|')"
+    said = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True).stdout
+    name, processor, version = said.strip().split("|")
+    driver = subprocess.run(
+        ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    cuda = f"{int(version) // 1000}.{int(version) % 1000 // 10}"
+    return {
+        "gpu": name,
+        "processor": processor,
+        "cuda": cuda,
+        "driver": driver,
+        "llvmlite": llvmlite.__version__,
+    }
+
+
+def _fuzz(jobs: int) -> list[dict[str, Any]]:
+    from conformance.nvidia.run import run
+
+    found = []
+    for verdict in run(sorted(FOLDER.glob("fuzz-*.pack")), jobs):
+        found.append(asdict(verdict))
+        if not verdict.good:
+            print(f"{verdict.how}: {verdict.name}: {verdict.words}", flush=True)
+    print(Counter(v["how"] for v in found), flush=True)
+    return found
+
+
+def _third_party(jobs: int, only: str) -> list[dict[str, Any]]:
+    from rich.console import Console
+
+    from conformance.results import command
+    from conformance.results.suites import all_cases
+
+    cases = [case for case in all_cases() if only in case.label]
+    verdicts = command.run(cases, ("cuda", None, "quick", False), jobs, Console(quiet=True))
+    for verdict in verdicts:
+        if not verdict.passed:
+            print(f"{verdict.suite} {verdict.family} {verdict.name}: {verdict.reason[:300]}", flush=True)
+    print(Counter((v.suite, v.passed) for v in verdicts), flush=True)
+    return [{**asdict(v), "passed": v.passed} for v in verdicts]
+
+
+def _tests() -> list[dict[str, str]]:
+    """The suites whose kernels run on the default device, with the GPU as that."""
+    environment = {**os.environ, "METALLOID_DEVICE": "cuda"}
+    command = [sys.executable, "-m", "pytest", "-q", "-rA", "--tb=line", "-p", "no:cacheprovider", *SUITES]
+    said = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    ).stdout
+    found = []
+    for line in said.splitlines():
+        how, _, rest = line.partition(" ")
+        if how in ("PASSED", "FAILED", "ERROR"):
+            found.append({"how": how.lower(), "name": rest[:300]})
+    print(said[-3000:], Counter(f["how"] for f in found), flush=True)
+    return found
+
+
+def _bench() -> Any:
+    out = FOLDER / "bench.json"
+    subprocess.run(
+        [sys.executable, "-m", "bench", "cuda"],
+        cwd=ROOT,
+        env={**os.environ, "BENCH_OUT": str(out)},
+        check=False,
+    )
+    return json.loads(out.read_text()) if out.exists() else []
+
+
+@main.command()
+def page() -> None:
+    """docs/nvidia.md from what was kept."""
+    from conformance.nvidia.page import written
+
+    (ROOT / "docs" / "nvidia.md").write_text(written(json.loads(RESULTS.read_text())))

@@ -1,0 +1,79 @@
+"""docs/nvidia.md: what ran on a GPU, on which, and what was different."""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import geometric_mean
+from typing import Any
+
+HEAD = """# Kernels on an NVIDIA GPU
+
+Written by `python -m conformance nvidia page` from a run on {gpu} ({processor}), driver {driver} (CUDA {cuda}), PTX by
+llvmlite {llvmlite}. How it works is in [design/nvidia.md](design/nvidia.md).
+"""
+_WORDS = {"same": "the same in every bit", "near": "the same within the error of fast math"}
+
+
+def written(found: dict[str, Any]) -> str:
+    parts = [HEAD.format(**found["machine"])]
+    parts += [_fuzz(found["fuzz"])] if found.get("fuzz") else []
+    parts += [_results(found["results"])] if found.get("results") else []
+    parts += [_tests(found["tests"])] if found.get("tests") else []
+    parts += [_bench(found["bench"], found.get("launch"))] if found.get("bench") else []
+    return "\n".join(parts)
+
+
+def _fuzz(verdicts: list[dict[str, Any]]) -> str:
+    counts = Counter(v["how"] for v in verdicts)
+    lines = [f"- {_WORDS.get(how, how)}: {many}" for how, many in counts.most_common()]
+    bad = [f"- {v['name']}: {v['how']}, {v['words'][:200]}" for v in verdicts if v["how"] not in _WORDS]
+    return "\n".join([f"## Generated programs\n\n{len(verdicts)} programs of `tests/engine/fuzz` against the oracle:\n", *lines, *bad, ""])  # fmt: skip  # noqa: E501
+
+
+def _results(verdicts: list[dict[str, Any]]) -> str:
+    suites: dict[str, list[dict[str, Any]]] = {}
+    for verdict in verdicts:
+        suites.setdefault(f"{verdict['suite']} {verdict['family']}", []).append(verdict)
+    rows = [f"| {name} | {sum(v['passed'] for v in of)} | {len(of)} |" for name, of in suites.items()]
+    bad = [
+        f"- {v['suite']} {v['family']} {v['name']}: {_short(v['reason'])}"
+        for v in verdicts
+        if not v["passed"]
+    ]
+    passed = sum(v["passed"] for v in verdicts)
+    head = (
+        f"## Third-party kernels\n\n{passed} of {len(verdicts)} cases have the results that numpy expects.\n"
+    )
+    return "\n".join([head, "| suite | passed | cases |", "|---|---|---|", *rows, "", *bad, ""])
+
+
+def _tests(verdicts: list[dict[str, str]]) -> str:
+    folders = Counter((v["name"].split("/")[1], v["how"]) for v in verdicts)
+    lines = [f"- `tests/{folder}`: {many} {how}" for (folder, how), many in sorted(folders.items())]
+    bad = [f"  - {_short(v['name'])}" for v in verdicts if v["how"] != "passed"]
+    return "\n".join(["## Suites, with the GPU as default device\n", *lines, *bad, ""])
+
+
+def _bench(rows: list[dict[str, Any]], launch: dict[str, float] | None) -> str:
+    lines = [
+        f"| {r['name']} | {r['metal']:.1f} | {r['cuda']:.1f} | {r['cuda'] / r['metal']:.2f} |"
+        f" {r['bare'] / r['metal']:.2f} | {r['rate'].strip()} |"
+        for r in rows
+    ]
+    mean = geometric_mean([r["cuda"] / r["metal"] for r in rows])
+    head = (
+        "## Speed\n\nThe same kernels in Metal and, by hand, in CUDA (nvcc -O3), in one run (`python -m bench cuda`);"
+        " times in microseconds\nof the GPU, ratios above 1 where Metal is faster. The last ratio is that of guarded to"
+        " unguarded code.\n"
+    )
+    more = [f"\nGeometric mean {mean:.2f}.\n"]
+    if launch:
+        more.append(
+            f"A warm launch that waits: {launch['metalloid']:.1f} us, with CuPy {launch['cupy']:.1f} us.\n"
+        )
+    table = ["| kernel | Metal | CUDA | ratio | guarded | rate |", "|---|---|---|---|---|---|"]
+    return "\n".join([head, *table, *lines, *more])
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:240].replace("|", "\\|")

@@ -1,0 +1,145 @@
+"""Run replays on the GPU of this machine, each in a process that can be given up, and say how each went."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from conformance.nvidia.replay import Array, Replay, load
+
+SECONDS = 20.0  # of one launch
+PATIENCE = 60.0  # seconds until a process is given up
+NEAR = 1e-4  # of functions of mathematics outside safe mode, as in tests/engine/fuzz
+
+
+@dataclass(frozen=True)
+class Verdict:
+    suite: str
+    name: str
+    how: str  # "same", "near", "refused", "differs", "fault", "never ended", "error"
+    words: str = ""
+    seconds: float = 0.0  # with compiling
+
+    @property
+    def good(self) -> bool:
+        return self.how in ("same", "near")
+
+
+def judge(replay: Replay, guard: bool = True) -> Verdict:
+    from metalloid.backends.cuda.program import CudaProgram
+    from metalloid.errors import KernelFault, NotVectorised
+
+    begin = time.perf_counter()
+
+    def verdict(how: str, words: str = "") -> Verdict:
+        return Verdict(replay.suite, replay.name, how, words[:400], time.perf_counter() - begin)
+
+    launch, bound = replay.launch()
+    try:
+        CudaProgram(replay.ir, replay.signature).run(launch, guard, SECONDS)
+    except NotVectorised as error:
+        return verdict("refused", str(error))
+    except KernelFault as error:
+        return verdict("same" if replay.fault and replay.fault in str(error) else "fault", str(error))
+    except Exception as error:
+        return verdict("error", f"{type(error).__name__}: {error}")
+    near = False
+    for index, right in replay.expected.items():
+        wrong = differing(right, bound[index], False)
+        if wrong.size and index in replay.near:
+            near, wrong = True, differing(right, bound[index], True)
+        if wrong.size:
+            few = wrong[:3]
+            one, other = right.reshape(-1)[few], bound[index].reshape(-1)[few]
+            return verdict("differs", f"buffer {index}, {wrong.size} at {few}: {one} expected, {other} found")
+    return verdict("near" if near else "same")
+
+
+def differing(one: Array, other: Array, near: bool) -> Array:
+    """Where two arrays are not the same; two NaNs are, whatever their bits."""
+    if one.dtype.names:
+        found = [differing(one[n], other[n], near) for n in one.dtype.names]
+        return np.unique(np.concatenate(found) % len(one))
+    one, other = one.reshape(-1), other.reshape(-1)
+    same = one == other
+    if one.dtype.kind == "f":
+        same |= np.isnan(one) & np.isnan(other)
+        if near:
+            with np.errstate(invalid="ignore"):
+                same |= np.abs(one - other) <= NEAR * (1 + np.abs(one))
+    return np.flatnonzero(~same)
+
+
+def _work(pipe: Connection, path: str) -> None:
+    replays = list(load(Path(path)))
+    pipe.send(len(replays))
+    while (number := pipe.recv()) is not None:
+        pipe.send(judge(replays[number]))
+
+
+class _Worker:
+    """A process with the replays of one file, and the number it works on."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.number, self.since = path, -1, 0.0
+        self._begin()
+
+    def _begin(self) -> None:
+        context = get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process: Any = context.Process(target=_work, args=(theirs, str(self.path)), daemon=True)
+        self.process.start()
+        self.count: int = self.pipe.recv()
+
+    def give(self, number: int) -> None:
+        self.number, self.since = number, time.monotonic()
+        self.pipe.send(number)
+
+    def again(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self._begin()
+
+
+def run(paths: Sequence[Path], jobs: int) -> Iterator[Verdict]:
+    """Verdicts as they come."""
+    for path in paths:
+        yield from _one(path, jobs)
+
+
+def _one(path: Path, jobs: int) -> Iterator[Verdict]:
+    first = _Worker(path)
+    workers = [first, *(_Worker(path) for _ in range(min(jobs, first.count) - 1))]
+    left = list(range(first.count))[::-1]
+    names = [replay.name for replay in load(path)]
+    busy: list[_Worker] = []
+    for worker in workers:
+        if left:
+            worker.give(left.pop())
+            busy.append(worker)
+    while busy:
+        ready = wait([w.pipe for w in busy], 1.0)
+        for worker in list(busy):
+            if worker.pipe in ready:
+                try:
+                    yield worker.pipe.recv()
+                except EOFError:
+                    yield Verdict("", names[worker.number], "error", "the process died")
+                    worker.again()
+            elif time.monotonic() - worker.since > PATIENCE:
+                yield Verdict("", names[worker.number], "never ended")
+                worker.again()
+            else:
+                continue
+            if left:
+                worker.give(left.pop())
+            else:
+                busy.remove(worker)
+                worker.process.kill()

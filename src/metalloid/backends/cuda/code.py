@@ -1,0 +1,112 @@
+"""Machine code of one kernel, kept on disk: by everything that it is made from."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+
+from metalloid import cache as disk
+from metalloid.analysis.intervals.prove import Prover
+from metalloid.backends.cuda.driver import Gpu
+from metalloid.backends.cuda.ptx import KERNEL, compile_ptx
+from metalloid.backends.cuda.record import RECORD
+from metalloid.backends.cuda.variant import Variant, inlinable
+from metalloid.backends.fallback import slow_way
+from metalloid.backends.sites import Site
+from metalloid.ir import Module
+from metalloid.ir.intrinsics import ENTRY
+from metalloid.transforms.canonicalize import canonical
+from metalloid.types import Signature
+
+_FORMAT = 1
+_PARTS = ("ir", "analysis", "transforms", "backends/cuda")  # of metalloid, that make the code
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Code that can be launched."""
+
+    variant: Variant
+    function: Any
+    module: Any  # keeps the function alive
+    sites: Callable[[], tuple[Site, ...]]
+
+    @cached_property
+    def handle(self) -> int:
+        return int(self.function)
+
+    @cached_property
+    def carried(self) -> tuple[tuple[int, int, int], ...]:
+        """Index, place in the record and bytes of each argument that travels in the launch."""
+        return tuple((index, RECORD + at, size) for index, (at, size) in self.variant.inlined.items())
+
+
+class KernelCode:
+    """All code of one kernel on one GPU."""
+
+    def __init__(self, ir: str, signature: Signature, gpu: Gpu) -> None:
+        self._ir, self._signature, self._gpu = ir, signature, gpu
+        self._lock = threading.Lock()
+
+    @cached_property
+    def module(self) -> Module:
+        """The kernel in canonical form."""
+        return canonical(self._ir)
+
+    @cached_property
+    def inlinable(self) -> dict[int, int]:
+        parameters = self.prover.parameters if self.prover is not None else ()
+        return inlinable(self.module.function[ENTRY], self._signature, parameters)
+
+    @cached_property
+    def prover(self) -> Prover | None:
+        """None where the kernel is too large to be proved before a launch."""
+        with slow_way(self._ir, "a proof"):
+            made = Prover(self.module)
+            return made if made.worthwhile else None
+
+    def load(self, variant: Variant) -> Loaded:
+        key = self._key(variant)
+        with self._lock:
+            self._gpu.enter()
+            entry = disk.default().get(key, "cubin")
+            if entry is None:
+                with slow_way(self._ir, "code for a GPU", variant.size):
+                    ptx = compile_ptx(self.module, self._gpu.processor, variant)
+                code, sites = self._gpu.assemble(ptx.text), pickle.dumps(ptx.sites)
+                disk.default().put(key, "cubin", pickle.dumps((code, sites)))
+            else:
+                code, sites = pickle.loads(entry)
+            module, function = self._gpu.load(code, KERNEL)
+            return Loaded(variant, function, module, lambda: pickle.loads(sites))
+
+    def _key(self, variant: Variant) -> str:
+        gpu = self._gpu
+        words = (_version(), gpu.processor, gpu.version, self._ir, _stable(variant))
+        return hashlib.sha256(repr(words).encode()).hexdigest()
+
+
+def _stable(variant: Variant) -> str:
+    """The same words in every process: sets are in order."""
+    proof = variant.proof
+    proved = [sorted(getattr(proof, f.name)) for f in fields(proof)] if proof is not None else None
+    inlined = sorted(variant.inlined.items())
+    facts = (variant.flat, variant.guard, variant.apart, variant.even, sorted(variant.aligned))
+    return repr((variant.size, facts, inlined, proved))
+
+
+@cache
+def _version() -> str:
+    """What identifies the passes: code of an earlier version must not be found."""
+    package = Path(__file__).parents[2]
+    paths = [p for part in _PARTS for p in sorted((package / part).rglob("*")) if p.suffix in (".py", ".cpp")]
+    found = [(str(p.relative_to(package)), (status := p.stat()).st_size, status.st_mtime_ns) for p in paths]
+    return repr((_FORMAT, llvmlite.__version__, found))

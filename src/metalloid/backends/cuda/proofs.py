@@ -1,0 +1,68 @@
+"""What is known of a launch before it runs: accesses inside their memory, loops that end, alignments.
+
+A GPU stops for good at an address that is no multiple of what it loads, so alignment is a matter of safety here: code
+loads four floats at once only where that is proved, or nobody guards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from metalloid.analysis.intervals.evaluate import Evaluator
+from metalloid.analysis.intervals.prove import Proof, Prover, access
+from metalloid.analysis.intervals.values import Facts, TooLong
+from metalloid.backends.base import Launch
+
+MOST = 16  # bytes of one access
+Aligned = frozenset[tuple[str, int, int]]  # block, place in it, a power of two that divides the offset
+
+
+@dataclass(frozen=True)
+class LaunchProof:
+    bounds: Proof
+    aligned: Aligned
+
+
+class Proofs:
+    """Proofs of one kernel, in the words of a launch that carries some of its arguments itself."""
+
+    outputs = ()
+
+    def __init__(self, prover: Prover, carried: Collection[int]) -> None:
+        self._prover = prover
+        # What a launch does not carry itself may change before the kernel reads it.
+        self.parameters = tuple(index for index in prover.parameters if index in carried)
+
+    def prove(
+        self,
+        launch: Launch,
+        guard: bool,
+        lengths: Mapping[int, int],
+        contents: Mapping[int, bytes],
+        streams: Sequence[tuple[int, int]],
+    ) -> LaunchProof:
+        local = launch.threadgroup_memory
+        facts = Facts(launch.grid, launch.threadgroup, launch.threadgroups, lengths, local, contents)
+        return LaunchProof(self._prover.prove(facts), _aligned(self._prover, facts))
+
+
+def _aligned(prover: Prover, facts: Facts) -> Aligned:
+    """Powers of two that divide the offsets of accesses from the start of their memory."""
+    e = Evaluator(prover.flow, prover.roots, prover.layout, facts)
+    found: set[tuple[str, int, int]] = set()
+    try:
+        for block in prover.function.blocks:
+            if block.name not in prover.reached:
+                continue
+            for n, i in enumerate(block.instructions):
+                what = access(i)
+                root = prover.roots.root(what[0]) if what is not None else None
+                if what is None or root is None or root.kind == "unknown":
+                    continue
+                at = e.at(what[0], block.name)
+                both = MOST if at is None else at.lo | at.step | MOST
+                found.add((block.name, n, both & -both))
+    except (TooLong, RecursionError):
+        pass
+    return frozenset(found)

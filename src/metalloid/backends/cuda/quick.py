@@ -1,0 +1,69 @@
+"""The shortest way to a launch on a GPU: a record that is ready but for its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from metalloid.backends.base import Launch, LogMessage
+from metalloid.backends.cuda.code import Loaded
+from metalloid.backends.cuda.launch import Bound, Room, Shape, fill, start
+from metalloid.backends.cuda.memory import Memory
+
+
+class CudaQuick:
+    """One kernel, one size of launch. `pick` chooses code for memory, `finish` raises what stopped a launch."""
+
+    __slots__ = ("_finish", "_memory", "_pick", "_shape", "_written", "parameters")
+
+    def __init__(
+        self,
+        memory: Memory,
+        shape: Shape,
+        written: Sequence[bool],
+        parameters: tuple[int, ...],
+        pick: Callable[[list[int], Sequence[int]], tuple[Loaded, bool]],
+        finish: Callable[[Room, Loaded, Launch, float | None], None],
+    ) -> None:
+        self._memory, self._shape, self._written = memory, shape, written
+        self.parameters, self._pick, self._finish = parameters, pick, finish
+
+    def room(self) -> Room:
+        self._memory.gpu.enter()
+        return Room(self._memory.gpu.told(), self._shape)
+
+    def find(self, room: Room, addresses: list[int], lengths: Sequence[int]) -> tuple[Loaded, bool]:
+        return self._pick(addresses, lengths)
+
+    def start(
+        self,
+        room: Room,
+        code: Loaded,
+        addresses: list[int],
+        lengths: Sequence[int],
+        on_log: Callable[[LogMessage], None] | None,
+        told: Callable[[], Launch],
+        below: Sequence[int] | None = None,
+    ) -> None:
+        memory = self._memory
+        memory.gpu.enter()
+        found = memory.resident(addresses, lengths, self._written, code.variant.inlined)
+        if found is not None:
+            fill(room, code, found, addresses, lengths)
+            memory.gpu.launch(code.handle, self._shape.sizes, room.pointers_at)
+            memory.gpu.wait()
+        else:
+            self._slowly(room, code, addresses, lengths)
+        if room.told.fault.taken:
+            self._finish(room, code, told(), None)
+
+    def _slowly(self, room: Room, code: Loaded, addresses: list[int], lengths: Sequence[int]) -> None:
+        """With memory that has to be brought."""
+        memory = self._memory
+        bound = Bound(memory)
+        try:
+            bound.bind(room, code, addresses, lengths, self._written)
+            start(memory, code, self._shape, room)
+            memory.gpu.wait()
+            bound.finish()
+        finally:
+            bound.free()

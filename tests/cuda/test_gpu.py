@@ -1,0 +1,185 @@
+"""What only a GPU can show. Without one these are skipped; `python -m conformance nvidia run` runs them as well."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import metalloid as mt
+from metalloid.backends.cuda import driver
+from metalloid.runtime.recording import Recording
+
+pytestmark = pytest.mark.skipif(bool(driver.missing()), reason="there is no NVIDIA GPU here")
+
+HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
+ADD = """
+kernel void add(device const float* a, device const float* b, device float* c, constant uint& n,
+                uint i [[thread_position_in_grid]]) {
+    if (i < n) c[i] = a[i] + b[i];
+}"""
+
+
+def kernel(text: str, name: str, math: str = "safe") -> mt.Kernel:
+    return mt.device("cuda").library(HEADER + text, math=math)[name]
+
+
+def test_numpy_goes_in_and_out() -> None:
+    for n in (1, 31, 1000, 100_003):
+        a, b = np.random.default_rng(n).random((2, n), np.float32)
+        c = np.full(n, np.nan, np.float32)
+        for _ in range(3):  # the long road, then the short one
+            kernel(ADD, "add")(a, b, c, n, grid=n, threadgroup=64)
+            assert (c == a + b).all()
+
+
+def test_a_ragged_grid_has_threads_of_its_own_only() -> None:
+    count = "kernel void count(device atomic_uint* n, uint3 g [[thread_position_in_grid]]) {" \
+            " atomic_fetch_add_explicit(n, 1 + g.x * 0, memory_order_relaxed); }"  # fmt: skip
+    n = np.zeros(1, np.uint32)
+    kernel(count, "count")(n, grid=(37, 5, 3), threadgroup=(16, 4, 2))
+    assert n[0] == 37 * 5 * 3
+
+
+def test_a_fault_names_line_thread_and_buffer_and_the_next_launch_runs() -> None:
+    over = "kernel void over(device float* y, uint i [[thread_position_in_grid]]) {\n y[i] = 1;\n}"
+    y = np.zeros(100, np.float32)
+    for _ in range(3):
+        told = r"M102 out-of-bounds write, 4 bytes past 'y' \(400 bytes\)(.|\n)*thread \(100,0,0\)"
+        with pytest.raises(mt.KernelFault, match=told):
+            kernel(over, "over")(y, grid=101, threadgroup=101)
+    kernel(over, "over")(y, grid=100, threadgroup=50)
+    assert (y == 1).all()
+
+
+def test_a_kernel_without_end_is_stopped() -> None:
+    spin = (
+        "kernel void spin(device uint* x, uint i [[thread_position_in_grid]]) { while (x[0] == 0) x[1] = i; }"
+    )
+    x = np.zeros(2, np.uint32)
+    with pytest.raises(mt.KernelFault, match=r"still running after 0\.3 s"):
+        kernel(spin, "spin")(x, grid=64, threadgroup=64, timeout=0.3)
+    a, c = np.ones(64, np.float32), np.zeros(64, np.float32)
+    kernel(ADD, "add")(a, a.copy(), c, 64, grid=64, threadgroup=64)
+    assert (c == 2).all()
+
+
+def test_buffers_stay_on_the_gpu_and_views_of_them_stay_true() -> None:
+    device = mt.device("cuda")
+    add = kernel(ADD, "add")
+    a, b, c = device.buffer(np.arange(64.0), np.float32), device.zeros(64), device.empty(64)
+    add(a, b, c, 64, grid=64, threadgroup=64)
+    seen = c.numpy()  # alive: every launch has to be seen in it
+    assert (seen == np.arange(64)).all()
+    b.numpy()[:] = 5
+    add(a, b, c, 64, grid=64, threadgroup=64)
+    assert (seen == np.arange(64) + 5).all()
+    a.numpy()[3] = 100
+    add(a, b, c, 64, grid=64, threadgroup=64)
+    assert seen[3] == 105
+    part = device.zeros((4, 64))
+    add(a, b, part[2], 64, grid=64, threadgroup=64)
+    assert (part.numpy()[2] == seen).all() and not part.numpy()[[0, 1, 3]].any()
+
+
+def test_arrays_of_other_libraries_are_taken_as_they_are() -> None:
+    cupy = pytest.importorskip("cupy")
+    add = kernel(ADD, "add")
+    a, b = cupy.arange(1000, dtype=cupy.float32), cupy.ones(1000, cupy.float32)
+    c = cupy.zeros(1000, cupy.float32)
+    for n in range(3):
+        a += n
+        add(a, b, c, 1000, grid=1000, threadgroup=128)
+        assert (c == a + b).all()
+    made = mt.device("cuda").zeros(10)
+    cupy.asarray(made)[:] = 7
+    assert (made.numpy() == 7).all()
+    with pytest.raises(mt.LaunchError, match="not contiguous"):
+        add(a[::2], b, c, 500, grid=500, threadgroup=128)
+
+
+def test_tensors_of_pytorch_are_taken_as_they_are() -> None:
+    torch = pytest.importorskip("torch")
+    add = kernel(ADD, "add")
+    a, b = torch.rand(1000, device="cuda"), torch.rand(1000, device="cuda")
+    c = torch.zeros(1000, device="cuda")
+    add(a, b, c, 1000, grid=1000, threadgroup=100)
+    assert torch.equal(c, a + b)
+
+
+def test_barriers_that_some_lanes_pass_by() -> None:
+    text = """
+kernel void parted(device uint* y, uint l [[thread_index_in_threadgroup]]) {
+    threadgroup uint t[96];
+    t[l] = l;
+    if (l % 3 == 0) { threadgroup_barrier(mem_flags::mem_threadgroup); t[l] += 100; }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (l / 32 == 1) { threadgroup_barrier(mem_flags::mem_threadgroup); t[l] += 1000; }
+    if (l == 5) return;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    y[l] = t[95 - l];
+}"""
+    y, right = np.zeros(96, np.uint32), np.zeros(96, np.uint32)
+    kernel(text, "parted")(y, grid=96, threadgroup=96, timeout=5)
+    mt.device("cpu").library(HEADER + text, math="safe")["parted"](right, grid=96, threadgroup=96)
+    assert (y == right).all(), (y, right)
+
+
+def test_indices_beyond_32_bits() -> None:
+    cupy = pytest.importorskip("cupy")
+    n = (1 << 32) + (1 << 20)
+    text = """
+kernel void mark(device uchar* y, constant ulong& n, uint i [[thread_position_in_grid]]) {
+    for (ulong k = i; k < n; k += 1 << 20) y[k] = uchar(k >> 20) + 1;
+}"""
+    y = cupy.zeros(n, cupy.uint8)
+    kernel(text, "mark")(y, np.array(n, np.uint64), grid=1 << 20, threadgroup=256)
+    at = np.array([0, 1 << 20, (1 << 32) - 1, 1 << 32, n - 1])
+    assert (cupy.asnumpy(y[at]) == ((at >> 20) + 1).astype(np.uint8)).all()
+
+
+@pytest.mark.parametrize("kind", ["uint", "int", "float", "ulong"])
+def test_atomics(kind: str) -> None:
+    dtype = {"uint": np.uint32, "int": np.int32, "float": np.float32, "ulong": np.uint64}[kind]
+    what = "max" if kind == "ulong" else "add"
+    name = f"atomic_{what}_explicit" if kind == "ulong" else "atomic_fetch_add_explicit"
+    text = f"kernel void k(device atomic<{kind}>* y, uint i [[thread_position_in_grid]]) {{" \
+           f" {name}(y + (i & 7), ({kind})(i), memory_order_relaxed); }}"  # fmt: skip
+    y = np.zeros(8, dtype)
+    kernel(text, "k")(y, grid=4096, threadgroup=128)
+    right = [np.arange(n, 4096, 8).max() if what == "max" else np.arange(n, 4096, 8).sum() for n in range(8)]
+    assert (y == np.array(right, dtype)).all()
+
+
+def test_a_matrix_product() -> None:
+    text = """
+#include <metal_simdgroup_matrix>
+kernel void mm(device const float* a, device const float* b, device float* c) {
+    simdgroup_float8x8 x, y, z = make_filled_simdgroup_matrix<float, 8, 8>(0);
+    for (uint k = 0; k < 32; k += 8) {
+        simdgroup_load(x, a + k, 32);
+        simdgroup_load(y, b + 8 * k, 8);
+        simdgroup_multiply_accumulate(z, x, y, z);
+    }
+    simdgroup_store(z, c, 8);
+}"""
+    a, b = np.random.default_rng(1).random((2, 256), np.float32)
+    c = np.zeros((8, 8), np.float32)
+    kernel(text, "mm")(a, b, c, grid=32, threadgroup=32)
+    np.testing.assert_allclose(c, a.reshape(8, 32).astype(float) @ b.reshape(32, 8), rtol=1e-5)
+
+
+def test_recordings() -> None:
+    device = mt.device("cuda")
+    add = kernel(ADD, "add")
+    a, b, c = device.buffer(np.ones(256, np.float32)), device.zeros(256), device.zeros(256)
+    recording = Recording()
+    for _ in range(5):
+        recording.add(add, a, b, c, 256, grid=256, threadgroup=64)
+        recording.add(add, a, c, b, 256, grid=256, threadgroup=64)
+    recording.run()
+    assert (b.numpy() == 10).all()
+    recording.run()
+    assert (b.numpy() == 20).all()
+    a.numpy()[:] = 0
+    recording.run()
+    assert (b.numpy() == 20).all()
