@@ -1,7 +1,7 @@
 """`python -m conformance nvidia pack|run|page`: results of kernels on an NVIDIA GPU.
 
-`pack` needs no GPU: generated programs with what the oracle leaves. `run` needs one, and the front end where the
-third-party kernels are to run as well. `page` writes docs/nvidia.md from what `run` kept.
+`run` needs a GPU and runs everything: generated programs against the oracle, third-party kernels, suites, the bench.
+`pack` makes the generated programs and asks the oracle on a machine without one. `page` writes docs/nvidia.md.
 """
 
 from __future__ import annotations
@@ -47,16 +47,17 @@ def pack(programs: int, first: int) -> None:
 @main.command()
 @click.option("--jobs", default=max(1, (os.cpu_count() or 2) - 2), help="Processes.")
 @click.option("--part", "parts", multiple=True, type=click.Choice(["fuzz", "results", "tests", "bench"]))
+@click.option("--programs", default=2000, help="How many are generated, where none are packed.")
 @click.option("--only", default="", help="Of third-party cases, those whose name contains this.")
 @click.option("--out", default=str(RESULTS), help="Where to keep what was found.")
-def run(jobs: int, parts: tuple[str, ...], only: str, out: str) -> None:
+def run(jobs: int, parts: tuple[str, ...], programs: int, only: str, out: str) -> None:
     """Everything that is there to run, on the GPU of this machine."""
     path = Path(out)
     path.parent.mkdir(parents=True, exist_ok=True)
     found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     found["machine"] = _machine()
     steps = {
-        "fuzz": lambda: _fuzz(jobs),
+        "fuzz": lambda: _fuzz(jobs, programs),
         "results": lambda: _third_party(jobs, only),
         "tests": _tests,
         "bench": _bench,
@@ -92,11 +93,12 @@ def _machine() -> dict[str, str]:
     }
 
 
-def _fuzz(jobs: int) -> list[dict[str, Any]]:
-    from conformance.nvidia.run import run
+def _fuzz(jobs: int, programs: int) -> list[dict[str, Any]]:
+    from conformance.nvidia.run import generated, packed
 
     found = []
-    for verdict in run(sorted(FOLDER.glob("fuzz-*.pack")), jobs):
+    paths = sorted(FOLDER.glob("fuzz-*.pack"))
+    for verdict in packed(paths, jobs) if paths else generated(programs, 0, jobs):
         found.append(asdict(verdict))
         if not verdict.good:
             print(f"{verdict.how}: {verdict.name}: {verdict.words}", flush=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -77,26 +77,36 @@ def differing(one: Array, other: Array, near: bool) -> Array:
     return np.flatnonzero(~same)
 
 
-def _work(pipe: Connection, path: str) -> None:
+def _packed(pipe: Connection, path: str) -> None:
+    """Work on the replays of a file, by number."""
     replays = list(load(Path(path)))
-    pipe.send(len(replays))
     while (number := pipe.recv()) is not None:
         pipe.send(judge(replays[number]))
 
 
-class _Worker:
-    """A process with the replays of one file, and the number it works on."""
+def _generated(pipe: Connection, _: str) -> None:
+    """Work on programs by their seeds: make each, ask the oracle, run it."""
+    from conformance.nvidia.fuzz import replays
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.number, self.since = path, -1, 0.0
+    while (seed := pipe.recv()) is not None:
+        made = next(iter(replays([seed])), None)
+        pipe.send(judge(made) if made is not None else None)
+
+
+class _Worker:
+    """A process, and the number it works on."""
+
+    def __init__(self, work: Callable[[Connection, str], None], path: str) -> None:
+        self._work, self._path = work, path
+        self.number, self.since = -1, 0.0
         self._begin()
 
     def _begin(self) -> None:
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self.process: Any = context.Process(target=_work, args=(theirs, str(self.path)), daemon=True)
+        self.process: Any = context.Process(target=self._work, args=(theirs, self._path), daemon=True)
         self.process.start()
-        self.count: int = self.pipe.recv()
+        theirs.close()
 
     def give(self, number: int) -> None:
         self.number, self.since = number, time.monotonic()
@@ -108,38 +118,42 @@ class _Worker:
         self._begin()
 
 
-def run(paths: Sequence[Path], jobs: int) -> Iterator[Verdict]:
-    """Verdicts as they come."""
+def packed(paths: Sequence[Path], jobs: int) -> Iterator[Verdict]:
+    """Verdicts on the replays of files, as they come."""
     for path in paths:
-        yield from _one(path, jobs)
+        yield from _all(_packed, str(path), [replay.name for replay in load(path)], 0, jobs)
 
 
-def _one(path: Path, jobs: int) -> Iterator[Verdict]:
-    first = _Worker(path)
-    workers = [first, *(_Worker(path) for _ in range(min(jobs, first.count) - 1))]
-    left = list(range(first.count))[::-1]
-    names = [replay.name for replay in load(path)]
-    busy: list[_Worker] = []
-    for worker in workers:
-        if left:
-            worker.give(left.pop())
-            busy.append(worker)
+def generated(programs: int, first: int, jobs: int) -> Iterator[Verdict]:
+    """Verdicts on programs that are made here, as they come."""
+    yield from _all(_generated, "", [f"seed {first + n}" for n in range(programs)], first, jobs)
+
+
+def _all(
+    work: Callable[[Connection, str], None], path: str, names: Sequence[str], first: int, jobs: int
+) -> Iterator[Verdict]:
+    left = list(range(len(names)))[::-1]
+    busy = [_Worker(work, path) for _ in range(min(jobs, len(names)))]
+    for worker in busy:
+        worker.give(first + left.pop())
     while busy:
         ready = wait([w.pipe for w in busy], 1.0)
         for worker in list(busy):
             if worker.pipe in ready:
                 try:
-                    yield worker.pipe.recv()
+                    verdict = worker.pipe.recv()
                 except EOFError:
-                    yield Verdict("", names[worker.number], "error", "the process died")
+                    verdict = Verdict("fuzz", names[worker.number - first], "error", "the process died")
                     worker.again()
+                if verdict is not None:
+                    yield verdict
             elif time.monotonic() - worker.since > PATIENCE:
-                yield Verdict("", names[worker.number], "never ended")
+                yield Verdict("fuzz", names[worker.number - first], "never ended")
                 worker.again()
             else:
                 continue
             if left:
-                worker.give(left.pop())
+                worker.give(first + left.pop())
             else:
                 busy.remove(worker)
                 worker.process.kill()
