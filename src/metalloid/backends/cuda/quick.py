@@ -56,6 +56,19 @@ class CudaQuick:
         if room.told.fault.taken:
             self._finish(room, code, told(), None)
 
+    def native(self, code: Loaded) -> None:
+        """Only Python starts launches here."""
+
+    def finish(
+        self,
+        code: Loaded,
+        record: int,
+        launch: Launch,
+        status: int,
+        on_log: Callable[[LogMessage], None] | None,
+    ) -> None:
+        """Nothing native was started."""
+
     def _slowly(self, room: Room, code: Loaded, addresses: list[int], lengths: Sequence[int]) -> None:
         """With memory that has to be brought."""
         memory = self._memory
