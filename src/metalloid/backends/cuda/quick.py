@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from metalloid.backends.backend import NativeLaunch
 from metalloid.backends.base import Launch, LogMessage
 from metalloid.backends.cuda.code import Loaded
 from metalloid.backends.cuda.launch import Bound, Room, Shape, fill, start
@@ -56,8 +57,9 @@ class CudaQuick:
         if room.told.fault.taken:
             self._finish(room, code, told(), None)
 
-    def native(self, code: Loaded) -> None:
+    def native(self, code: Loaded) -> NativeLaunch | None:
         """Only Python starts launches here."""
+        return None
 
     def finish(
         self,
