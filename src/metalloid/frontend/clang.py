@@ -34,6 +34,7 @@ MEMORY = 8 << 30  # bytes of address space, so that a template bomb cannot take 
 # Of what clang calls warnings: what Metal refuses, and what clang itself takes for errors where nothing is said.
 ERRORS = (
     "vla",
+    "infinite-recursion",
     "address-of-temporary",
     "invalid-constexpr",
     "non-pod-varargs",

@@ -131,13 +131,13 @@ def chosen_at_run_time(function: str, file: str, line: int, excerpt: str = "") -
 
 
 def recursion(function: str, file: str, line: int, excerpt: str = "") -> Diagnostic:
-    """A function that calls itself: after inlining everything, a call of it is left."""
+    """A function that calls itself, where pointers to functions are around: nobody can say who calls whom."""
     return Diagnostic(
-        f"'{function}' calls itself; functions in Metal cannot be recursive",
+        f"'{function}' calls itself, and a pointer to a function is around, which is not supported together",
         file,
         line,
         rule="M614",
-        hint="write a loop, or keep your own stack in a fixed-size array",
+        hint="call functions by their names, or write a loop",
         excerpt=excerpt,
     )
 

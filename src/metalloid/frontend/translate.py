@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.build import build, check_source, whole_text
+from metalloid.frontend.call_stack import with_stack
 from metalloid.frontend.columns import with_columns
 from metalloid.frontend.declarations import Entry, Span
 from metalloid.frontend.declarations import Kernel as Declared
@@ -124,11 +125,12 @@ def _built(
 ) -> _Built:
     raw, given = build(parsed, rewritten, _wanted(parsed, entry), bound, checked)
     ir = slim(raw)
-    module = read(ir)
+    written = read(ir)
+    module = with_stack(written)
     several = mixed(module)
     place = location(module, several) if several else None
     resolved = with_places(with_columns(plain_divisions(resolve_spaces(module)), given, Texts(parsed.source)))
-    if resolved is not module:
+    if resolved is not written:
         ir = write(resolved)
     where = (place.file, place.line) if place else None
     return _Built(ir, resolved, DebugInfo(raw, parsed.unit), where)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from metalloid.backends.base import Fault, Launch
@@ -10,6 +12,7 @@ from metalloid.findings import Finding
 from metalloid.findings.bounds import Outside
 from metalloid.findings.homes import at_home, homes_of
 from metalloid.findings.places import pointed
+from metalloid.frontend.call_stack import DEPTH, OPEN
 from metalloid.frontend.diagnose import Texts
 from metalloid.runtime import alive
 from metalloid.source import Source
@@ -19,7 +22,23 @@ CHECK = "metalloid check, or mt.check with the same arguments, runs on and shows
 
 _ODD = "an atomic_int or atomic_float starts at a multiple of 4 bytes, an atomic_ulong of 8: check the cast"
 _APART = "write one barrier that all threads come to, outside the branch that some of them take"
-_HINTS = {"M103": _ODD, "M204": _APART, "": "look for a loop that does not end, or allow it more time"}
+_DEEP = "return earlier, or write a loop; a GPU's threads have little room for open calls, too"
+_HINTS = {
+    "M103": _ODD,
+    "M204": _APART,
+    "M614": _DEEP,
+    "": "look for a loop that does not end, or allow it more time",
+}
+
+
+def too_deep(fault: Fault, ir: str) -> Fault:
+    """A call that finds no frame left notes itself outside of the list of open calls."""
+    if fault.rule == "M102" and fault.buffer is None and fault.offset == DEPTH and OPEN in ir:
+        message = (
+            f"functions call themselves deeper than {DEPTH} open calls, which is what a thread has room for"
+        )
+        return replace(fault, rule="M614", message=message)
+    return fault
 
 
 def told(source: Source, signature: Signature, fault: Fault, launch: Launch) -> KernelFault:

@@ -68,9 +68,9 @@ class KernelCode:
         return made
 
     def _told(self, fault: Fault, launch: Launch) -> KernelFault:
-        from metalloid.runtime.faults import told
+        from metalloid.runtime.faults import told, too_deep
 
-        return told(self.source, self.signature, fault, launch)
+        return told(self.source, self.signature, too_deep(fault, self.ir), launch)
 
     def _noted(self, fault: Fault, launch: Launch) -> None:
         """What a launch went on after; whoever launches tells the caller."""

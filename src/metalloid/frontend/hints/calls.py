@@ -176,7 +176,20 @@ def wide_atomic(
     )
 
 
+def endless(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    """A function that calls itself whatever it is given."""
+    return replace(
+        diagnostic,
+        rule="M614",
+        message="this function calls itself on every way through it, and never ends",
+        hint="return before the call where there is nothing left to do, or write a loop",
+    )
+
+
 TABLE: Table = (
+    (re.compile(r"all paths through this function will call itself"), endless),
     (re.compile(r"atomics are memory_order_relaxed"), order),
     (re.compile(r"an atomic of 64 bits has"), wide_atomic),
     (re.compile(r"static assertion failed[^:]*(?:'.*')?: (?P<text>.*)"), assertion),
