@@ -12,7 +12,7 @@ from metalloid import lazy
 
 if TYPE_CHECKING:
     from metalloid.frontend.kernel import Kernel
-    from metalloid.frontend.lint import Linted, lint_source
+    from metalloid.frontend.lint import Linted, lint_source, lint_while_typing
     from metalloid.frontend.stored import compile_kernel
     from metalloid.frontend.translate import find_kernels, rewritten_text
     from metalloid.frontend.whole import Examined, examine_source
@@ -25,6 +25,7 @@ __all__ = [
     "examine_source",
     "find_kernels",
     "lint_source",
+    "lint_while_typing",
     "rewritten_text",
 ]
 
@@ -38,6 +39,7 @@ __getattr__ = lazy.names(
         "examine_source": "metalloid.frontend.whole",
         "find_kernels": "metalloid.frontend.translate",
         "lint_source": "metalloid.frontend.lint",
+        "lint_while_typing": "metalloid.frontend.lint",
         "rewritten_text": "metalloid.frontend.translate",
     },
 )

@@ -12,7 +12,10 @@ from metalloid.frontend.build import check_source
 from metalloid.frontend.parse import Parsed, parse
 from metalloid.frontend.translate import compile_entry
 from metalloid.frontend.warnings import warnings
+from metalloid.frontend.whole import examine_source
 from metalloid.source import Source
+
+FEW = 6  # kernels that are compiled while somebody types
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,22 @@ def _some(parsed: Parsed, names: list[str]) -> list[str]:
     """All functions at once, and kernels that are made of templates: one of each."""
     made = {entry.kernel.name: entry.name for entry in parsed.entries if entry.name != entry.kernel.name}
     return ["", *(made[name] for name in sorted(made))]
+
+
+def lint_while_typing(source: Source) -> Linted:
+    """The same, soon: a text of many kernels is parsed as a whole, and not compiled kernel by kernel.
+
+    300 kernels take a second so, and the better part of a minute when each is compiled.
+    """
+    try:
+        parsed = parse(source)
+        names = tuple(dict.fromkeys(entry.name for entry in parsed.entries))
+        if len(names) <= FEW:
+            return lint_source(source)
+        examine_source(source)
+    except CompileError as error:
+        return Linted((), error.diagnostics)
+    return Linted(names, tuple(dict.fromkeys(warnings(parsed, ""))))
 
 
 def _problems(parsed: Parsed, name: str) -> tuple[Diagnostic, ...]:

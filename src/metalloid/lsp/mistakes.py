@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from metalloid.errors import Diagnostic
-from metalloid.forms.lint import lint_metal, lint_python_text
+from metalloid.forms.lint import lint_python_text
+from metalloid.frontend import lint_while_typing
 from metalloid.lsp.texts import PYTHON
 from metalloid.source import Source
 
@@ -16,8 +17,7 @@ def mistakes(path: str, text: str) -> tuple[Diagnostic, ...]:
     if path.endswith(PYTHON):
         report = lint_python_text(text, path, _quiet)
         return (*report.diagnostics, *report.unresolved)
-    source = Source(text, name=path, directory=Path(path).parent)
-    return lint_metal(source, _quiet).diagnostics
+    return lint_while_typing(Source(text, name=path, directory=Path(path).parent)).diagnostics
 
 
 def _quiet(done: int, total: int) -> None: ...

@@ -6,24 +6,29 @@ from typing import Any
 
 from metalloid.compile import scalar
 from metalloid.errors import CompileError, Diagnostic
-from metalloid.frontend import lint_source
+from metalloid.frontend import lint_while_typing
 from metalloid.source import Source
 from metalloid.studio.jobs.source import source_of
 from metalloid.types import Matrix, Parameter, Scalar, Signature, Struct, Vector
 
-MOST = 24  # kernels whose parameters are read; others when they are chosen
+FEW = 6  # kernels whose parameters are all read; of more only those of the one that is chosen
 
 
 def diagnose(data: dict[str, Any]) -> dict[str, Any]:
     source = source_of(data)
-    linted = lint_source(source)
+    linted = lint_while_typing(source)
     wrong = any(d.severity == "error" for d in linted.diagnostics)
-    kernels = [_described(source, name) for name in linted.kernels[:MOST]] if not wrong else []
+    kernels = [_described(source, name) for name in _wanted(linted.kernels, data)] if not wrong else []
     return {
         "diagnostics": [_told(d, source.name) for d in linted.diagnostics],
         "kernels": [kernel for kernel in kernels if kernel is not None],
         "names": list(linted.kernels),
     }
+
+
+def _wanted(names: tuple[str, ...], data: dict[str, Any]) -> tuple[str, ...]:
+    chosen = str(data.get("kernel") or "")
+    return names if len(names) <= FEW else (chosen if chosen in names else names[0],)
 
 
 def _told(said: Diagnostic, name: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import { goTo } from "./editor.js";
 import { on, state, tell } from "./state.js";
 
 const REST = 220; // milliseconds
+const PILLS = { error: "bad", warning: "warn", note: "note" };
 let timer = 0, asked = 0;
 
 export function watchTyping() {
@@ -14,13 +15,14 @@ export function watchTyping() {
     timer = setTimeout(diagnose, REST);
   });
   on("replaced", diagnose);
+  on("choose", diagnose);
   on("diagnostics", list);
 }
 
 export async function diagnose() {
   clearTimeout(timer);
   const mine = ++asked;
-  const answer = await call("diagnose", { text: state.text, lesson: Boolean(state.lesson) });
+  const answer = await call("diagnose", { text: state.text, lesson: Boolean(state.lesson), kernel: state.chosen });
   if (mine !== asked || answer.superseded) return;
   if (answer.error) {
     tell("status", { kind: "bad", words: answer.error });
@@ -29,6 +31,7 @@ export async function diagnose() {
   state.diagnostics = answer.diagnostics;
   if (answer.kernels.length || !answer.diagnostics.some((one) => one.severity === "error")) {
     state.kernels = answer.kernels;
+    state.names = answer.names;
     tell("kernels");
   }
   tell("diagnostics");
@@ -41,7 +44,7 @@ function list() {
       h(
         "button",
         { class: `problem ${one.severity}`, type: "button", onclick: () => one.here && goTo(one.line || 1, one.column || 1) },
-        h("span", { class: `pill ${one.severity === "error" ? "bad" : "warn"}` }, one.rule || one.severity),
+        h("span", { class: `pill ${PILLS[one.severity]}` }, one.rule || one.severity),
         h("span", {}, sentence(one.message)),
         h("small", {}, one.line ? `${one.here ? "" : `${one.file}:`}${one.line}${one.column ? `:${one.column}` : ""}` : ""),
         one.hint ? h("p", {}, coded(one.hint)) : "",
@@ -49,7 +52,7 @@ function list() {
     ),
   );
   const errors = told.filter((one) => one.severity === "error").length;
-  const count = state.kernels.length;
+  const count = state.names.length;
   const words = errors ? `${errors} mistake${errors > 1 ? "s" : ""}` : `no mistakes, ${count} kernel${count === 1 ? "" : "s"}`;
   tell("status", { kind: errors ? "bad" : "good", words });
 }

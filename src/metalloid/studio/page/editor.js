@@ -5,6 +5,8 @@ import { keys } from "./keys.js";
 import { on, state, tell } from "./state.js";
 
 const TAB = 4;
+const LONG = 40_000; // characters
+let later = 0;
 const RANK = { error: 0, warning: 1, note: 2 };
 const input = h("textarea", { class: "type-here", id: "source", spellcheck: "false", wrap: "off", "aria-label": "Metal source", autocapitalize: "off", autocomplete: "off" });
 const paint = h("pre", { class: "paint", "aria-hidden": "true" });
@@ -50,12 +52,21 @@ export function show(line) {
 function changed(typed) {
   state.text = input.value;
   const count = state.text.split("\n").length;
-  paint.innerHTML = `${metal(state.text)}\n`;
+  colour(typed);
   while (gutter.children.length < count) gutter.append(h("div", {}, String(gutter.children.length + 1)));
   while (gutter.children.length > count) gutter.lastChild.remove();
   if (typed) state.findings = [];
   draw();
   tell(typed ? "typed" : "replaced");
+}
+
+// Of a long text the colours follow when the fingers rest: a key must not wait for them.
+function colour(typed) {
+  clearTimeout(later);
+  if (typed && state.text.length > LONG) {
+    paint.textContent = `${state.text}\n`;
+    later = setTimeout(() => colour(false), 300);
+  } else paint.innerHTML = `${metal(state.text)}\n`;
 }
 
 function lineOf(offset) {
@@ -95,7 +106,8 @@ function draw() {
   for (const note of notes) by.set(note.line, [...(by.get(note.line) ?? []), note]);
   marks.replaceChildren();
   lenses.replaceChildren();
-  for (const [n, number] of [...gutter.children].entries()) number.className = worst(by.get(n + 1));
+  for (const number of gutter.querySelectorAll("[class]")) number.removeAttribute("class");
+  for (const [line, here] of by) gutter.children[line - 1]?.setAttribute("class", worst(here));
   if (state.linked) marks.append(band(state.linked, "linked"));
   for (const [line, here] of by) {
     marks.append(band(line, worst(here)));

@@ -4,7 +4,7 @@ import { on, state, tell } from "./state.js";
 
 const FILLS = { random: "random", arange: "0, 1, 2, ...", ones: "ones", zeros: "zeros", full: "one value", cycle: "0 to n-1, again", output: "not set" };
 const WITH_VALUE = { full: "value", cycle: "n", random: "seed" };
-const form = { kernel: "", grid: "1024", threadgroup: "256", inputs: {}, local: {} };
+const form = { grid: "1024", threadgroup: "256", inputs: {}, local: {} };
 let drawn = "";
 
 export function openLaunch() {
@@ -16,7 +16,8 @@ export function openLaunch() {
 }
 
 export function setForm(given) {
-  Object.assign(form, { kernel: "", grid: given.grid, threadgroup: given.threadgroup, inputs: structuredClone(given.inputs), local: {} });
+  state.chosen = "";
+  Object.assign(form, { grid: given.grid, threadgroup: given.threadgroup, inputs: structuredClone(given.inputs), local: {} });
   drawn = "";
 }
 
@@ -27,26 +28,33 @@ export function currentForm() {
 }
 
 function chosen() {
-  return state.kernels.find((one) => one.name === form.kernel) ?? state.kernels[0];
+  return state.kernels.find((one) => one.name === state.chosen) ?? state.kernels[0];
 }
 
 function draw() {
   const kernel = chosen();
-  const key = JSON.stringify([kernel, state.kernels.map((one) => one.name)]);
+  const key = JSON.stringify([kernel, state.names]);
   if (key === drawn) return;
   drawn = key;
   if (!kernel) return;
-  form.kernel = kernel.name;
+  state.chosen = kernel.name;
   for (const one of kernel.parameters) form.inputs[one.name] = fitting(one, form.inputs[one.name]);
   const size = Number.parseInt(form.threadgroup, 10);
   if (size > kernel.limit) form.threadgroup = String(kernel.limit);
-  const names = state.kernels.map((one) => h("option", { value: one.name, selected: one.name === kernel.name }, one.name));
-  const select = h("select", { id: "kernel", onchange: (event) => { form.kernel = event.target.value; drawn = ""; draw(); tell("form"); } }, names);
+  const names = state.names.map((name) => h("option", { value: name, selected: name === kernel.name }, name));
+  const select = h("select", { id: "kernel", onchange: (event) => choose(event.target.value) }, names);
   $("launch").replaceChildren(
     h("div", { class: "sizes" }, field("Kernel", select), field("Grid (threads)", text("grid", form, "grid", "1024 or 64,64")), field("Threadgroup", text("threadgroup", form, "threadgroup", "chosen"))),
     h("div", { class: "arguments" }, kernel.parameters.map(argument), kernel.local.map(local)),
     h("input", { type: "submit", hidden: true }),
   );
+}
+
+function choose(name) {
+  state.chosen = name;
+  if (!state.kernels.some((one) => one.name === name)) return tell("choose"); // its parameters are not known yet
+  draw();
+  return tell("form");
 }
 
 // What was there where it fits the parameter, else a guess.

@@ -3,7 +3,9 @@ export const state = {
   text: "",
   lesson: null, // the lesson that is open, as the server tells it
   mended: false, // whether its mended kernel is shown
-  kernels: [],
+  kernels: [], // with their parameters; of a text with many, only the one that is chosen
+  names: [],
+  chosen: "", // the kernel's name
   diagnostics: [],
   findings: [],
   result: null,
