@@ -148,6 +148,24 @@ def test_the_gallery_explains_a_broken_kernel_and_shows_the_mended_one(driven: A
         page.close()
 
 
+def test_a_text_is_text_whatever_it_says(driven: Any, tmp_path: Path, said: list[str]) -> None:
+    """Nothing that a kernel holds becomes part of the page."""
+    file = tmp_path / "<img src=x onerror=alert(1)>.metal"
+    text = (
+        "// </pre><img src=x onerror=alert(1)><script>alert(2)</script>\n"
+        "kernel void k(device float* x [[buffer(0)]]) { x[0] = undeclared; }\n"
+        '#error "<img src=x onerror=alert(4)>"\n'
+    )
+    file.write_text(text)
+    with served(file) as server:
+        page = watched(driven, server.address, "light", WIDE, said)
+        seen(page, ".problem")
+        assert page.input_value("#source") == text and page.inner_text(".paint").strip() == text.strip()
+        assert page.query_selector("img[src=x]") is None and len(page.query_selector_all("script")) == 1
+        assert said == []
+        page.close()
+
+
 def test_the_file_is_saved(driven: Any, tmp_path: Path, said: list[str]) -> None:
     file = tmp_path / "saved.metal"
     file.write_text(TEXT)
