@@ -1,6 +1,6 @@
 """Where lines of vector code come from, and machine code behind them; for people who read it, not for code that runs.
 
-While a function is written, each instruction ends with a comment, `;@7`: the number of a place. `comments` takes them
+While a function is written, each instruction ends with a comment, `;@7`, or with metadata: the number of a place. `comments` takes them
 off again. For machine code `debug_info` makes debug information of them, whose line numbers are the numbers of places,
 and `machine_code` reads LLVM's `.loc` lines back. Code that is to run is written without any of it.
 """
@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from metalloid.ir.lines import Lined
 from metalloid.location import Location
 
-_MARK = re.compile(r" ;@([0-9]+)$")
+_MARK = re.compile(r" ;@([0-9]+)$|, !mt\.place !([0-9]+)$")
 _LOC = re.compile(r"\s*\.loc\s+[0-9]+ ([0-9]+)")
 # What debug information adds to assembly, beside `.loc`: notes about frames, files, labels.
-_ADDED = re.compile(r"\s*\.(cfi_|file\s+[0-9])|\.L(tmp|func_begin)[0-9]+:")
+_ADDED = re.compile(r"\s*\.(cfi_|file\s+[0-9])|(\.L|\$L__)(tmp|func_begin)[0-9]+:|\$L__func_end[0-9]+:")
 _DEBUG = re.compile(r"\s*\.section\s+[\".]*(__DWARF|debug_)")
 FIRST = 1000  # of the numbers of nodes: behind those that vector code has of its own
 
@@ -36,6 +36,11 @@ class LineTable:
             self.places.append(known)
             self._numbers[known] = len(self.places)
         return f" ;@{self._numbers[known]}"
+
+    def attached(self, place: Location | None) -> tuple[tuple[str, str], ...]:
+        """The same as metadata of an instruction, the last of it."""
+        mark = self.mark(place)
+        return (("mt.place", f"!{mark.removeprefix(' ;@')}"),) if mark else ()
 
     def place(self, number: int) -> Location | None:
         return self.places[number - 1] if 0 < number <= len(self.places) else None
@@ -80,7 +85,8 @@ def debug_info(text: str) -> str:
             line = f"{line[:-2]} !dbg {scope} {{"
         elif scope and (mark or " call " in line):
             node = f"!{FIRST + len(nodes)}"
-            nodes.append(f"!DILocation(line: {mark[1] if mark else 0}, column: 1, scope: {scope})")
+            number = (mark[1] or mark[2]) if mark else 0
+            nodes.append(f"!DILocation(line: {number}, column: 1, scope: {scope})")
             line = f"{line[: mark.start()] if mark else line}, !dbg {node}"
         elif line == "}":
             scope = ""

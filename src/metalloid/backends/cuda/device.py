@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metalloid.backends.backend import Backend, Batch, Checked, Program, Recorded, Stage
 from metalloid.backends.base import Guard, Memory, Triple
 from metalloid.errors import NotWatched
 from metalloid.types import Signature
+
+if TYPE_CHECKING:
+    from metalloid.backends.line_table import LineTable
+    from metalloid.ir.lines import Lined
 
 
 class Cuda(Backend):
@@ -22,6 +26,12 @@ class Cuda(Backend):
     @property
     def stages(self) -> Mapping[str, Stage]:
         return {"ptx": _ptx}
+
+    def lined(self, stage: str, ir: str, size: Triple) -> Lined:
+        from metalloid.backends.line_table import LineTable
+
+        table = LineTable()
+        return table.machine_code(_ptx(ir, size, table))
 
     unified = False
 
@@ -66,11 +76,11 @@ class Cuda(Backend):
         return {"processor": f"{gpu.name} ({gpu.processor})", "threads": gpu.threads}
 
 
-def _ptx(ir: str, size: Triple) -> str:
+def _ptx(ir: str, size: Triple, table: LineTable | None = None) -> str:
     from metalloid.backends.cuda.ptx import compile_ptx
     from metalloid.backends.cuda.variant import Variant
 
-    return compile_ptx(ir, variant=Variant(size, flat=False, apart=True, even=True)).text
+    return compile_ptx(ir, variant=Variant(size, flat=False, apart=True, even=True), table=table).text
 
 
 BACKEND = Cuda()

@@ -16,8 +16,10 @@ from metalloid.backends.cuda.guards import LAUNCH, Guards
 from metalloid.backends.cuda.meetings import ALL, AMONG, Meetings
 from metalloid.backends.cuda.record import RECORD
 from metalloid.backends.cuda.variant import Variant, read_only
+from metalloid.backends.line_table import LineTable
 from metalloid.errors import NotVectorised
 from metalloid.ir import Block, Instruction, Module
+from metalloid.ir.debug import location
 from metalloid.ir.intrinsics import BARRIER, BUFFER, ENTRY, PRIVATE, family, short
 from metalloid.ir.loops import loops
 from metalloid.ir.module import Parameter
@@ -39,6 +41,7 @@ class Lowering(Guards):
         super().__init__(module, variant)
         self._constant = (read_only(self.function) or frozenset()) if variant.apart else frozenset()
         self._meetings = Meetings(self.function, variant, self.parted)
+        self.table: LineTable | None = None  # where instructions come from, for people who read PTX
         self._together = False  # whether all lanes come to the block that is being written
         self._fast = fast_forms(self.source)
         self._finite = variant.proof.loops if variant.proof is not None else frozenset()
@@ -105,10 +108,11 @@ class Lowering(Guards):
                 if polls:
                     yield self.call("mtd_poll", VOID, ROUNDS, LAUNCH)
             yield from self._gathered(i, block.name)
+            placed = self.table.attached(location(self.source, i)) if self.table is not None else ()
             if self.variant.guard and not self.safe(i, (block.name, n)):
-                yield from self.guards(i)
+                yield from (replace(g, metadata=(*g.metadata, *placed)) for g in self.guards(i))
             align = self._align(i, (block.name, n))
-            yield from self._changed(replace(i, metadata=self._said(i), align=align))
+            yield from self._changed(replace(i, metadata=(*self._said(i), *placed), align=align))
 
     def _align(self, i: Instruction, place: tuple[str, int]) -> int:
         """What a load or store may rely on: all it claims where nobody guards, else what its guard or a proof says."""

@@ -13,6 +13,7 @@ from metalloid.backends.cuda.intrinsics import Lowering
 from metalloid.backends.cuda.library import FEATURES, HEAD, TRIPLE, pieces
 from metalloid.backends.cuda.record import RECORD
 from metalloid.backends.cuda.variant import Variant, carried
+from metalloid.backends.line_table import LineTable, debug_info
 from metalloid.backends.sites import Site
 from metalloid.errors import NotVectorised
 from metalloid.ir import Module, write
@@ -36,13 +37,23 @@ def _start() -> None:
     llvm.initialize_all_asmprinters()
 
 
-def compile_ptx(ir: str | Module, processor: str = "sm_90", variant: Variant | None = None) -> Ptx:
-    """PTX of a kernel, scalar or in canonical form already. May raise NotVectorised."""
+def compile_ptx(
+    ir: str | Module,
+    processor: str = "sm_90",
+    variant: Variant | None = None,
+    table: LineTable | None = None,
+) -> Ptx:
+    """PTX of a kernel, scalar or in canonical form already. May raise NotVectorised.
+
+    With a `table`, its lines say where they come from, for people who read them.
+    """
     lowering = Lowering(canonical(ir) if isinstance(ir, str) else ir, variant or Variant())
+    lowering.table = table
     text = _without_attributes(write(lowering.lowered()))
     entry = _entry(lowering)
     called = {*lowering.declared, *re.findall(r"@(mtd_\w+)", "\n".join(entry))}
     kernel = "\n".join([HEAD, text, *_declared(called - set(lowering.declared)), *entry])
+    kernel = debug_info(kernel) if table is not None else kernel
     with _LOCK:
         made = _optimised(kernel, pieces(processor).closure(called), processor)
     if outside := sorted(set(re.findall(r"^\.extern \.func .*?(\w+)\s*$", made, flags=re.M))):
