@@ -9,6 +9,7 @@ import struct
 import subprocess
 import zlib
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -127,6 +128,19 @@ def test_kernels_inside_functions_are_shown_without_their_indentation():
     """)["deep"]
     text = "".join(Page(mt.check(kernel, np.zeros(4, np.float32), grid=8).html()).texts)
     assert re.search(r"\d+kernel void deep.*\n\d+    out\[i\] = 1;", text)
+
+
+def test_lines_of_a_chain_are_those_of_the_file_that_the_kernel_is_written_in():
+    kernel = mt.device().library("""
+        kernel void ones(device float* out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+            out[i] = 1;
+        }
+    """)["ones"]
+    lines = Path(__file__).read_text(encoding="utf-8").splitlines()
+    first = next(n for n, line in enumerate(lines) if line.startswith("        kernel void ones("))
+    text = mt.check(kernel, np.zeros(4, np.float32), grid=4).explain().text()
+    assert f"stores to 'out' ran: line {first + 2} (4 times)" in text
+    assert f"the value stored in line {first + 2} does not depend on the thread" in text
 
 
 def test_severities_have_colours_of_their_own():

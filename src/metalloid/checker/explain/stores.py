@@ -7,6 +7,7 @@ from math import prod
 from metalloid.backends.observe import Record
 from metalloid.checker.checked_launches import CheckedLaunches
 from metalloid.checker.code import GROUP
+from metalloid.checker.explain.lines import line_of
 from metalloid.checker.explain.link import Link
 from metalloid.checker.explain.output import Output
 from metalloid.checker.guards import Store, guards, scalars, stores_to
@@ -20,7 +21,7 @@ def stored(output: Output, report: CheckedLaunches) -> Link:
     stores = stores_to(case, output.parameter.index)
     ran = sum(s.count for s in stores)
     if ran:
-        lines = ", ".join(f"line {s.location.line} ({s.count} times)" for s in stores if s.count)
+        lines = ", ".join(f"line {line_of(case, s.location)} ({s.count} times)" for s in stores if s.count)
         return Link(True, f"stores to '{output.name}' ran: {lines}")
     if not stores:
         return Link(
@@ -34,14 +35,14 @@ def stored(output: Output, report: CheckedLaunches) -> Link:
 
 def _guarded(output: Output, store: Store) -> Link:
     case = output.case
-    said = f"no thread reached line {store.location.line}, which stores to '{output.name}'"
+    said = f"no thread reached line {line_of(case, store.location)}, which stores to '{output.name}'"
     for guard in guards(case, store):
         line = case.line(guard).strip()
         values = scalars(case, line)
         known = f"; {', '.join(values)}" if values else ""
         return Link(
             False,
-            f"{said}\nno thread passed line {guard.line}: {line}{known}",
+            f"{said}\nno thread passed line {line_of(case, guard)}: {line}{known}",
             "pass the size that the condition compares with; is the scalar bound, and in its own type?"
             if values
             else "look at the condition: it is false for every thread",
@@ -83,8 +84,8 @@ def one_place(output: Output, report: CheckedLaunches) -> Link | None:
     store = shared[0]
     return Link(
         False,
-        f"every thread stores to the same element in line {store.location.line}: the index does not depend on"
-        f" the thread, and '{output.name}' has {output.data.size}",
+        f"every thread stores to the same element in line {line_of(output.case, store.location)}: the index does not"
+        f" depend on the thread, and '{output.name}' has {output.data.size}",
         "use the thread's position in the index",
     )
 

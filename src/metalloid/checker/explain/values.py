@@ -11,6 +11,7 @@ from metalloid.backends.interpret.notes import unflattened
 from metalloid.checker.case import Case
 from metalloid.checker.checked_launches import CheckedLaunches
 from metalloid.checker.code import GROUP, LANE, SIMDGROUP, THREAD
+from metalloid.checker.explain.lines import line_of
 from metalloid.checker.explain.link import Link
 from metalloid.checker.explain.output import Output
 from metalloid.checker.guards import stores_to
@@ -59,7 +60,7 @@ def value(output: Output, report: CheckedLaunches) -> Link | None:
     if origin is None:
         return Link(False, f"{said}: the value itself is 0", "look at how it is computed")
     line = output.case.line(origin.location).strip()
-    where = f"\nline {origin.location.line}: {line}" if origin.location and line else ""
+    where = f"\nline {line_of(output.case, origin.location)}: {line}" if origin.location and line else ""
     none = ", ".join(f"'{name}'" for name in _zero_scalars(output.case))
     also = f"\n{none}, which the caller passes, is 0" if none else ""
     return Link(False, f"{said}: {origin.words}{where}{also}", "this is where the value becomes 0")
@@ -94,7 +95,7 @@ def _constant(output: Output) -> Link | None:
         return None
     return Link(
         False,
-        f"the value stored in line {fixed[0].location.line} does not depend on the thread",
+        f"the value stored in line {line_of(output.case, fixed[0].location)} does not depend on the thread",
         "use the thread's position where the value is computed",
     )
 
