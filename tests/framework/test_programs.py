@@ -145,13 +145,18 @@ def test_what_fails_on_the_device_is_an_error_and_the_program_goes_on(folder: Pa
         in words
     )
     assert "turn 1: status 4, handler saw 4" in words
+    assert "led 4: status 4, (null)" in words
+    assert (
+        "led 5: status 5, program_source:1:125: M102 out-of-bounds write, 340 bytes past 'out' (64 bytes)"
+        in words
+    )
     assert words.endswith("out[15] = 15\n")
 
 
 def test_a_kernel_that_leaves_its_buffer_goes_on_as_on_a_gpu_and_is_told(folder: Path) -> None:
     done = finished(built(HERE / "programs/errors.m", folder))
     assert "turn 0: status 4, handler saw 4" in done.stdout
-    assert done.stderr.count("M102") == 1 and "program_source:1:88" in done.stderr
+    assert done.stderr.count("M102") == 2 and "program_source:1:88" in done.stderr
 
 
 LOADS = """

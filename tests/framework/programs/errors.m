@@ -54,6 +54,23 @@ int main(void) {
         dispatch_semaphore_wait(done, DISPATCH_TIME_FOREVER);
         printf("turn %d: status %d, handler saw %d, error %s %d: %s\n", turn, (int)commands.status, handled, commands.error.domain.UTF8String, (int)commands.error.code, commands.error.localizedDescription.UTF8String);
     }
+    // The same launch again and again, until what it reads leads it out: the last ones run without Python.
+    id<MTLComputePipelineState> led = made(@"kernel void led(device float *out [[buffer(0)]], device const uint *at [[buffer(1)]], uint i [[thread_position_in_grid]]) { out[at[0] + i] = i; }");
+    id<MTLBuffer> at = [device newBufferWithLength:4 options:0];
+    for (int turn = 0; turn < 6; turn++) {
+        *(uint32_t *)at.contents = turn == 5 ? 100 : 0;
+        id<MTLCommandBuffer> commands = [queue commandBuffer];
+        id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoder];
+        [encoder setComputePipelineState:led];
+        [encoder setBuffer:buffer offset:0 atIndex:0];
+        [encoder setBuffer:at offset:0 atIndex:1];
+        [encoder dispatchThreads:MTLSizeMake(16, 1, 1) threadsPerThreadgroup:MTLSizeMake(16, 1, 1)];
+        [encoder endEncoding];
+        [commands commit];
+        [commands waitUntilCompleted];
+        if (turn >= 4)
+            printf("led %d: status %d, %s\n", turn, (int)commands.status, commands.error.localizedDescription.UTF8String);
+    }
     printf("out[15] = %g\n", ((float *)buffer.contents)[15]);
     return 0;
 }
