@@ -92,7 +92,7 @@ def run(name: str, known: int, limit: float, log: Path) -> Operation:
     lines = _COLOUR.sub("", log.read_text(errors="replace")).splitlines()
     seen = read(lines, made)
     made.ended = code in (0, 1) and any("tests passed" in line for line in lines)
-    if code not in (0, 1, -9):
+    if code not in (0, 1, -9, -15):  # stopped, by the limit or by somebody
         made.failed[seen or "(before the first case)"] = (
             f"the program ended with {code}: {lines[-1][:200] if lines else ''}"
         )
