@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ class Case:
     kernel: KernelCode
     launch: Launch
     observation: Observation
+    before: Mapping[int, Any] = field(default_factory=dict)  # what small outputs held before the launch
 
     @cached_property
     def texts(self) -> Texts:

@@ -51,6 +51,14 @@ class Checked:
         return Checked(case, self.findings, self.seconds)
 
 
+def _place(memory: Any) -> tuple[int, int]:
+    """Where an array begins, and its bytes."""
+    if not memoryview(memory).nbytes:
+        return 0, 0
+    view = np.frombuffer(memoryview(memory).cast("B"), np.uint8)
+    return int(view.__array_interface__["data"][0]), view.nbytes
+
+
 class CheckedLaunches:
     """Launches as they are made, and findings that no single launch has."""
 
@@ -70,9 +78,32 @@ class CheckedLaunches:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """All findings; the same mistake in several launches once, with their counts added."""
-        every = [f for launch in self._launches for f in launch.findings]
+        every = [
+            f
+            for launch in self._launches
+            for f in launch.findings
+            if f.rule not in ("M106", "M305") or not self._completed(launch, f)
+        ]
         kept = [f for f in every if not any(follows(f, cause) for cause in self._more)]
         return merged([*kept, *self._more])
+
+    def _completed(self, launch: Checked, finding: Finding) -> bool:
+        """Whether other launches wrote what one left out, or read what it wrote: a chunk, or a step of several."""
+        index = next((i for i, p in launch.case.parameters.items() if p.name == finding.buffer), None)
+        if index is None or index in launch.launch.undefined or index not in launch.launch.buffers:
+            return False
+        place = _place(launch.launch.buffers[index])
+        written = launch.observation.touched(index).copy()
+        for other in self._launches:
+            for number, memory in other.launch.buffers.items():
+                if other is launch or _place(memory) != place or number not in other.observation.writers:
+                    continue
+                if number in other.observation.read:
+                    return True
+                marks = other.observation.touched(number)
+                if len(marks) == len(written):
+                    written |= marks
+        return bool(written.all())
 
     @property
     def ok(self) -> bool:

@@ -69,8 +69,8 @@ def check_launch(kernel: KernelCode, launch: Launch) -> Checked:
     start = time.perf_counter()
     launch = _exported(launch)
     kept = before(kernel, launch)
-    case = Case(kernel, launch, with_numbers(kept, observe(kernel, launch)))
     small = {index: array for index, array in kept.contents.items() if array.nbytes <= _SMALL}
+    case = Case(kernel, launch, with_numbers(kept, observe(kernel, launch)), small)
     homes = homes_of(kernel.source)
     found = tuple(_labelled(at_home(finding, homes), launch) for finding in judged(case))
     return Checked(case, found, time.perf_counter() - start, small)

@@ -25,6 +25,8 @@ class Outside:
     buffer: bool = True  # rather than threadgroup or private memory
     line: str = ""  # the source line
     form: str = "metal"  # how the kernel was given: who makes its outputs
+    barrier: bool = False  # whether a barrier follows, which every thread has to reach
+    packed: str = ""  # the type without gaps, where elements have some
 
     @property
     def message(self) -> str:
@@ -104,7 +106,24 @@ def _stride(o: Outside) -> str:
     )
 
 
+def _packed(o: Outside) -> str:
+    """A float3 takes 16 bytes; data of three floats each takes 12."""
+    each = o.element * 3 // 4
+    if not o.packed or o.bytes % each or not 0 <= o.index < o.bytes // each:
+        return ""
+    return (
+        f"a {o.packed.removeprefix('packed_')} takes {o.element} bytes, and {o.name} looks like {o.bytes // each} of"
+        f" {each} bytes each: declare it as {o.packed}*"
+    )
+
+
 def _guard(o: Outside) -> str:
+    if o.threads > o.count and o.barrier:
+        use = "write only where" if o.write else "read it only where"
+        return (
+            f"the grid has {o.threads} threads and {o.name} {o.count} elements; {use} the index is below {o.count}"
+            f"{'' if o.write else f', as in i < {o.count} ? {o.name}[i] : 0'}, and do not return: a barrier follows"
+        )
     if o.threads > o.count:
         larger = ", or make it larger: output_shapes" if o.form == "mlx" and o.write else ""
         return (
@@ -117,7 +136,7 @@ def _guard(o: Outside) -> str:
 
 
 # The first that has something to say.
-_WAYS: tuple[Callable[[Outside], str], ...] = (_negative, _small, _groups, _rows, _stride, _guard)
+_WAYS: tuple[Callable[[Outside], str], ...] = (_negative, _small, _packed, _groups, _rows, _stride, _guard)
 
 BARRIER_HINT = (
     "let every thread reach the barrier: instead of returning before it, put the work in `if (...) { }` and"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.checker.second_round import outputs, progress, undefined
+from tests.checker.second_round import advice, alarms, bindings, outputs, progress, undefined
 from tests.checker.second_round.case import Case, report_of
 
-CASES = (*outputs.CASES, *undefined.CASES, *progress.CASES)
+PARTS = (outputs, undefined, progress, advice, bindings, alarms)
+CASES = tuple(case for part in PARTS for case in part.CASES)
 
 
 @pytest.mark.parametrize("engine", ["vector", "oracle"])

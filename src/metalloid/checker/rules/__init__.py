@@ -18,6 +18,7 @@ from metalloid.checker.rules import (
     numerics,
     positions,
     progress,
+    swapped,
     synchronisation,
     text,
 )
@@ -34,6 +35,7 @@ RULES: tuple[Rule, ...] = (
     lost.lost_updates,
     lanes.inactive,
     lanes.partial_results,
+    swapped.swapped,
     positions.narrow,
     coverage.unwritten,
     cost.cost,

@@ -28,6 +28,7 @@ BANKS = 32  # of four bytes each
 FEW_THREADS = 1024
 SMALL_BUFFER = 16384  # bytes; stays in a cache however it is walked
 LONG = 1024  # rounds of a loop
+WRAPPED = 1 << 31  # so many are none that went below 0
 
 
 def cost(case: Case) -> Iterator[Finding]:
@@ -115,7 +116,7 @@ def small_launch(case: Case, found: Iterable[Touch]) -> Iterator[Finding]:
     """M504: few threads with a long way to go each."""
     threads = prod(case.launch.grid)
     longest = max((touch.trips for touch in found), default=0)
-    if threads >= FEW_THREADS or longest < LONG:
+    if threads >= FEW_THREADS or not LONG <= longest < WRAPPED:
         return
     yield case.at_launch(
         "M504",

@@ -10,6 +10,7 @@ from metalloid.checker.case import Case, nbytes
 from metalloid.findings import Finding
 from metalloid.findings.bounds import Outside
 from metalloid.runtime.alive import buffer_at
+from metalloid.types import Vector
 
 _NULL = 1 << 16  # bytes around address 0 that nothing but null pointers lead to
 _NEAR = 1 << 16  # bytes behind a resource that are told from its end
@@ -61,6 +62,8 @@ def _outside(case: Case, record: Record) -> tuple[str, str]:
         memory.kind == "buffer",
         case.line(record.access.location),
         case.kernel.source.form,
+        _barrier_follows(case, record),
+        _without_gaps(case, memory),
     )
     return outside.message, outside.hint
 
@@ -73,6 +76,24 @@ def _left(case: Case, address: int) -> tuple[Memory, int] | None:
         return None
     _, at, memory = found
     return Memory("resource", name=case.launch.resource_name(at), bytes=nbytes(memory)), address - at
+
+
+def _barrier_follows(case: Case, record: Record) -> bool:
+    here = record.access.location
+    places = (barrier.location for barrier in case.code.barriers)
+    return here is not None and any(
+        p is not None and p.file == here.file and p.line >= here.line for p in places
+    )
+
+
+def _without_gaps(case: Case, memory: Memory) -> str:
+    """The packed type of a buffer of vectors of three."""
+    type = (
+        case.parameters[memory.index].type
+        if memory.kind == "buffer" and memory.index in case.parameters
+        else None
+    )
+    return f"packed_{type}" if isinstance(type, Vector) and type.length == 3 and not type.packed else ""
 
 
 def _nowhere(memory: Memory, offset: int, what: str) -> tuple[str, str]:

@@ -113,13 +113,19 @@ _HINTS = {
 def _born_hint(case: Case, record: Record) -> str:
     called, operation = _call(case, record), record.detail.get("operation", "")
     operands = record.detail.get("operands", ())
+    given = record.detail.get("given", ()) or operands
+    if called.startswith("exp") and any(map(math.isnan, given)):
+        return (
+            "its argument is NaN already: a row that is masked altogether has -infinity as its maximum, and -infinity"
+            " minus -infinity is NaN; where the maximum is -infinity, write 0 for the row"
+        )
     for name, hint in _HINTS.items():
         if name in (called, called.rstrip("0123456789"), operation):
             return hint
     if operation == "/" and len(operands) == 2 and operands[1] == 0:
         return "the divisor is 0: add epsilon, or divide only where it is not 0"
     if operation in ("-", "+", "*", "/", "fma", "fmuladd") and any(map(math.isinf, operands)):
-        return "infinities meet: where everything is masked (all -infinity), write 0 instead, or mask with -FLT_MAX"
+        return "infinities meet: where everything is masked (all -infinity), write 0 instead, or mask with -FLT_MAX / 2"
     return "the result is beyond the type: scale the operands first, or test them"
 
 

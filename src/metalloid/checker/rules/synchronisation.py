@@ -15,6 +15,7 @@ from metalloid.findings import Finding
 from metalloid.findings.bounds import BARRIER_HINT
 from metalloid.findings.finding import WARNING
 from metalloid.ir.debug import Location
+from metalloid.ir.loops import loops
 
 _LOCAL = "mem_flags::mem_threadgroup"
 _DEVICE = "mem_flags::mem_device"
@@ -167,6 +168,12 @@ def _two_statements(line: str, here: Location, there: Location) -> bool:
 
 def _threadgroup_race(case: Case, record: Record) -> tuple[str, str]:
     name = case.called(record.memory)
+    if _both_write(record) and not _in_a_loop(case, record):
+        return (
+            f"race in threadgroup memory: two threads write the same element of {name}",
+            f"let one thread write each element of {name} (if (t == 0), or at its own index): no barrier helps where"
+            " two threads write one place",
+        )
     return (
         f"race in threadgroup memory: {_pair(record)} of {name} without a barrier between them",
         f"put threadgroup_barrier({_LOCAL}) {_between(case, record)}",
@@ -194,8 +201,28 @@ def _verbs(record: Record) -> str:
     return "write" if both == {"write"} else "read and write" if "read" in both else "change"
 
 
+def _both_write(record: Record) -> bool:
+    """Whether two threads write at one place of the source."""
+    places = _places(record)
+    return _verbs(record) == "write" and len(places) == 2 and places[0] == places[1]
+
+
+def _in_a_loop(case: Case, record: Record) -> bool:
+    """Whether the two may be in different rounds."""
+    code, inside = case.code, loops(case.code.function).innermost
+    return any(
+        block.name in inside and any(code.location(i) == record.access.location for i in block.instructions)
+        for block in code.function.blocks
+    )
+
+
 def _device_hint(case: Case, record: Record) -> str:
     name = case.name(record.memory)
+    if record.rule == "M202" and _both_write(record) and not _in_a_loop(case, record):
+        return (
+            f"let one thread own each element of '{name}', or use atomics: no barrier helps where two threads write"
+            " one place"
+        )
     if record.rule == "M203":
         return (
             f"no barrier orders threadgroups: let one thread own each element of '{name}', use atomics,"

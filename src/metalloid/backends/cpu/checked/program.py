@@ -31,7 +31,7 @@ from metalloid.transforms.check_sites import Checks, Options
 T = TypeVar("T")
 REDO_CAREFUL, REDO_WIDE = 5, 6
 GOES_ROUND = (
-    100_000  # instructions of a thread after which the oracle takes a loop for the one that does not end
+    30_000  # instructions of a thread after which the oracle takes a loop for the one that does not end
 )
 MOST_COPIED = 1 << 26  # bytes of buffers that are copied to find out
 

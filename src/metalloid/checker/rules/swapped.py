@@ -1,0 +1,53 @@
+"""M310: two arrays of one type that look as if they had changed places.
+
+What a kernel only reads is all zeros, as if it had just been made for results; what it only writes held numbers that
+the caller had put there, and are gone now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from metalloid.checker.case import Case, nbytes
+from metalloid.findings import Finding
+from metalloid.types import Parameter
+
+
+def swapped(case: Case) -> Iterator[Finding]:
+    arrays = [p for p in case.kernel.signature.buffers if p.index in case.launch.buffers and not p.reference]
+    reads = [p for p in arrays if p.access == "read" and _blank(case.launch.buffers[p.index])]
+    writes = [p for p in arrays if p.access == "write" and p.index in case.before and _filled(case, p)]
+    if len(reads) != 1 or len(writes) != 1 or case.observation.stopped:
+        return
+    read, written = reads[0], writes[0]
+    if str(read.type) != str(written.type) or case.elements(read.index) != case.elements(written.index):
+        return
+    found = case.at_launch(
+        "M310",
+        f"'{written.name}' held numbers and is only written, '{read.name}' is all zeros and only read: have the two"
+        " changed places?",
+        f"'{read.name}' is buffer {read.index} and '{written.name}' buffer {written.index}: pass the data as"
+        f" '{read.name}' and the array for results as '{written.name}', or both by name",
+    )
+    yield replace(found, buffer=written.name)
+
+
+def _blank(memory: Any) -> bool:
+    """Whether an array of some length is all zeros."""
+    data = np.frombuffer(memoryview(memory).cast("B"), np.uint8)
+    return nbytes(memory) >= _FEW and not data.any()
+
+
+def _filled(case: Case, parameter: Parameter) -> bool:
+    """Whether an array held several different numbers before the launch."""
+    data = np.asarray(case.before[parameter.index]).reshape(-1).view(np.uint8)
+    each = max(1, parameter.type.size)
+    rows = data[: data.size // each * each].reshape(-1, each)
+    return len(rows) > 1 and parameter.index not in case.launch.undefined and bool((rows != rows[0]).any())
+
+
+_FEW = 32  # bytes

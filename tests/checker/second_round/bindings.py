@@ -1,0 +1,56 @@
+"""Arguments of the right type in the wrong place."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.checker.second_round.case import Case, floats, ints, pair, twin
+
+COPY = """kernel void k(device const float* src, device float* dst, uint i [[thread_position_in_grid]]) {
+    dst[i] = 2 * src[i];
+}"""
+ADD = """kernel void k(device const float* a, device const float* b, device float* out,
+                     uint i [[thread_position_in_grid]]) {
+    out[i] = a[i] + b[i];
+}"""
+COUNTS = """kernel void k(device const int* keys, device int* out, uint i [[thread_position_in_grid]]) {
+    out[i] = keys[i] + 1;
+}"""
+SWAPPED = Case(
+    "source and target swapped", COPY, lambda: [np.zeros(64, np.float32), floats(64)], {"grid": 64}, "M310"
+)
+LAST = Case(
+    "output first in the call",
+    ADD,
+    lambda: [np.zeros(64, np.float32), floats(64), floats(64) + 1],
+    {"grid": 64},
+    "M310",
+)
+WHOLE = Case(
+    "whole numbers swapped", COUNTS, lambda: [np.zeros(64, np.int32), ints(64) + 5], {"grid": 64}, "M310"
+)
+GROUPS = """kernel void k(device const float* x, device float* out, uint row [[{ROW}]],
+                     uint t [[thread_index_in_threadgroup]]) {
+    float v = simd_sum(x[row * 32 + t]);
+    if (t == 0) out[row] = v;
+}"""
+CASES = (
+    SWAPPED,
+    twin(SWAPPED, arguments=lambda: [floats(64), np.zeros(64, np.float32)]),
+    LAST,
+    twin(LAST, arguments=lambda: [floats(64), floats(64) + 1, np.zeros(64, np.float32)]),
+    WHOLE,
+    twin(WHOLE, arguments=lambda: [ints(64) + 5, np.zeros(64, np.int32)]),
+    Case("an output that is used again", COPY, lambda: [floats(64), floats(64) + 3], {"grid": 64}),
+    Case(
+        "an input of zeros", COPY, lambda: [np.zeros(64, np.float32), np.zeros(64, np.float32)], {"grid": 64}
+    ),
+    *pair(
+        "the thread's position where the threadgroup's was meant",
+        GROUPS.replace("{ROW}", "thread_position_in_grid"),
+        GROUPS.replace("{ROW}", "threadgroup_position_in_grid"),
+        lambda: [floats(256), np.zeros(8, np.float32)],
+        {"grid": 256, "threadgroup": 32},
+        "M101",
+    ),
+)
