@@ -1,9 +1,8 @@
 """Where lines of vector code come from, and machine code behind them; for people who read it, not for code that runs.
 
 While a function is written, each instruction ends with a comment, `;@7`, or with metadata: the number of a place.
-`comments` takes them off again. For machine code `debug_info` makes debug information of them, whose line numbers are
-the numbers of places, and `machine_code` reads LLVM's `.loc` lines back. Code that is to run is written without any of
-it.
+`comments` takes comments off again. For machine code `debug_info` makes debug information of them, whose line numbers
+are the numbers of places, and `machine_code` reads LLVM's `.loc` lines back. Code that is to run has none of it.
 """
 
 from __future__ import annotations
