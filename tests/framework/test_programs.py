@@ -159,6 +159,24 @@ def test_a_kernel_that_leaves_its_buffer_goes_on_as_on_a_gpu_and_is_told(folder:
     assert done.stderr.count("M102") == 2 and "program_source:1:88" in done.stderr
 
 
+BROKEN = """
+import os, sys
+reads, writes = os.pipe()
+os.close(reads)
+try:
+    os.write(writes, b"x")
+except BrokenPipeError:
+    print("Python heard of it", file=sys.stderr)
+"""
+
+
+def test_a_broken_pipe_in_python_does_not_end_the_program(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(BROKEN)
+    paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = finished(built(HERE / "programs/addresses.m", folder), PYTHONPATH=paths)
+    assert "Python heard of it" in done.stderr and done.stdout.startswith("305 72 0 49")
+
+
 LOADS = """
 import ctypes, sys, threading
 host = ctypes.PyDLL(sys.argv[1])  # calls hold the interpreter's lock

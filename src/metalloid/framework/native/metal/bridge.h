@@ -43,6 +43,11 @@ struct mt_bridge {
 
 extern struct mt_bridge mt_bridge;
 
+// Python expects that a broken pipe is an error, not the end of the process; the program may expect the end. So the
+// signal is held back while a thread is in Python, and forgotten before it leaves.
+int mt_python_enters(void);
+void mt_python_leaves(int was_blocked);
+
 const char *mt_python_ready(void);  // NULL, or why kernels cannot be compiled here
 void mt_python_thread_begins(void);  // so that its calls need not make an interpreter's thread each time
 void mt_python_thread_ends(void);

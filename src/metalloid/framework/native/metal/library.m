@@ -171,7 +171,9 @@ static _MTLLibrary *library_of(_MTLDevice *device, int64_t handle) {
     char *words = calloc(1, ERROR_ROOM);
     NSData *packed = [(id)values packed];
     _MTLFunction *made = nil;
+    int blocked = mt_python_enters();
     int64_t found = mt_bridge.kernel(handle, name.UTF8String, packed.bytes, packed.length / sizeof(struct mt_constant), words);
+    mt_python_leaves(blocked);
     if (found) {
         made = [[_MTLFunction alloc] init];
         made->_device = _device;
@@ -209,7 +211,9 @@ static _MTLLibrary *library_of(_MTLDevice *device, int64_t handle) {
     REQUIRE(source, "source must not be nil.");
     char *words = calloc(1, ERROR_ROOM);
     const char *text = source.UTF8String, *lines = [(id)(options ? options : [[[MTLCompileOptions alloc] init] autorelease]) lines].UTF8String;
+    int blocked = mt_python_enters();
     int64_t handle = mt_bridge.library(text, strlen(text), lines, words);
+    mt_python_leaves(blocked);
     if (!handle)
         tell(error, MTLLibraryErrorCompileFailure, words);
     free(words);
@@ -223,7 +227,9 @@ static _MTLLibrary *library_of(_MTLDevice *device, int64_t handle) {
 }
 - (id<MTLLibrary>)libraryWith:(NSData *)data name:(NSString *)name error:(NSError **)error {
     char *words = calloc(1, ERROR_ROOM);
+    int blocked = mt_python_enters();
     int64_t handle = mt_bridge.binary(data.bytes, data.length, name.UTF8String, words);
+    mt_python_leaves(blocked);
     if (!handle)
         tell(error, MTLLibraryErrorUnsupported, words);
     free(words);

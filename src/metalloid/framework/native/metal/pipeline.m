@@ -100,7 +100,9 @@ static NSArray *bindings_of(const char *lines) {
     char *words = calloc(1, ERROR_ROOM), *lines = calloc(1, ERROR_ROOM);
     struct mt_description description;
     _MTLComputePipelineState *made = nil;
+    int blocked = mt_python_enters();
     int64_t handle = mt_bridge.describe(function->handle, &description, lines, ERROR_ROOM, words);
+    mt_python_leaves(blocked);
     if (handle) {
         made = [[_MTLComputePipelineState alloc] init];
         made->_device = self;

@@ -3,6 +3,7 @@
 #include "config.h"
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,26 @@ static int load(void) {
     return 0;
 }
 
+HIDDEN int mt_python_enters(void) {
+    sigset_t pipe, before;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    return sigismember(&before, SIGPIPE);
+}
+
+HIDDEN void mt_python_leaves(int was_blocked) {
+    if (was_blocked)
+        return;
+    sigset_t pipe;
+    struct timespec now = {0};
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    while (sigtimedwait(&pipe, 0, &now) > 0)
+        ;
+    pthread_sigmask(SIG_UNBLOCK, &pipe, 0);
+}
+
 static void attach(void) {
     char script[8192];
     snprintf(script, sizeof script,
@@ -72,11 +93,7 @@ static void attach(void) {
                  MT_PYTHON_EXECUTABLE);
 }
 
-HIDDEN const char *mt_python_ready(void) {
-    if (__atomic_load_n(&ready, __ATOMIC_ACQUIRE))
-        return *failure ? failure : 0;
-    if (!load())
-        return failure;
+static const char *start(void) {
     if (!python.initialized()) {
         pthread_mutex_lock(&lock);
         if (!python.initialized()) {
@@ -102,7 +119,19 @@ HIDDEN const char *mt_python_ready(void) {
     return *failure ? failure : 0;
 }
 
+HIDDEN const char *mt_python_ready(void) {
+    if (__atomic_load_n(&ready, __ATOMIC_ACQUIRE))
+        return *failure ? failure : 0;
+    if (!load())
+        return failure;
+    int blocked = mt_python_enters();
+    const char *why = start();
+    mt_python_leaves(blocked);
+    return why;
+}
+
 HIDDEN void mt_python_thread_begins(void) {
+    mt_python_enters();  // for as long as the thread lives
     if (!attached && python.ensure) {
         token = python.ensure();
         python.save();
