@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from tests.checker.second_round import advice, alarms, bindings, outputs, progress, undefined
+from tests.checker.second_round import (
+    advice,
+    agreement,
+    alarms,
+    bindings,
+    layout,
+    numbers,
+    outputs,
+    progress,
+    undefined,
+)
 from tests.checker.second_round.case import Case, report_of
 
-PARTS = (outputs, undefined, progress, advice, bindings, alarms)
+PARTS = (agreement, outputs, undefined, progress, advice, bindings, alarms, layout, numbers)
 CASES = tuple(case for part in PARTS for case in part.CASES)
 
 
