@@ -11,13 +11,17 @@ from click.testing import CliRunner
 
 import metalloid as mt
 from metalloid import backends
+from metalloid.analysis.intervals.prove import Prover
+from metalloid.backends.base import Launch
 from metalloid.backends.cuda import driver, ptx
+from metalloid.backends.cuda.proofs import Proofs
 from metalloid.backends.cuda.record import FaultRecord, LaunchRecord
-from metalloid.backends.cuda.variant import Variant
+from metalloid.backends.cuda.variant import Variant, inlinable, layout
 from metalloid.cli import group
 from metalloid.compile import scalar
 from metalloid.errors import NotVectorised
 from metalloid.source import Source
+from metalloid.transforms.canonicalize import canonical
 
 HEADER = "#include <metal_stdlib>\nusing namespace metal;\n"
 POSITION = "uint i [[thread_position_in_grid]], uint l [[thread_index_in_threadgroup]]"
@@ -120,3 +124,42 @@ def test_show_needs_no_gpu(tmp_path: Path) -> None:
     file.write_text(f"{HEADER}kernel void f(device float* x, {POSITION}) {{ x[i] = l; }}")
     shown = CliRunner().invoke(group, ["show", str(file), "--stage", "ptx"])
     assert shown.exit_code == 0 and f".entry {ptx.KERNEL}" in shown.output
+
+
+def test_where_all_lanes_come_nobody_asks_who_is_there() -> None:
+    source = f"{HEADER}kernel void k(device float* y, device const float* x, {POSITION}) {{ y[i] = simd_sum(x[i]); }}"
+    ir = scalar(Source(source), "k")[0]
+    full = ptx.compile_ptx(ir, variant=Variant((64, 1, 1), flat=False)).text
+    assert "activemask" not in full and full.count("shfl.sync.bfly") == 5
+    parted = "if (x[i] > 0) y[i] = simd_sum(x[i]);"
+    ir = scalar(Source(source.replace("y[i] = simd_sum(x[i]);", parted)), "k")[0]
+    assert "vote.sync.ballot" in ptx.compile_ptx(ir, variant=Variant((64, 1, 1), flat=False)).text
+
+
+def test_arguments_travel_in_the_launch() -> None:
+    source = f"{HEADER}kernel void k(device float* y, constant uint& n, {POSITION}) {{ y[i] = n; }}"
+    ir, signature = scalar(Source(source), "k")
+    module = canonical(ir)
+    places = layout(inlinable(module.function["__mt_entry"], signature, ()), [400, 4])
+    assert places == {1: (0, 4)}
+    text = ptx.compile_ptx(module, variant=Variant((64, 1, 1), flat=False, inlined=places)).text
+    assert f"+{ctypes.sizeof(LaunchRecord)}]" in text and "ld.global" not in text
+
+
+def test_what_is_proved_costs_nothing() -> None:
+    source = f"{HEADER}kernel void k(device float4* y, device const float4* x, {POSITION}) {{ y[i] = x[i]; }}"
+    module = canonical(scalar(Source(source), "k")[0])
+    prover, launch = Prover(module), Launch((256, 1, 1), (64, 1, 1))
+    for room, left in ((4096, 0), (4080, 8)):
+        found = Proofs(prover, ()).prove(launch, True, {0: room, 1: room}, {}, ())
+        variant = Variant(launch.threadgroup, False, True, True, {}, found.bounds, found.aligned, True)
+        code = ptx.compile_ptx(module, variant=variant)
+        assert len(code.sites) == left
+        assert ("ld.global.nc.v4" in code.text) == (left == 0)
+
+
+def test_fast_math_uses_the_instructions_of_the_gpu() -> None:
+    text = f"{HEADER}kernel void k(device float* y, device const float* x, {POSITION}) {{ y[i] = exp(x[i]) + rsqrt(x[i]) + x[i] / y[i]; }}"  # noqa: E501
+    fast, safe = (ptx.compile_ptx(scalar(Source(text, math=mode), "k")[0]).text for mode in ("fast", "safe"))
+    assert all(word in fast for word in ("ex2.approx.f32", "rsqrt.approx.f32", "div.full.f32"))
+    assert "approx" not in safe and "div.rn.f32" in safe

@@ -16,7 +16,7 @@ from metalloid.ir.debug import location
 from metalloid.ir.intrinsics import ENTRY, PRIVATE, matrix_access
 from metalloid.ir.layout import data_layout
 from metalloid.ir.name_privates import name_privates
-from metalloid.ir.types import I8, I32, I64, VOID, PointerType, Type
+from metalloid.ir.types import I8, I32, I64, VOID, IntType, PointerType, Type
 from metalloid.ir.values import Global, Int, Local, Value
 
 LAUNCH = Local("mt.launch", PointerType(0))
@@ -79,6 +79,25 @@ class Guards:
         elif i.opcode in ("atomicrmw", "cmpxchg"):
             yield from self._guarded(i, i.operands[0], self.layout.size(i.operands[1].type), True)
 
+    def _in_tables(self, pointer: Value, size: int) -> tuple[Value, list[Instruction]]:
+        """Whether an access lies in one of the kernel's constant tables."""
+        truth: Value = Int(IntType(1), 0)
+        made: list[Instruction] = []
+        for table in self.tables:
+            room = self.layout.size(table.type) - size
+            if table.space != 1 or room < 0:
+                continue
+            here, first, at, fits, either = (self.name(w) for w in ("here", "first", "at", "fits", "either"))
+            made += [
+                Instruction("ptrtoint", I64, (pointer,), here),
+                Instruction("ptrtoint", I64, (Global(table.name, PointerType(1)),), first),
+                Instruction("sub", I64, (Local(here, I64), Local(first, I64)), at),
+                Instruction("icmp", IntType(1), (Local(at, I64), Int(I64, room)), fits, predicate="ule"),
+                Instruction("or", IntType(1), (truth, Local(fits, IntType(1))), either),
+            ]
+            truth = Local(either, IntType(1))
+        return truth, made
+
     def _guarded(
         self, i: Instruction, pointer: Value, size: int, write: bool, shape: tuple[Value, ...] = ()
     ) -> Iterator[Instruction]:
@@ -97,11 +116,13 @@ class Guards:
             yield self.call(f"mtd_guard{kind}_buffer", VOID, pointer, Int(I32, root.index), *rest)
             return
         if known == "unknown":
-            if space != 1 or self.tables or shape:
+            if space != 1 or shape:
                 raise NotVectorised(
                     "[cuda] a pointer that may lead into one of several memories is not supported on this device"
                 )
-            yield self.call("mtd_guard_any", VOID, pointer, *rest)
+            inside, made = self._in_tables(pointer, size)
+            yield from made
+            yield self.call("mtd_guard_any", VOID, pointer, inside, *rest)
             return
         assert root is not None
         base, room = self.name("base"), self.name("room")

@@ -13,7 +13,7 @@ from metalloid.analysis.barrier_arrival import arrival
 from metalloid.analysis.intervals.prove import access
 from metalloid.backends.cuda.fast_math import fast_forms
 from metalloid.backends.cuda.guards import LAUNCH, Guards
-from metalloid.backends.cuda.meetings import ALL, AMONG, Meetings
+from metalloid.backends.cuda.meetings import Meetings
 from metalloid.backends.cuda.record import RECORD
 from metalloid.backends.cuda.variant import Variant, read_only
 from metalloid.backends.line_table import LineTable
@@ -42,7 +42,7 @@ class Lowering(Guards):
         self._constant = (read_only(self.function) or frozenset()) if variant.apart else frozenset()
         self._meetings = Meetings(self.function, variant, self.parted)
         self.table: LineTable | None = None  # where instructions come from, for people who read PTX
-        self._together = False  # whether all lanes come to the block that is being written
+        self._here = ""  # the block that is being written
         self._fast = fast_forms(self.source)
         self._finite = variant.proof.loops if variant.proof is not None else frozenset()
 
@@ -98,38 +98,54 @@ class Lowering(Guards):
         yield Instruction("store", VOID, (Int(I32, 0), ROUNDS), align=4)
 
     def _block(self, block: Block, polls: bool) -> Iterator[Instruction]:
-        self._together = self._meetings.whole(block.name)
+        self._here = block.name
         begin = True
         for n, i in enumerate(block.instructions):
             if begin and i.opcode != "phi":
                 begin = False
-                if block.name in self._meetings.heads:
+                if self._meetings.votes.get(block.name, i) is None:
                     yield self.call("mtd_mask", I32, into=_mask(block.name))
                 if polls:
                     yield self.call("mtd_poll", VOID, ROUNDS, LAUNCH)
-            yield from self._gathered(i, block.name)
             placed = self.table.attached(location(self.source, i)) if self.table is not None else ()
             if self.variant.guard and not self.safe(i, (block.name, n)):
                 yield from (replace(g, metadata=(*g.metadata, *placed)) for g in self.guards(i))
+            if i is block.instructions[-1]:
+                yield from self._votes(block)
             align = self._align(i, (block.name, n))
             yield from self._changed(replace(i, metadata=(*self._said(i), *placed), align=align))
+
+    def _votes(self, block: Block) -> Iterator[Instruction]:
+        """Who goes where, for blocks in which lanes do something together."""
+        for head in self._meetings.after(block.name):
+            vote = self._meetings.votes[head]
+            assert vote is not None
+            condition = block.terminator.operands[0]
+            if not vote.taken:
+                turned = self.name("not")
+                yield Instruction("xor", IntType(1), (condition, Int(IntType(1), 1)), turned)
+                condition = Local(turned, IntType(1))
+            mask, made = self._masked()
+            yield from made
+            yield self.call("mtd_chosen", I32, condition, mask, into=_mask(head))
+
+    def _masked(self) -> tuple[Value, list[Instruction]]:
+        """The lanes that come to the block that is being written, and the code that finds them."""
+        head = self._meetings.head(self._here)
+        if head:
+            return Local(_mask(head), I32), []
+        if head == "" and self._meetings.full:
+            return Int(I32, 0xFFFFFFFF), []
+        found = self.name("lanes")
+        made = self.call("mtd_existing", I32, LAUNCH, into=found) if head == "" else None
+        return Local(found, I32), [made or self.call("mtd_mask", I32, into=found)]
 
     def _align(self, i: Instruction, place: tuple[str, int]) -> int:
         """What a load or store may rely on: all it claims where nobody guards, else what its guard or a proof says."""
         what = access(i) if i.opcode in ("load", "store") else None
         if what is None or not (self.variant.guard or not self.variant.even):
             return i.align
-        return max(min(i.align, what[1]), min(i.align, self.aligned.get(place, 1)))
-
-    def _gathered(self, i: Instruction, block: str) -> Iterator[Instruction]:
-        """Lanes that parted wait for each other before they do something together."""
-        head = self._meetings.wanted.get(block)
-        if head is None or not self._meetings.meets(i) or (self._together and i.called != BARRIER):
-            return
-        if head == ALL:
-            yield self.call("mtd_gather_all", VOID, LAUNCH)
-        else:
-            yield self.call("mtd_gather", VOID, Local(_mask(head), I32))
+        return max(min(i.align, what[1]), self.aligned.get(place, 1))
 
     def _said(self, i: Instruction) -> tuple[tuple[str, str], ...]:
         """Loads from memory that nobody writes may go through the GPU's read-only cache, and past stores."""
@@ -181,9 +197,20 @@ class Lowering(Guards):
             if of is None or of == "log":
                 what = "logging is" if of else f"a call of '{i.called}' is"
                 raise NotVectorised(f"[cuda] {what} not supported on this device")
-            launch = (LAUNCH,) if of in ("position", "memory", "barrier") else ()
-            whole = "whole_" if self._together and of in AMONG else ""
-            yield self.call(f"mtd_{whole}{short(i.called)}", i.type, *i.operands, *launch, into=i.name)
+            launch = (LAUNCH,) if of in ("position", "memory") else ()
+            if self._meetings.meets(i):
+                yield from self._together(i)
+                return
+            yield self.call(f"mtd_{short(i.called)}", i.type, *i.operands, *launch, into=i.name)
+
+    def _together(self, i: Instruction) -> Iterator[Instruction]:
+        """What lanes do with each other: they are told who takes part."""
+        mask, made = self._masked()
+        yield from made
+        if i.called == BARRIER:
+            yield self.call("mtd_parted_threadgroup_barrier", VOID, *i.operands, mask, LAUNCH)
+        else:
+            yield self.call(f"mtd_{short(i.called)}", i.type, *i.operands, mask, into=i.name)
 
     def _refuse_kept_pointers(self, i: Instruction) -> None:
         """Scalar IR lays pointers to threadgroup and private memory out with 32 bits, this device with 64."""

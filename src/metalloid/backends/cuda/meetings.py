@@ -1,10 +1,15 @@
-"""Where lanes of a warp have to come together again before they do something with each other.
+"""Which lanes of a warp do something together, as a mask that each block can name.
 
-A GPU lets lanes that parted run apart for as long as it likes. Scalar IR says that lanes at the same call, in the same
-iteration, take part together; so those who were together at the head of a mask wait for each other there.
+A GPU lets lanes that parted run apart for as long as it likes, and what is active at an instruction says little. Scalar
+IR says that lanes at the same call, in the same iteration, take part together. So a block has the mask of the first
+block that the same lanes came to (its head); a head behind a branch has those lanes of the mask before it that went
+there, found by a vote, which makes them wait for each other. Only heads that several ways lead to (those of loops that
+lanes leave one by one) have to take the lanes that are there.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from metalloid.analysis.barrier_arrival import lane_mask_heads
 from metalloid.backends.base import SIMD_WIDTH
@@ -15,32 +20,61 @@ from metalloid.ir.dominance import dominator_tree
 from metalloid.ir.intrinsics import BARRIER, family
 
 AMONG = ("collective", "simd barrier", "matrix product")  # what lanes do together
-ALL = ""  # in place of a head: all lanes of the SIMD-group
+
+
+@dataclass(frozen=True)
+class Vote:
+    """How the mask of a head is found: lanes of the mask of `before` whose branch goes there."""
+
+    before: str  # the block that ends with the branch
+    taken: bool  # whether the condition leads to the head, or its opposite
 
 
 class Meetings:
-    """Who comes to each block of a kernel together."""
+    """The masks of a kernel's blocks."""
 
     def __init__(self, function: Function, variant: Variant, parted: bool) -> None:
-        self._full = not variant.flat and variant.threads % SIMD_WIDTH == 0
-        self._root, self._parted = function.entry.name, parted
+        self.full = not variant.flat and variant.threads % SIMD_WIDTH == 0
+        self._parted, self._function = parted, function
+        self._root = function.entry.name
         self._heads = lane_mask_heads(function, variant.size)
-        dominators = dominator_tree(graph(function)) if self._heads else None
-        wanted: dict[str, str] = {}
+        self._flow = graph(function)
+        self._dominators = dominator_tree(self._flow) if self._heads else None
+        self.votes: dict[str, Vote | None] = {}  # heads that need a mask; None: the lanes that are there
         for block in function.blocks:
-            head = self._heads.get(block.name)
-            if dominators is None or head is None or not any(self.meets(i) for i in block.instructions):
-                continue
-            if head == self._root:
-                wanted[block.name] = ALL
-            elif head != block.name and dominators.dominates(head, block.name):
-                wanted[block.name] = head
-        self.wanted = wanted  # whose lanes gather before what lanes do together in a block
-        self.heads = frozenset(wanted.values()) - {ALL}  # blocks whose lanes are remembered
+            if any(self.meets(i) for i in block.instructions):
+                self._want(block.name)
 
-    def whole(self, block: str) -> bool:
-        """Whether each SIMD-group has 32 lanes and all of them come to a block, or none."""
-        return self._full and (not self._heads or self._heads.get(block) == self._root)
+    def head(self, block: str) -> str | None:
+        """The head whose mask a block has; "" where it is that of all lanes, None where nobody knows."""
+        if not self._heads:
+            return ""
+        head = self._heads.get(block)
+        if head is None or self._dominators is None or not self._dominators.dominates(head, block):
+            return None
+        return "" if head == self._root else head
+
+    def _want(self, block: str) -> None:
+        head = self.head(block)
+        if not head or head in self.votes:
+            return
+        self.votes[head] = vote = self._vote(head)
+        if vote is not None:
+            self._want(vote.before)
+
+    def _vote(self, head: str) -> Vote | None:
+        before = set(self._flow.predecessors[head])
+        if len(before) != 1:
+            return None
+        (source,) = before
+        labels = self._function.block[source].terminator.labels
+        if len(labels) != 2 or labels[0] == labels[1] or self.head(source) is None:
+            return None
+        return Vote(source, labels[0] == head)
+
+    def after(self, block: str) -> list[str]:
+        """Heads whose masks are found by a vote at the end of a block."""
+        return [head for head, vote in self.votes.items() if vote is not None and vote.before == block]
 
     def meets(self, i: Instruction) -> bool:
         if i.opcode != "call":

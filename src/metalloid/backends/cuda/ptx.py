@@ -111,7 +111,6 @@ def _entry(lowering: Lowering) -> list[str]:
     constants = {
         **dict(zip(("mt_size_x", "mt_size_y", "mt_size_z"), variant.size, strict=True)),
         "mt_flat": int(variant.flat),
-        "mt_parted": int(lowering.parted),
         "mt_even": int(variant.even),
     }
     room = RECORD + carried(variant.inlined)

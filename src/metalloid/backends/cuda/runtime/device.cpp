@@ -46,7 +46,6 @@ extern "C" __attribute__((aligned(16))) local_byte mt_dynamic[];
 extern "C" const u32 mt_size_x, mt_size_y, mt_size_z;  // of a threadgroup
 extern "C" const u32 mt_flat;    // blocks are one row of threads: positions are computed, in a ragged size
 extern "C" const u32 mt_even;    // buffers start at multiples of 16
-extern "C" const u32 mt_parted;  // some lanes pass by a barrier that others wait at
 
 // ---- positions ------------------------------------------------------------------------------------------------------
 
@@ -174,8 +173,9 @@ API void mtd_guard_matrix_range(u64 at, u32 room, u64 stride, u32 turned, u32 si
 }
 API u32 mtd_local_room(u32 index, const Launch* l) { return l->local_lengths[index]; }
 // A pointer that may be of any buffer.
-API void mtd_guard_any(device_byte* p, u32 size, u32 align, u32 site, const Launch* l) {
+API void mtd_guard_any(device_byte* p, bool known, u32 size, u32 align, u32 site, const Launch* l) {
     if (__builtin_expect((u64)p & (align - 1), 0)) report(l, site, 3, (u64)p);
+    if (known) return;  // in a table of the kernel's
     for (u32 n = 0; n < SLOTS; n++) {
         u64 offset = (u64)p - l->buffers[n];
         if (offset < l->lengths[n] && size <= l->lengths[n] - offset) return;
@@ -234,12 +234,8 @@ API void mtd_leave(const Launch* l) {
     u32 old = __atomic_fetch_sub((local_word*)&parted.lanes[index(l) / WARP], 1, __ATOMIC_RELAXED);
     if (old == 1) counted(-1u, 0);
 }
-API void mtd_threadgroup_barrier(u32, const Launch* l) {
-    if (!mt_parted) {
-        __nvvm_bar_sync(0);
-        return;
-    }
-    u32 mask = __nvvm_activemask();
+API void mtd_threadgroup_barrier(u32) { __nvvm_bar_sync(0); }
+API void mtd_parted_threadgroup_barrier(u32, u32 mask, const Launch* l) {
     __nvvm_bar_warp_sync(mask);
     if (lane() == (u32)__builtin_ctz(mask)) {
         __nvvm_membar_cta();
@@ -252,15 +248,14 @@ API void mtd_threadgroup_barrier(u32, const Launch* l) {
     __nvvm_bar_warp_sync(mask);
 }
 API void mtd_settle() { __nvvm_bar_sync(0); }
-// Lanes that parted meet again before they do something together.
+// Who takes part: the lanes that are here; those of a mask for which a condition holds; all that a warp has.
 API u32 mtd_mask() { return __nvvm_activemask(); }
-API void mtd_gather(u32 mask) { __nvvm_bar_warp_sync(mask); }
-API void mtd_gather_all(const Launch* l) {
+API u32 mtd_chosen(bool v, u32 mask) { return __nvvm_vote_ballot_sync(mask, v); }
+API u32 mtd_existing(const Launch* l) {
     u32 left = mine(l) - index(l) / WARP * WARP;
-    __nvvm_bar_warp_sync(left < WARP ? (1u << left) - 1 : ALL);
+    return left < WARP ? (1u << left) - 1 : ALL;
 }
-API void mtd_simdgroup_barrier(u32) { __nvvm_bar_warp_sync(__nvvm_activemask()); }
-API void mtd_whole_simdgroup_barrier(u32) { __nvvm_bar_warp_sync(ALL); }
+API void mtd_simdgroup_barrier(u32, u32 mask) { __nvvm_bar_warp_sync(mask); }
 API void mtd_fence(u32, u32, u32 scope) {
     if (scope >= 3) __nvvm_membar_gl();
     else __nvvm_membar_cta();
@@ -268,8 +263,7 @@ API void mtd_fence(u32, u32, u32 scope) {
 
 // ---- lanes ----------------------------------------------------------------------------------------------------------
 
-// Which lanes do something together: all 32 where that is known before (F), else those that are here.
-template <bool F> IN u32 active() { return F ? ALL : __nvvm_activemask(); }
+// Lanes do something together in a `mask` that they are given: ALL where that is known before, and folds.
 IN u32 move(u32 mask, u32 v, u32 from) { return __nvvm_shfl_sync_idx_i32(mask, v, from, 31); }
 template <class T, class Move> IN T moved(T v, Move move) {  // in words of 32 bits
     if constexpr (sizeof(T) <= 4) {
@@ -291,11 +285,11 @@ template <class T> IN T take(u32 mask, T v, u32 from) {
 }
 // A group is the warp (32) or a quad of it (4): `start` its first lane, `W` its lanes.
 template <u32 W> IN u32 start() { return lane() & ~(W - 1); }
-template <u32 W, bool F> IN u32 members() { return W == 32 ? active<F>() : active<F>() & (15u << start<4>()); }
+template <u32 W> IN u32 members(u32 mask) { return W == 32 ? mask : mask & (15u << start<4>()); }
 // What lane `n` of the group has; the own value where there is no such lane or it does not take part.
-template <u32 W, bool F, class T> IN T from(T v, i32 n, T other) {
-    u32 mask = active<F>(), at = start<W>() + (u32)n;
-    bool there = n >= 0 && n < (i32)W && (F || (mask >> (at & 31) & 1));
+template <u32 W, class T> IN T from(u32 mask, T v, i32 n, T other) {
+    u32 at = start<W>() + (u32)n;
+    bool there = n >= 0 && n < (i32)W && (mask >> (at & 31) & 1);
     T got = take(mask, v, there ? at : lane());
     return there ? got : other;
 }
@@ -312,31 +306,31 @@ template <class T> IN T lowered(T v, u32 d) {
     T got = moved(v, [=](u32 bits) __attribute__((always_inline)) { return (u32)__nvvm_shfl_sync_down_i32(ALL, bits, d, 31); });
     return d < 32 ? got : v;
 }
-#define MOVES(G, W, F, T, S)                                                                                      \
-    API T mtd_##G##_broadcast_##S(T v, u16 n) { return from<W, F>(v, (i32)n, v); }                                 \
-    API T mtd_##G##_shuffle_##S(T v, u16 n) { return from<W, F>(v, (i32)n, v); }                                   \
-    API T mtd_##G##_broadcast_first_##S(T v) { return take(active<F>(), v, __builtin_ctz(members<W, F>())); }      \
-    API T mtd_##G##_shuffle_xor_##S(T v, u16 m) {                                                                  \
-        return F && W == 32 ? crossed(v, m) : from<W, F>(v, (i32)((lane() - start<W>()) ^ m), v);                  \
+#define MOVES(G, W, T, S)                                                                                      \
+    API T mtd_##G##_broadcast_##S(T v, u16 n, u32 mask) { return from<W>(mask, v, (i32)n, v); }                                 \
+    API T mtd_##G##_shuffle_##S(T v, u16 n, u32 mask) { return from<W>(mask, v, (i32)n, v); }                                   \
+    API T mtd_##G##_broadcast_first_##S(T v, u32 mask) { return take(mask, v, __builtin_ctz(members<W>(mask))); }      \
+    API T mtd_##G##_shuffle_xor_##S(T v, u16 m, u32 mask) {                                                                  \
+        return mask == ALL && W == 32 ? crossed(v, m) : from<W>(mask, v, (i32)((lane() - start<W>()) ^ m), v);                  \
     }                                                                                                              \
-    API T mtd_##G##_shuffle_up_##S(T v, u16 d) {                                                                   \
-        return F && W == 32 ? raised(v, d) : from<W, F>(v, (i32)(lane() - start<W>()) - (i32)d, v);                \
+    API T mtd_##G##_shuffle_up_##S(T v, u16 d, u32 mask) {                                                                   \
+        return mask == ALL && W == 32 ? raised(v, d) : from<W>(mask, v, (i32)(lane() - start<W>()) - (i32)d, v);                \
     }                                                                                                              \
-    API T mtd_##G##_shuffle_down_##S(T v, u16 d) {                                                                 \
-        return F && W == 32 ? lowered(v, d) : from<W, F>(v, (i32)(lane() - start<W>()) + (i32)d, v);               \
+    API T mtd_##G##_shuffle_down_##S(T v, u16 d, u32 mask) {                                                                 \
+        return mask == ALL && W == 32 ? lowered(v, d) : from<W>(mask, v, (i32)(lane() - start<W>()) + (i32)d, v);               \
     }                                                                                                              \
-    API T mtd_##G##_shuffle_rotate_up_##S(T v, u16 d) { return from<W, F>(v, (i32)((lane() - d) & (W - 1)), v); }  \
-    API T mtd_##G##_shuffle_rotate_down_##S(T v, u16 d) { return from<W, F>(v, (i32)((lane() + d) & (W - 1)), v); } \
-    API T mtd_##G##_shuffle_and_fill_up_##S(T v, T f, u16 d, u16 m) {                                              \
+    API T mtd_##G##_shuffle_rotate_up_##S(T v, u16 d, u32 mask) { return from<W>(mask, v, (i32)((lane() - d) & (W - 1)), v); }  \
+    API T mtd_##G##_shuffle_rotate_down_##S(T v, u16 d, u32 mask) { return from<W>(mask, v, (i32)((lane() + d) & (W - 1)), v); } \
+    API T mtd_##G##_shuffle_and_fill_up_##S(T v, T f, u16 d, u16 m, u32 mask) {                                              \
         i32 l = (i32)(lane() - start<W>()), s = l / m * m, n = l % m - (i32)d;                                     \
-        T filled = from<W, F>(f, s + (n + (i32)m), f);                                                             \
-        T moved = from<W, F>(v, s + n, f);                                                                         \
+        T filled = from<W>(mask, f, s + (n + (i32)m), f);                                                             \
+        T moved = from<W>(mask, v, s + n, f);                                                                         \
         return n < 0 ? filled : moved;                                                                             \
     }                                                                                                              \
-    API T mtd_##G##_shuffle_and_fill_down_##S(T v, T f, u16 d, u16 m) {                                            \
+    API T mtd_##G##_shuffle_and_fill_down_##S(T v, T f, u16 d, u16 m, u32 mask) {                                            \
         i32 l = (i32)(lane() - start<W>()), s = l / m * m, n = l % m + (i32)d;                                     \
-        T filled = from<W, F>(f, s + (n - (i32)m), f);                                                             \
-        T moved = from<W, F>(v, s + n, f);                                                                         \
+        T filled = from<W>(mask, f, s + (n - (i32)m), f);                                                             \
+        T moved = from<W>(mask, v, s + n, f);                                                                         \
         return n >= (i32)m ? filled : moved;                                                                       \
     }
 template <class T> struct Sum { static T of(T a, T b) { return a + b; } static constexpr T zero() { return T(0); } };
@@ -351,11 +345,11 @@ template <class T> struct Xor { static T of(T a, T b) { return a ^ b; } };
 // Whether the lanes of a mask are whole quads: all of them must go the same way, shuffles wait for each other.
 IN bool complete(u32 mask) { return (mask & mask >> 1 & mask >> 2 & mask >> 3 & 0x11111111u) * 15 == mask; }
 // All lanes: a tree of shuffles. Else one member after the other.
-template <u32 W, bool F, class Op, class T> IN T reduced(T v) {
-    u32 mask = active<F>(), group = members<W, F>();
-    if (F || (W == 32 ? mask == ALL : complete(mask))) {
+template <u32 W, class Op, class T> IN T reduced(T v, u32 mask) {
+    u32 group = members<W>(mask);
+    if (W == 32 ? mask == ALL : complete(mask)) {
 #pragma clang loop unroll(full)
-        for (u32 d = W / 2; d; d /= 2) v = Op::of(v, F ? crossed(v, d) : take(mask, v, lane() ^ d));
+        for (u32 d = W / 2; d; d /= 2) v = Op::of(v, mask == ALL ? crossed(v, d) : take(mask, v, lane() ^ d));
         return v;
     }
     T total = v;
@@ -369,8 +363,8 @@ template <u32 W, bool F, class Op, class T> IN T reduced(T v) {
     }
     return total;
 }
-template <u32 W, bool F, class Op, class T> IN T scanned(T v, bool inclusive) {
-    if (F && W == 32) {
+template <u32 W, class Op, class T> IN T scanned(T v, bool inclusive, u32 mask) {
+    if (mask == ALL && W == 32) {
         T total = v;
 #pragma clang loop unroll(full)
         for (u32 d = 1; d < 32; d *= 2) {
@@ -381,7 +375,7 @@ template <u32 W, bool F, class Op, class T> IN T scanned(T v, bool inclusive) {
         T before = raised(total, 1);
         return lane() ? before : Op::zero();
     }
-    u32 mask = active<F>(), group = members<W, F>();
+    u32 group = members<W>(mask);
     T total = Op::zero();
     for (u32 n = 0; n < 32; n++) {
         if (!(mask >> n & 1)) continue;
@@ -390,39 +384,37 @@ template <u32 W, bool F, class Op, class T> IN T scanned(T v, bool inclusive) {
     }
     return total;
 }
-#define REDUCTIONS(G, W, F, T, C, S)                                                                                 \
-    API T mtd_##G##_sum_##S(T v) { return (T)reduced<W, F, Sum<C>, C>((C)v); }                                        \
-    API T mtd_##G##_product_##S(T v) { return (T)reduced<W, F, Product<C>, C>((C)v); }                                \
-    API T mtd_##G##_min_##S(T v) { return (T)reduced<W, F, Min<C>, C>((C)v); }                                        \
-    API T mtd_##G##_max_##S(T v) { return (T)reduced<W, F, Max<C>, C>((C)v); }                                        \
-    API T mtd_##G##_prefix_inclusive_sum_##S(T v) { return (T)scanned<W, F, Sum<C>, C>((C)v, true); }                 \
-    API T mtd_##G##_prefix_exclusive_sum_##S(T v) { return (T)scanned<W, F, Sum<C>, C>((C)v, false); }                \
-    API T mtd_##G##_prefix_inclusive_product_##S(T v) { return (T)scanned<W, F, Product<C>, C>((C)v, true); }         \
-    API T mtd_##G##_prefix_exclusive_product_##S(T v) { return (T)scanned<W, F, Product<C>, C>((C)v, false); }
-#define BITWISE(G, W, F, T, S)                                                             \
-    API T mtd_##G##_and_##S(T v) { return reduced<W, F, And<T>, T>(v); }                    \
-    API T mtd_##G##_or_##S(T v) { return reduced<W, F, Or<T>, T>(v); }                      \
-    API T mtd_##G##_xor_##S(T v) { return reduced<W, F, Xor<T>, T>(v); }
-#define GROUP(G, W, F)                                                                     \
-    MOVES(G, W, F, u16, i16)                                                                \
-    MOVES(G, W, F, u32, i32)                                                                \
-    REDUCTIONS(G, W, F, float, float, f32)                                                  \
-    REDUCTIONS(G, W, F, _Float16, float, f16)                                               \
-    REDUCTIONS(G, W, F, i32, i32, i32)                                                      \
-    REDUCTIONS(G, W, F, u32, u32, u32)                                                      \
-    REDUCTIONS(G, W, F, i64, i64, i64)                                                      \
-    REDUCTIONS(G, W, F, u64, u64, u64)                                                      \
-    BITWISE(G, W, F, u32, i32)                                                              \
-    BITWISE(G, W, F, u64, i64)                                                              \
-    API bool mtd_##G##_all(bool v) { return !(~__nvvm_vote_ballot_sync(active<F>(), v) & members<W, F>()); } \
-    API bool mtd_##G##_any(bool v) { return __nvvm_vote_ballot_sync(active<F>(), v) & members<W, F>(); }     \
-    API u64 mtd_##G##_ballot(bool v) { return (__nvvm_vote_ballot_sync(active<F>(), v) & members<W, F>()) >> (W == 4 ? start<4>() : 0); } \
-    API u64 mtd_##G##_active_threads_mask() { return members<W, F>() >> (W == 4 ? start<4>() : 0); }         \
-    API bool mtd_##G##_is_first() { return lane() == (u32)__builtin_ctz(members<W, F>()); }
-GROUP(simd, 32, false)
-GROUP(quad, 4, false)
-GROUP(whole_simd, 32, true)  // where all lanes of each warp are known to come
-GROUP(whole_quad, 4, true)
+#define REDUCTIONS(G, W, T, C, S)                                                                                 \
+    API T mtd_##G##_sum_##S(T v, u32 mask) { return (T)reduced<W, Sum<C>, C>((C)v, mask); }                                        \
+    API T mtd_##G##_product_##S(T v, u32 mask) { return (T)reduced<W, Product<C>, C>((C)v, mask); }                                \
+    API T mtd_##G##_min_##S(T v, u32 mask) { return (T)reduced<W, Min<C>, C>((C)v, mask); }                                        \
+    API T mtd_##G##_max_##S(T v, u32 mask) { return (T)reduced<W, Max<C>, C>((C)v, mask); }                                        \
+    API T mtd_##G##_prefix_inclusive_sum_##S(T v, u32 mask) { return (T)scanned<W, Sum<C>, C>((C)v, true, mask); }                 \
+    API T mtd_##G##_prefix_exclusive_sum_##S(T v, u32 mask) { return (T)scanned<W, Sum<C>, C>((C)v, false, mask); }                \
+    API T mtd_##G##_prefix_inclusive_product_##S(T v, u32 mask) { return (T)scanned<W, Product<C>, C>((C)v, true, mask); }         \
+    API T mtd_##G##_prefix_exclusive_product_##S(T v, u32 mask) { return (T)scanned<W, Product<C>, C>((C)v, false, mask); }
+#define BITWISE(G, W, T, S)                                                             \
+    API T mtd_##G##_and_##S(T v, u32 mask) { return reduced<W, And<T>, T>(v, mask); }                    \
+    API T mtd_##G##_or_##S(T v, u32 mask) { return reduced<W, Or<T>, T>(v, mask); }                      \
+    API T mtd_##G##_xor_##S(T v, u32 mask) { return reduced<W, Xor<T>, T>(v, mask); }
+#define GROUP(G, W)                                                                     \
+    MOVES(G, W, u16, i16)                                                                \
+    MOVES(G, W, u32, i32)                                                                \
+    REDUCTIONS(G, W, float, float, f32)                                                  \
+    REDUCTIONS(G, W, _Float16, float, f16)                                               \
+    REDUCTIONS(G, W, i32, i32, i32)                                                      \
+    REDUCTIONS(G, W, u32, u32, u32)                                                      \
+    REDUCTIONS(G, W, i64, i64, i64)                                                      \
+    REDUCTIONS(G, W, u64, u64, u64)                                                      \
+    BITWISE(G, W, u32, i32)                                                              \
+    BITWISE(G, W, u64, i64)                                                              \
+    API bool mtd_##G##_all(bool v, u32 mask) { return !(~__nvvm_vote_ballot_sync(mask, v) & members<W>(mask)); } \
+    API bool mtd_##G##_any(bool v, u32 mask) { return __nvvm_vote_ballot_sync(mask, v) & members<W>(mask); }     \
+    API u64 mtd_##G##_ballot(bool v, u32 mask) { return (__nvvm_vote_ballot_sync(mask, v) & members<W>(mask)) >> (W == 4 ? start<4>() : 0); } \
+    API u64 mtd_##G##_active_threads_mask(u32 mask) { return members<W>(mask) >> (W == 4 ? start<4>() : 0); }         \
+    API bool mtd_##G##_is_first(u32 mask) { return lane() == (u32)__builtin_ctz(members<W>(mask)); }
+GROUP(simd, 32)
+GROUP(quad, 4)
 
 // ---- matrices: 8x8, two neighbouring elements per lane --------------------------------------------------------------
 
@@ -455,24 +447,18 @@ IN float element(u32 mask, float v, u32 from) {  // a lane that does not take pa
     float got = take(mask, v, there ? from : lane());
     return there ? got : 0.0f;
 }
-template <bool F> IN Pair multiplied(float a0, float a1, float b0, float b1, float c0, float c1) {
-    u32 mask = active<F>(), r = (u32)row(), c = (u32)column();
+API Pair mtd_matrix_multiply_accumulate(float a0, float a1, float b0, float b1, float c0, float c1, u32 mask) {
+    u32 r = (u32)row(), c = (u32)column();
 #pragma clang loop unroll(full)
     for (u32 k = 0; k < 8; k++) {
         float of = k & 1 ? a1 : a0, a, x, y;
-        if (F)
+        if (mask == ALL)
             a = take(ALL, of, holder(r, k)), x = take(ALL, b0, holder(k, c)), y = take(ALL, b1, holder(k, c));
         else
             a = element(mask, of, holder(r, k)), x = element(mask, b0, holder(k, c)), y = element(mask, b1, holder(k, c));
         c0 = __builtin_fmaf(a, x, c0), c1 = __builtin_fmaf(a, y, c1);
     }
     return {__builtin_bit_cast(u32, c0), __builtin_bit_cast(u32, c1)};
-}
-API Pair mtd_matrix_multiply_accumulate(float a0, float a1, float b0, float b1, float c0, float c1) {
-    return multiplied<false>(a0, a1, b0, b1, c0, c1);
-}
-API Pair mtd_whole_matrix_multiply_accumulate(float a0, float a1, float b0, float b1, float c0, float c1) {
-    return multiplied<true>(a0, a1, b0, b1, c0, c1);
 }
 
 // ---- what LLVM has no instruction for -------------------------------------------------------------------------------
