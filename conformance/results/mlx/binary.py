@@ -182,6 +182,10 @@ def _outputs(outs: list[Array], a: Array, b: Array, function: Function) -> list[
     with np.errstate(all="ignore"):
         results = function.of(host.double(a), host.double(b))
     results = results if isinstance(results, tuple) else (results,)
+    if function.of in (np.floor_divide, np.divmod) and a.dtype.kind not in "iu":
+        # The quotient is of the type, too: 4.99 is 5 in bfloat16, and then rounded down.
+        quotient = (host.double(a) / host.double(b)).astype(a.dtype)
+        results = (np.floor(host.double(quotient)), *results[1:])
     allowed = [host.rounding(out, function.ulps, function.times) if function.ulps else 0.0 for out in outs]
     return [
         Output(f"out {n}", o, r, t, ulps=0)

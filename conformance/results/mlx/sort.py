@@ -21,7 +21,8 @@ def _threads(length: int) -> int:
 
 
 def _distinct(rng: np.random.Generator, type: str, rows: int, length: int) -> Array:
-    """Each row in a random order; numbers that the type holds exactly, so that none are equal."""
+    """Each row in a random order; numbers that the type holds exactly (half: up to 4096 of them), so that none are
+    equal."""
     order = np.stack([rng.permutation(length) for _ in range(rows)])
     shift = 0 if type.startswith("u") else length // 2
     return (order - shift).astype(host.TYPES[type])
@@ -61,7 +62,7 @@ def _block(rng: np.random.Generator, size: Size, type: str, length: int, arg: bo
 def _blocks(rng: np.random.Generator, size: Size, type: str, length: int) -> Work:
     """Sorted blocks, then pairs of runs merged until one is left, from one pair of buffers into the other."""
     threads, rows = (32, 2) if size == "small" else (256 if host.TYPES[type].itemsize == 8 else 512, 3)
-    length = length if size == "small" else 16 * length
+    length = length if size == "small" else min(16 * length, 4096 if type == "half" else 1 << 16)
     x = _distinct(rng, type, rows, length)
     count = up(length, threads * PER_THREAD)
     parameters = (type, "uint32_t", True, threads, PER_THREAD)
