@@ -121,13 +121,12 @@ def _gaps(touched: np.ndarray[Any, Any], threads: int) -> bool:
 
 
 def fresh(touched: np.ndarray[Any, Any], memory: Any) -> bool:
-    """Whether what nobody wrote looks like memory that was just made: one value, all through."""
+    """Whether what nobody wrote looks like memory that was just made: zeros. Another value has somebody put there."""
     data = np.frombuffer(memoryview(memory).cast("B"), np.uint8)
     elements = data[: len(data) // len(touched) * len(touched)].reshape(len(touched), -1)
-    first = elements[int(np.argmin(touched))]
     step = max(1, len(touched) // _LOOKED_AT)
-    left = elements[::step][~touched[::step]]
-    return bool((left == first).all())
+    first = elements[int(np.argmin(touched))]
+    return not first.any() and not elements[::step][~touched[::step]].any()
 
 
 def _is_stencil(case: Case, total: int) -> bool:
