@@ -266,7 +266,7 @@ def test_private_arrays_are_watched_too():
         o[i] = a[x[i]];
     }"""
     seen = both(text, [poison(64), np.arange(70, dtype=np.uint32) % 7], 64, 32)
-    assert keys(seen.records) == {("read outside", 4, 0)}
+    assert keys(seen.records) == {("read outside", 4, 0), ("outside an array", 4, 0)}
 
 
 def test_one_buffer_bound_twice():
