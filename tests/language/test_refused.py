@@ -106,7 +106,7 @@ kernel void k(device float* o) { o[0] = twice(4) + thrice(5); }"""
         ("kernel void k(device float* o) { threadgroup float x = 1; o[0] = x; }", "'x' cannot have an initial value"),
         ("kernel void k(device float* o) { threadgroup float y[2], x[2] = {1, 2}; o[0] = x[0] + y[0]; }", "'x' cannot have an initial value"),
         ("kernel void k(device float4* o) { o[0].xyx += o[1].xyz; }", "'.xyx' names a component twice"),
-        ("kernel void k(device float* o, constant int& n) { float x[n]; for (int i = 0; i < n; i++) x[i] = o[i]; o[0] = x[int(o[1])]; }", "size of this array"),
+        ("kernel void k(device float* o, constant int& n) { float x[n]; for (int i = 0; i < n; i++) x[i] = o[i]; o[0] = x[int(o[1])]; }", "size of an array"),
         ("kernel void k(constant float* o) { o[0] = 1; }", "const"),
     ],
 )  # fmt: skip

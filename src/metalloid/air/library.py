@@ -18,10 +18,17 @@ _MATH: MathMode = "safe"
 _PROLOGUE = "#pragma clang attribute push(__attribute__((always_inline)), apply_to = function)\n"
 
 
+# Compiled kernels hold atomics of 64 bits that the language does not offer.
+_WIDE = "".join(
+    f"template <> struct metal::__has_all_atomics<{type}> {{ static constexpr bool value = true; }};\n"
+    for type in ("long", "ulong")
+)
+
+
 @memoise
 def _text() -> str:
     functions = "\n".join(row.text for row in intrinsics.rows().values())
-    return f"{_PROLOGUE}{functions}\n#pragma clang attribute pop\n"
+    return f"{_PROLOGUE}{_WIDE}{functions}\n#pragma clang attribute pop\n"
 
 
 def library_path() -> Path:

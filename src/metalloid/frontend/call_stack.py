@@ -29,24 +29,41 @@ _STACK, _TOP, OPEN, _DISPATCH = "calls.frames", "calls.top", "calls.open", "call
 _FIRST = 8  # bytes of a frame in front of everything: where to go on
 
 
-def called_by_name(module: Module) -> list[Function]:
-    """The functions that were not inlined, where all their calls name them: no pointer to a function is around."""
-    left = {f.name: f for f in module.functions if f.blocks and f.name != ENTRY}
-    everything = (i for f in module.functions for i in f.instructions())
-    if any(isinstance(o, Global) and o.name in left for i in everything for o in i.operands):
-        return []
-    return list(left.values())
-
-
 def with_stack(module: Module) -> Module:
     """The module with its recursive functions inside the entry."""
-    names = frozenset(f.name for f in called_by_name(module))
-    if not names:
+    left = frozenset(f.name for f in module.functions if f.blocks and f.name != ENTRY)
+    if not left or ENTRY not in module.function or not _plainly_called(module, left):
+        return module
+    if _reached(module, left) != left:  # something else refers to the others: a table of constructors, say
         return module
     split = replace(
-        module, functions=tuple(_calls_apart(f, names) if f.blocks else f for f in module.functions)
+        module, functions=tuple(_calls_apart(f, left) if f.blocks else f for f in module.functions)
     )
-    return _Merger(_in_memory(split), names).module()
+    try:
+        return _Merger(_in_memory(split), left).module()
+    except RuntimeError:  # LLVM does not read it: whoever looks for what is left says what it is
+        return module
+
+
+def _plainly_called(module: Module, left: frozenset[str]) -> bool:
+    """Whether all calls of these functions name them and give them their arguments: no pointer to one is around."""
+    for i in (i for f in module.functions for i in f.instructions()):
+        if any(isinstance(o, Global) and o.name in left for o in i.operands):
+            return False
+        if i.called in left and len(i.operands) != len(module.function[i.called].parameters):
+            return False
+    return True
+
+
+def _reached(module: Module, left: frozenset[str]) -> frozenset[str]:
+    """Those of these functions that the entry comes to."""
+    found: set[str] = set()
+    todo = [ENTRY]
+    while todo:
+        called = ({i.called for i in module.function[todo.pop()].instructions()} & left) - found
+        found |= called
+        todo += called
+    return frozenset(found)
 
 
 def _in_memory(module: Module) -> Module:

@@ -29,8 +29,14 @@ using __bits_t = typename __bits<sizeof(T)>::type;
 // Metal knows one order for atomics; others are for fences. 64 bits have a minimum and a maximum, without a result.
 #define __MT_RELAXED(order) \
   __attribute__((diagnose_if(order != memory_order_relaxed, "atomics are memory_order_relaxed", "error")))
-#define __MT_WORD(T) \
-  static_assert(sizeof(T) < 8, "an atomic of 64 bits has atomic_min_explicit and atomic_max_explicit only");
+// Compiled libraries may hold more: theirs say so.
+template <class T>
+struct __has_all_atomics {
+  static constexpr bool value = sizeof(T) < 8;
+};
+#define __MT_WORD(T)                          \
+  static_assert(__has_all_atomics<T>::value, \
+                "an atomic of 64 bits has atomic_min_explicit and atomic_max_explicit only");
 
 // Where an atomic lives is part of its type; each function comes once per space.
 #define __MT_ATOMIC_LOAD(S)                                                                      \
