@@ -114,8 +114,8 @@ KERNELS = {
         "M101 M102 M202 M206",
         before="constant int T[4] = {1, 2, 3, 4};\n",
     ),
-    "a function that calls itself": kernel(
-        "x[i] = f(x[i] + 30);", "refused", before="int f(int n) { return n <= 0 ? 1 : f(n - 1) + f(n - 2); }\n"
+    "a function that calls itself for ever": kernel(
+        "x[i] = f(x[i] + 30);", "refused", before="int f(int n) { return f(n - 1) + f(n - 2); }\n"
     ),
     "barriers in loops of different length": kernel(
         "for (uint n = 0; n < i; n++) { threadgroup_barrier(mem_flags::mem_threadgroup); x[n & 63] = n; }",

@@ -180,8 +180,7 @@ template <typename T, int N> struct Shared {
   T data[N];
   threadgroup T& at(int i) threadgroup { return data[i]; }
 };
-template <int N> float through(uint i) {
-  threadgroup float own[N];
+template <int N> float through(threadgroup float (&own)[N], uint i) {
   own[i] = i * N;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   return own[N - 1 - i];
@@ -212,7 +211,9 @@ kernel void k(device float* o, threadgroup float4* host [[threadgroup(1)]],
   r[2] = s.v[3 - i] + s.n;
   r[3] = float(h[i]) + host[3 - i].z;
   r[4] = wrapped.at(3 - i);
-  r[5] = through<4>(i) + 1000 * through<5>(i);
+  threadgroup float own4[4], own5[5];
+  own5[4] = 0;
+  r[5] = through<4>(own4, i) + 1000 * through<5>(own5, i);
   r[6] = tile.v[3 - i];
   r[7] = atomic_load_explicit(&count, memory_order_relaxed);
 }""",
@@ -284,15 +285,15 @@ def test_threadgroup_variables_of_classes_with_constructors() -> None:
     run(
         """
 struct Complex { float re, im; constexpr Complex() : re(0), im(0) {} Complex(float r) : re(r), im(1) {} };
-template <typename T> float spread(device float* o, uint i) {
+template <typename T> [[kernel]] void spread(device float* o, uint i [[thread_position_in_grid]]) {
   threadgroup T s[6];
   alignas(16) threadgroup float a[6];
   s[i] = T(float(i));
   a[i] = i * 10;
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  return s[5 - i].re + s[i].im * 100 + a[5 - i];
+  o[i] = s[5 - i].re + s[i].im * 100 + a[5 - i];
 }
-kernel void k(device float* o, uint i [[thread_position_in_grid]]) { o[i] = spread<Complex>(o, i); }""",
+template [[host_name("k")]] [[kernel]] void spread<Complex>(device float*, uint);""",
         out,
         grid=6,
         threadgroup=6,
