@@ -41,7 +41,9 @@ def vector_code(
 ) -> VectorCode:
     """Vector code of a canonical module. `width` forces a number of lanes."""
     size, ragged, tables, guard, backwards, proof = variant
-    lanes = LaneLayout(width or choose(module, size, target.info), size, ragged, tables, proof == FAR)
+    lanes = LaneLayout(
+        width or choose(module, size, target.info, check is not None), size, ragged, tables, proof == FAR
+    )
     lanes, way = _gangs(module, lanes, bool(width), check)
     loops = proof.loops if isinstance(proof, Proof) else frozenset()
     if isinstance(proof, Proof):

@@ -28,10 +28,13 @@ STRAIGHT = 4  # registers per value where there is no loop
 DIVERGENT = 4  # where lanes leave a loop at different times
 CODE = 5000  # vector instructions, counted in registers
 SHORTEST = 4  # threads of a row that gets a gang of its own
+# Registers of a value in checked code: on 128-bit registers an unrolled tree of 128 threads takes LLVM 20 s with 16 of
+# them and 3 s with 4, and runs no slower.
+CHECKED = 4
 
 
-def choose(module: Module, size: Triple, target: TargetInfo) -> int:
-    """Lanes per gang, for a threadgroup of this size."""
+def choose(module: Module, size: Triple, target: TargetInfo, checked: bool = False) -> int:
+    """Lanes per gang, for a threadgroup of this size. `checked`: every access is watched, and code is long."""
     count = size[0] * size[1] * size[2]
     if uses_lanes(module):
         return 32
@@ -58,6 +61,8 @@ def choose(module: Module, size: Triple, target: TargetInfo) -> int:
         most //= 2
     if privates:
         most = min(most, 2 * lanes)
+    if checked:
+        most = min(most, CHECKED * lanes)
     return _fit(max(8, most), size, count, lanes)
 
 
