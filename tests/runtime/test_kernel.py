@@ -103,3 +103,16 @@ kernel void scale(device float* y [[buffer(0)]], device const float* x [[buffer(
     ]
     with pytest.raises(mt.KernelFault, match=r"(?s)still running after 0.2 s.*hint: look for a loop"):
         endless(np.zeros(16, np.float32), np.zeros(16, np.float32), grid=16, timeout=0.2)
+
+
+@pytest.mark.parametrize("threads", [32, 100, 1024])
+def test_a_loop_that_is_closed_by_barriers_alone_can_be_stopped(threads: int):
+    """More threads than one gang holds: the loop is not inside any region, only the driver goes round."""
+    kernel = mt.device().library(
+        "#include <metal_stdlib>\nusing namespace metal;\n"
+        "kernel void waits(device int* x, uint i [[thread_position_in_threadgroup]]) {\n"
+        "    threadgroup int f;\n    if (i == 0) f = x[0];\n    threadgroup_barrier(mem_flags::mem_threadgroup);\n"
+        "    while (f == 0) threadgroup_barrier(mem_flags::mem_threadgroup);\n    x[i] = f;\n}\n"
+    )["waits"]
+    with pytest.raises(mt.KernelFault, match=r"still running after 0\.3 s"):
+        kernel(np.zeros(threads, np.int32), grid=threads, threadgroup=threads, timeout=0.3)

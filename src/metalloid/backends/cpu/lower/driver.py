@@ -81,13 +81,14 @@ class Driver:
         start, j = self._gang(n)
         place, own = self._own(n, j)
         last = f"%last{n}" if returns else f"%got{n}"
+        before = f"%s{n}.go" if n and self.out.guard else f"%s{n}"
         return [
             f"s{n}:",
             *(driver_checks(self.out, self.barriers[n - 1]) if n else []),
-            f"  br label %s{n}.loop",
+            *self._begin(n),
             f"s{n}.loop:",
-            f"  %n{n} = phi i32 [ 0, %s{n} ], [ %n{n}.next, %s{n}.next ]",
-            f"  %seen{n} = phi {told} [ 0, %s{n} ], [ {last}, %s{n}.next ]",
+            f"  %n{n} = phi i32 [ 0, {before} ], [ %n{n}.next, %s{n}.next ]",
+            f"  %seen{n} = phi {told} [ 0, {before} ], [ {last}, %s{n}.next ]",
             *start,
             *place,
             *(self._remain(n, own) if returns and n else []),
@@ -104,6 +105,19 @@ class Driver:
             f"  br i1 %more{n}, label %s{n}.loop, label %s{n}.end",
             f"s{n}.end:",
             *self._onward(n, last),
+        ]
+
+    def _begin(self, n: int) -> list[str]:
+        """Behind a barrier a cancelled launch stops: a loop whose rounds all pass a barrier is closed only here."""
+        if not n or not self.out.guard:
+            return [f"  br label %s{n}.loop"]
+        return [
+            f"  %cancel.at{n} = getelementptr i8, ptr %launch, i64 {abi.CANCEL}",
+            f"  %cancel{n} = load volatile i32, ptr %cancel.at{n}",
+            f"  %cancelled{n} = icmp ne i32 %cancel{n}, 0",
+            f"  br i1 %cancelled{n}, label %stopped, label %s{n}.go, !prof !2",
+            f"s{n}.go:",
+            f"  br label %s{n}.loop",
         ]
 
     @property
