@@ -135,11 +135,12 @@ def test_a_suite_that_takes_warnings_for_errors_runs(call):
 
 def test_native_programs_and_missing_ones_are_refused_in_a_sentence(call, tmp_path):
     (tmp_path / "tool").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(64))
+    (tmp_path / "tool").chmod(0o755)
     for command in ("run", "check"):
         done = call(command, "tool", "--fast")
         assert done.returncode == 2
         assert (
-            "tool is a native program. Python scripts" in done.stderr and "metalloid cc or c++" in done.stderr
+            "tool is not linked to metalloid's Metal" in done.stderr and "metalloid cc or c++" in done.stderr
         )
         done = call(command, "pytest")
         assert done.returncode == 2 and f"metalloid {command} -m pytest" in done.stderr

@@ -106,13 +106,18 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
-if "METALLOID_CHECK" in os.environ:  # what it says is for config to read, and config takes a millisecond
+if not os.environ.keys().isdisjoint(("METALLOID_CHECK", "METALLOID_CHECK_TO")):  # config takes a millisecond
     from metalloid import config, imports
 
-    def _print_findings() -> None:
-        from metalloid.checker.watch import print_findings
+    def _check() -> None:
+        if config.check():
+            from metalloid.checker.watch import print_findings
 
-        print_findings()
+            print_findings()
+        if config.check_to():
+            from metalloid.checker.recorder import record
 
-    if config.check():  # the checker is loaded with the first thing that can launch a kernel, not before
-        imports.after("metalloid.runtime.device", _print_findings)
+            record()
+
+    if config.check() or config.check_to():  # the checker is loaded with what can launch, not before
+        imports.after("metalloid.runtime.device", _check)

@@ -109,6 +109,11 @@ def check() -> bool:
     return os.environ.get("METALLOID_CHECK", "").strip() not in ("", "0")
 
 
+def check_to() -> str:
+    """METALLOID_CHECK_TO: set by `metalloid check` for the programs that it starts: a folder for what they find."""
+    return os.environ.get("METALLOID_CHECK_TO", "").strip()
+
+
 def check_engine() -> str:
     """METALLOID_CHECK_ENGINE: who runs checked launches, "vector" (where nothing is set) or "oracle"."""
     name = os.environ.get("METALLOID_CHECK_ENGINE", "").strip() or "vector"

@@ -51,8 +51,22 @@ class Checked:
         return Checked(case, self.findings, self.seconds)
 
 
+class Copied(np.ndarray[Any, Any]):
+    """A copy of memory that its owner may free; it remembers where that lay."""
+
+    place: tuple[int, int]
+
+    @classmethod
+    def of(cls, memory: Any) -> Copied:
+        made = np.array(memory, copy=True).view(cls)
+        made.place = _place(memory)
+        return made
+
+
 def _place(memory: Any) -> tuple[int, int]:
     """Where an array begins, and its bytes."""
+    if isinstance(memory, Copied):
+        return memory.place
     if not memoryview(memory).nbytes:
         return 0, 0
     view = np.frombuffer(memoryview(memory).cast("B"), np.uint8)
@@ -78,17 +92,14 @@ class CheckedLaunches:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """All findings; the same mistake in several launches once, with their counts added."""
-        every = [
-            f
-            for launch in self._launches
-            for f in launch.findings
-            if f.rule not in ("M106", "M305") or not self._completed(launch, f)
-        ]
+        every = [f for launch in self._launches for f in launch.findings if not self.completed(launch, f)]
         kept = [f for f in every if not any(follows(f, cause) for cause in self._more)]
         return merged([*kept, *self._more])
 
-    def _completed(self, launch: Checked, finding: Finding) -> bool:
+    def completed(self, launch: Checked, finding: Finding) -> bool:
         """Whether other launches wrote what one left out, or read what it wrote: a chunk, or a step of several."""
+        if finding.rule not in ("M106", "M305"):
+            return False
         index = next((i for i, p in launch.case.parameters.items() if p.name == finding.buffer), None)
         if index is None or index in launch.launch.undefined or index not in launch.launch.buffers:
             return False

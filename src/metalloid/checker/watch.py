@@ -75,6 +75,11 @@ class Checking(Watcher):
 _checking = Checking()
 
 
+def listen(listener: Listener) -> None:
+    """Check every launch from now on, for somebody who hears of each."""
+    _checking.listen(listener)
+
+
 @contextmanager
 def checked() -> Iterator[Report]:
     """Every launch inside the block is checked; the report grows as they run."""
@@ -119,4 +124,4 @@ def print_findings() -> None:
             told.add((stopped, item.kernel))
             print(f"metalloid: [{item.kernel}] stopped early: {stopped}", file=sys.stderr)
 
-    _checking.listen(tell)
+    listen(tell)

@@ -14,6 +14,7 @@ from rich.console import Console
 import metalloid as mt
 from metalloid.checker.choice import Choice, baseline, left_out
 from metalloid.checker.choosing import chosen
+from metalloid.checker.elsewhere import Wish
 from metalloid.checker.engines import within
 from metalloid.checker.refusals import raised
 from metalloid.cli.control import NAMES, choice_of, control_options
@@ -21,6 +22,7 @@ from metalloid.cli.exits import FINDINGS
 from metalloid.cli.formats import FORMATS, github
 from metalloid.cli.hints import as_options
 from metalloid.cli.launching import Call, call_of, launch_options
+from metalloid.cli.native import NativeProgram
 from metalloid.cli.paint import paint
 from metalloid.cli.script import check_program
 from metalloid.cli.words import TakesProgram, need_file, program, refuse_launch_options
@@ -52,7 +54,7 @@ def command(
     write_baseline: Path | None,
     **options: Any,
 ) -> None:
-    """Check one launch of a kernel of FILE, or every launch of a Python program.
+    """Check one launch of a kernel of FILE, or every launch of a program: Python, or built with metalloid cc.
 
     Exit code 1 where findings remain (notes about cost do not count), 2 where the command was not understood, 3 where
     metalloid failed; else that of the program. [tool.metalloid] in pyproject.toml may hold the same settings.
@@ -63,21 +65,26 @@ def command(
     metalloid check train.py --steps 3          every launch in it, in any form: numpy, MLX, torch
     metalloid check train.py -- --json          what comes after -- is the script's
     metalloid check -m pytest tests             a module; what comes after it is its own
+    metalloid check bin/tool --size 64          a program in C, C++ or Objective-C
     """
     console, context = Console(stderr=True), click.get_current_context()
     choice, found = choice_of(options), program(context)
-    form = "json" if as_json else form
+    form, page = "json" if as_json else form, ""
     with within(choice.timeout):
         if found is not None:
             refuse_launch_options(context, _OURS)
-            report, code = check_program(found, console, quiet=form in ("json", "sarif"))
+            quiet = form in ("json", "sarif")
+            if isinstance(found, NativeProgram):
+                report, code, page = found.check(Wish(choice, page=html is not None), quiet)
+            else:
+                report, code = check_program(found, console, quiet)
         else:
             file = need_file(options["file"])
             with console.status(f"checking {file.name}") if console.is_terminal else nullcontext():
                 report, code = as_options(_checked(options)), 0
     nothing = not report.launches and not report.more
     report, reasons = chosen(report, choice)
-    _write(report, sarif, html, write_baseline)
+    _write(report, sarif, html, write_baseline, page)
     _print(report, form)
     if reasons:
         click.echo(left_out(reasons), err=True)
@@ -98,8 +105,14 @@ def _print(report: mt.Report, form: str) -> None:
             click.echo(github(report.findings))
 
 
-def _write(report: mt.Report, sarif: Path | None, html: Path | None, known: Path | None) -> None:
-    texts = ((sarif, report.sarif), (html, report.html), (known, lambda: baseline(report.findings)))
+def _write(
+    report: mt.Report, sarif: Path | None, html: Path | None, known: Path | None, page: str = ""
+) -> None:
+    texts = (
+        (sarif, report.sarif),
+        (html, lambda: page or report.html()),  # the program itself may have written it, with its memory
+        (known, lambda: baseline(report.findings)),
+    )
     for path, text in texts:
         if path is not None:
             path.write_text(text(), encoding="utf-8")

@@ -20,7 +20,6 @@ import click
 from metalloid.forms.attach import attached
 from metalloid.runtime.places import inside
 
-_NATIVE = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xfe\xed\xfa\xcf", b"\xca\xfe\xba\xbe", b"MZ")
 INTERRUPTED = 130  # what shells say of a program that Ctrl-C ended
 
 
@@ -63,11 +62,6 @@ def is_python(file: Path) -> bool:
         return True
     first = _first(file)
     return first.startswith(b"#!") and b"python" in first.split(b"\n")[0]
-
-
-def is_native(file: Path) -> bool:
-    """Whether a file is machine code."""
-    return _first(file).startswith(_NATIVE)
 
 
 def _first(file: Path) -> bytes:

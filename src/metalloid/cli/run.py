@@ -26,13 +26,15 @@ from metalloid.cli.words import TakesProgram, need_file, program, refuse_launch_
 @click.option("--timeout", type=float, help="seconds after which a runaway kernel is stopped")
 @click.option("--json", "as_json", is_flag=True, help="for machines")
 def command(save: Path | None, guard: bool, timeout: float | None, as_json: bool, **options: Any) -> None:
-    """Run a kernel of FILE once and print its outputs; or a Python program, with MLX and PyTorch served.
+    """Run a kernel of FILE once and print its outputs; or a program: Python with MLX and PyTorch served, or
+    one that metalloid cc built.
 
     \b
     metalloid run add.metal --grid 1024 --arg a=arange:1024:float32 --arg b=ones:1024:float32
                   --out out:1024:float32
     metalloid run train.py --steps 3      a script; what comes after it is its own
     metalloid run -m pytest tests         a module
+    metalloid run bin/tool --size 64      a program in C, C++ or Objective-C
     """
     found = program(click.get_current_context())
     if found is not None:

@@ -1,4 +1,4 @@
-"""A command that takes a kernel's file or a Python program: which words of a line are the command's own.
+"""A command that takes a kernel's file or a program: which words of a line are the command's own.
 
 Everything after `-m MODULE` is the module's, and so is everything after `--`, as with Python itself. After a script
 the command may still find options of its own there, where it is told to look for them.
@@ -12,13 +12,10 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from metalloid.cli.program import Program, is_native, is_python
+from metalloid.cli.native import NativeProgram, is_native, why_not
+from metalloid.cli.program import Program, is_python
 
 PROGRAM = "metalloid.program"
-NATIVE = (
-    "is a native program. Python scripts, modules (-m NAME) and .metal files can be given; programs in C, C++ and"
-    " Objective-C are built with metalloid cc or c++, and then started as they are."
-)
 
 
 class TakesProgram(click.Command):
@@ -34,12 +31,13 @@ class TakesProgram(click.Command):
             context.meta[PROGRAM] = Program(after[0], tuple(after[1:]), module=True)
             return super().parse_args(context, before)
         _explain_missing(context, file)
-        if file is not None and is_native(Path(file)):
-            raise click.UsageError(f"{file} {NATIVE}", context)
-        if file is None or not is_python(Path(file)):
+        python = file is not None and is_python(Path(file))
+        if file is None or not (python or is_native(Path(file))):
             return super().parse_args(context, words)
+        if not python and (problem := why_not(Path(file))):
+            raise click.UsageError(problem, context)
         own, given = self._own(after) if self.own_after_script else ([], _without_dashes(after))
-        context.meta[PROGRAM] = Program(file, tuple(given))
+        context.meta[PROGRAM] = (Program if python else NativeProgram)(file, tuple(given))
         return super().parse_args(context, [*before, *own])
 
     def _split(self, words: list[str]) -> tuple[list[str], str | None, list[str]]:
@@ -81,16 +79,18 @@ class TakesProgram(click.Command):
         return int(option is not None and not option.is_flag and not option.count and "=" not in word)
 
 
-def program(context: click.Context) -> Program | None:
-    """The Python program of a line; None where it names a kernel's file."""
-    found: Program | None = context.meta.get(PROGRAM)
+def program(context: click.Context) -> Program | NativeProgram | None:
+    """The program of a line; None where it names a kernel's file."""
+    found: Program | NativeProgram | None = context.meta.get(PROGRAM)
     return found
 
 
 def need_file(file: Path | None) -> Path:
     """The kernel's file of a line that has no program."""
     if file is None:
-        raise click.UsageError("name a .metal file, a Python script, or a module with -m.")
+        raise click.UsageError(
+            "name a .metal file, a Python script, a program that metalloid cc built, or a module with -m."
+        )
     return file
 
 
@@ -100,7 +100,8 @@ def refuse_launch_options(context: click.Context, ours: frozenset[str]) -> None:
         name = parameter.name or ""
         if name not in ours and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             option, found = parameter.opts[-1], program(context)
-            what = f"-m {found.target}" if found and found.module else found.target if found else "a program"
+            module = isinstance(found, Program) and found.module
+            what = f"{'-m ' * module}{found.target}" if found else "a program"
             raise click.UsageError(
                 f"{option} describes the launch of a .metal file; {what} makes its own.\n"
                 f"Write it after -- where it is meant for the script: metalloid {context.info_name} script.py --"
