@@ -1,7 +1,8 @@
 """Builds ggml, its CPU back end, ggml-metal and llama.cpp's test-backend-ops with `metalloid cc` and `metalloid c++`.
 
-Only the framework's headers and library are metalloid's; every source is the sdist's own. Objects are kept in
-.conformance/ggml-host, so that a build that was stopped goes on.
+Only the framework's headers and library are metalloid's; every source is the sdist's own, but for list.cpp, which
+includes the test's and prints its cases. Objects are kept in .conformance/ggml-host, so that a build that was stopped
+goes on.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ ALL = Package(
 )
 PLACE = STORE / "ggml-host"
 PROGRAM = PLACE / "test-backend-ops"
+LISTER = PLACE / "list-cases"
 
 _BASE = """ggml.c ggml.cpp ggml-alloc.c ggml-backend.cpp ggml-backend-meta.cpp ggml-backend-reg.cpp
 ggml-backend-dl.cpp ggml-opt.cpp ggml-threading.cpp ggml-quants.c gguf.cpp""".split()
@@ -35,34 +37,37 @@ def root() -> Path:
 
 
 def sources() -> list[Path]:
+    """ggml, its CPU and Metal back ends."""
     source = root() / "ggml/src"
     found = [source / name for name in _BASE]
     found += [source / "ggml-cpu" / name for name in _CPU]
     found += [source / "ggml-cpu/arch" / _ARCH / name for name in ("quants.c", "repack.cpp")]
-    found += [source / "ggml-metal" / name for name in _METAL]
-    return [*found, root() / "tests/test-backend-ops.cpp"]
+    return found + [source / "ggml-metal" / name for name in _METAL]
 
 
-def build(jobs: int = 2) -> Path:
-    """The test program; compiled where it is not there yet."""
+def build(jobs: int = 2) -> None:
+    """The test program and the one that lists its cases; compiled where they are not there yet."""
     PLACE.mkdir(parents=True, exist_ok=True)
     (PLACE / "ggml-version.h").write_text(
         '#pragma once\n#define GGML_VERSION "0"\n#define GGML_COMMIT "unknown"\n'
     )
+    programs = {PROGRAM: root() / "tests/test-backend-ops.cpp", LISTER: Path(__file__).with_name("list.cpp")}
     with ThreadPoolExecutor(jobs) as pool:
-        objects = list(pool.map(_compiled, sources()))
-    _run("c++", [*map(str, objects), "-framework", "Metal", "-framework", "Foundation", "-o", str(PROGRAM)])
-    return PROGRAM
+        objects = list(pool.map(_compiled, [*programs.values(), *sources()]))
+    frameworks = ["-framework", "Metal", "-framework", "Foundation"]
+    for program, main in zip(programs, objects, strict=False):
+        _run("c++", [*map(str, [main, *objects[len(programs) :]]), *frameworks, "-o", str(program)])
 
 
 def _compiled(source: Path) -> Path:
     base = root()
-    made = PLACE / (str(source.relative_to(base)).replace("/", "-") + ".o")
+    own = not source.is_relative_to(base)
+    made = PLACE / ((source.name if own else str(source.relative_to(base)).replace("/", "-")) + ".o")
     if made.exists() and made.stat().st_mtime >= source.stat().st_mtime:
         return made
     ggml = base / "ggml"
-    folders = [ggml / "include", ggml / "src", ggml / "src/ggml-cpu", PLACE]
-    flags = ["-O2", "-g0", "-w", *_DEFINES, *(f"-I{f}" for f in folders)]
+    folders = [ggml / "include", ggml / "src", ggml / "src/ggml-cpu", PLACE, base / "tests"]
+    flags = ["-O0" if own else "-O2", "-g0", "-w", *_DEFINES, *(f"-I{f}" for f in folders)]
     if _ARCH == "x86":
         flags += ["-mavx2", "-mfma", "-mf16c"]
     plain = source.suffix in (".c", ".m")

@@ -1,120 +1,158 @@
-"""Runs llama.cpp's own test-backend-ops over the framework, operation by operation, and keeps what it said.
+"""Runs llama.cpp's own test-backend-ops over the framework, a batch of named cases in a process, and times each case.
 
-Results are kept for each operation in .conformance/ggml-host/results.json: a run that was stopped goes on with the
-operations that are missing. An operation that was stopped half-way starts anew; its kernels are in the cache by then.
+A case that takes too long, or ends the program, is told; the rest of its batch is run by another process.
 """
 
 from __future__ import annotations
 
-import csv
-import json
 import os
 import re
+import signal
 import subprocess
 import time
-from collections import Counter
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, zip_longest
+from threading import Timer
 
-from conformance.ggml_host.build import PLACE, PROGRAM, root
+from conformance.ggml_host.build import LISTER, PLACE, PROGRAM, root
+from conformance.ggml_host.state import Outcome
 
 BACKEND = "MTL0"
-STATE = PLACE / "results.json"
+LOG = PLACE / "suite.log"
+SLICE = "FLASH_ATTN_EXT"  # whose run ends with a slice of its own
+LAST = ("MUL_MAT", "MUL_MAT_ID", "CONV_2D", SLICE)  # most cases, most kernels
+
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_CASE = re.compile(r"^\s*([A-Z0-9_]+)\((.*)\):? ?(.*?)(OK|FAIL|not supported.*)$")
-LAST = ("MUL_MAT", "MUL_MAT_ID", "FLASH_ATTN_EXT", "MUL_MAT_HADAMARD")  # most cases, most kernels
-
-
-@dataclass
-class Operation:
-    """What became of one operation's cases."""
-
-    name: str
-    known: int  # cases that the back end says it supports
-    passed: int = 0
-    failed: dict[str, str] = field(default_factory=dict)  # case, reason
-    cold: float = 0.0  # seconds, kernels compiled
-    warm: float = 0.0  # seconds, kernels from the cache
-    ended: bool = False  # whether all cases ran
-
-    @property
-    def ran(self) -> int:
-        return self.passed + len(self.failed)
+_CASE = re.compile(r"^\s*([A-Z0-9_]+\(.*\)):? ?(.*?)(OK|FAIL|not supported.*)$")
+_SAYS = re.compile(r"error|NMSE|M1|sentinel", re.IGNORECASE)
 
 
 def environment() -> dict[str, str]:
-    return {**os.environ, "GGML_METAL_PATH_RESOURCES": str(root() / "ggml/src/ggml-metal")}
+    # The slice forces settings of one kernel for 288 cases, and tells no case by name; `flash_slice` runs it.
+    return {
+        **os.environ,
+        "GGML_METAL_PATH_RESOURCES": str(root() / "ggml/src/ggml-metal"),
+        "LLAMA_TEST_FA_VEC_DISABLE": "1",
+    }
 
 
-def supported() -> dict[str, int]:
-    """Cases of each operation that ggml-metal says it can run."""
+def known() -> list[str]:
+    """The cases that ggml-metal and ggml's CPU back end can run, in their order; one that stands twice counts once."""
     done = subprocess.run(
-        [str(PROGRAM), "support", "-b", BACKEND, "--output", "csv"],
+        [str(LISTER), BACKEND], env=environment(), capture_output=True, text=True, check=True
+    )
+    lines = (line.split("\t") for line in done.stdout.splitlines() if line.startswith("case\t"))
+    return list(dict.fromkeys(f"{name}({values})" for _, name, values, both in lines if both == "1"))
+
+
+def grouped(cases: Iterable[str]) -> dict[str, list[str]]:
+    """By operation."""
+    found: dict[str, list[str]] = {}
+    for case in cases:
+        found.setdefault(case.partition("(")[0], []).append(case)
+    return found
+
+
+def ordered(cases: list[str], first: int = 4) -> list[str]:
+    """Some cases of every operation, spread over its list; then the rest, the largest operations last and by turns."""
+    operations = grouped(cases)
+    names = sorted(operations, key=lambda name: (name in LAST, len(operations[name]), name))
+    heads = {name: operations[name][:: max(1, len(operations[name]) // first)] for name in names}
+    begun = set(chain(*heads.values()))
+    rest = {name: [case for case in operations[name] if case not in begun] for name in names}
+    small = [case for name in names if name not in LAST for case in rest[name]]
+    turns = zip_longest(*(rest[name] for name in LAST if name in rest))
+    return [*chain(*heads.values()), *small, *filter(None, chain(*turns))]
+
+
+def batches(cases: list[str], listed: list[str], size: int = 40) -> Iterator[list[str]]:
+    """For a process each, which needs seconds to start; in the order of the suite, in which they run."""
+    places = {case: n for n, case in enumerate(listed)}
+    for start in range(0, len(cases), size):
+        yield sorted(cases[start : start + size], key=places.__getitem__)
+
+
+def run(cases: list[str], limit: float, told: Callable[[str, Outcome], None]) -> None:
+    """Run a batch; `told` hears of each case when it ends. One that takes longer than `limit` seconds fails."""
+    left = dict.fromkeys(cases)
+
+    def ended(case: str, outcome: Outcome) -> None:
+        told(case, outcome)
+        left.pop(case, None)
+
+    while left:
+        words = _process(list(left), limit, ended)
+        if not words:
+            return
+        ended(next(iter(left)), Outcome(False, words))  # cases run in the order of the list
+
+
+def _process(cases: list[str], limit: float, told: Callable[[str, Outcome], object]) -> str:
+    """One process for these cases; why it ended before it was through."""
+    process = subprocess.Popen(
+        [str(PROGRAM), "test", "-b", BACKEND, "-o", ",".join(cases)],
         env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    assert process.stdout is not None
+    slow, said, last, compiled = False, "", "", 0
+
+    def stop() -> None:
+        nonlocal slow
+        slow = True
+        process.kill()
+
+    timer = Timer(limit, stop)
+    timer.start()
+    start = time.monotonic()
+    with process.stdout, LOG.open("a", buffering=1) as log:
+        for raw in process.stdout:
+            log.write(raw)
+            line = _COLOUR.sub("", raw.rstrip("\n"))
+            match = _CASE.match(line)
+            if match is None:
+                compiled += "compiling pipeline" in line
+                said = line.strip()[:300] if _SAYS.search(line) else said
+                last = line.strip() or last
+                continue
+            timer.cancel()
+            now = time.monotonic()
+            passed = match[3] == "OK"
+            words = "" if passed else match[2].strip() or said or match[3]
+            told(match[1], Outcome(passed, words, now - start, compiled))
+            start, said, compiled = now, "", 0
+            timer = Timer(limit, stop)
+            timer.start()
+    timer.cancel()
+    code = process.wait()
+    if code in (-signal.SIGTERM, -signal.SIGINT):
+        raise SystemExit("[ggml-host] stopped; the next run goes on with what is left")
+    if slow:
+        return f"took more than {limit:.0f} s"
+    if code in (0, 1):
+        return ""
+    name = signal.Signals(-code).name if code < 0 else str(code)
+    return f"the program ended with {name}: {last[:200]}"
+
+
+def flash_slice(limit: float) -> tuple[int, int, float]:
+    """The slice behind FLASH_ATTN_EXT: cases, failed, seconds."""
+    settings = environment()
+    del settings["LLAMA_TEST_FA_VEC_DISABLE"]
+    start = time.monotonic()
+    done = subprocess.run(
+        [str(PROGRAM), "test", "-b", BACKEND, "-o", f"{SLICE}(slice)"],
+        env=settings,
         capture_output=True,
         text=True,
-        check=True,
+        errors="replace",
+        timeout=limit,
+        check=False,
     )
-    rows = csv.DictReader(done.stdout[done.stdout.index('"backend_name"') :].splitlines())
-    return dict(Counter(row["op_name"] for row in rows if row["supported"] == "1"))
-
-
-def load() -> dict[str, Operation]:
-    if not STATE.exists():
-        return {}
-    return {name: Operation(**entry) for name, entry in json.loads(STATE.read_text()).items()}
-
-
-def store(operations: dict[str, Operation]) -> None:
-    partial = STATE.with_suffix(".partial")
-    partial.write_text(json.dumps({name: asdict(o) for name, o in operations.items()}, indent=1))
-    partial.rename(STATE)
-
-
-def run(name: str, known: int, limit: float, log: Path) -> Operation:
-    """All cases of an operation, for at most so many seconds."""
-    made = Operation(name, known)
-    start = time.monotonic()
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [str(PROGRAM), "test", "-b", BACKEND, "-o", name],
-            env=environment(),
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            code = process.wait(limit)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            code = -9
-            process.wait()
-    made.cold = time.monotonic() - start
-    lines = _COLOUR.sub("", log.read_text(errors="replace")).splitlines()
-    seen = read(lines, made)
-    made.ended = code in (0, 1) and any("tests passed" in line for line in lines)
-    if code not in (0, 1, -9, -15):  # stopped, by the limit or by somebody
-        made.failed[seen or "(before the first case)"] = (
-            f"the program ended with {code}: {lines[-1][:200] if lines else ''}"
-        )
-    return made
-
-
-def read(lines: list[str], into: Operation) -> str:
-    """Count cases; the last that began."""
-    last, said = "", ""
-    for line in lines:
-        match = _CASE.match(line)
-        if match is None:
-            if re.match(rf"^\s*{into.name}\(", line):
-                last = line.strip()[:200]
-            elif "error" in line.lower() or "NMSE" in line or "M1" in line:
-                said = line.strip()[:300]
-            continue
-        case, words, verdict = f"{match[1]}({match[2]})", match[3].strip(), match[4]
-        last = ""
-        if verdict == "OK":
-            into.passed += 1
-        elif verdict == "FAIL":
-            into.failed[case] = words or said
-        said = ""
-    return last
+    found = re.search(r"slice: (\d+) cases run, (\d+) failed", done.stdout)
+    if found is None:
+        raise SystemExit(f"[ggml-host] the slice ended with {done.returncode}: {done.stdout[-500:]}")
+    return int(found[1]), int(found[2]), time.monotonic() - start
