@@ -78,6 +78,45 @@ def test_addresses_heaps_indirect_dispatches_and_offsets_lead_where_they_should(
     assert lines[3] == "305 72 0 49, private hidden, heap 512"
 
 
+OBJECTS = """\
+arguments: 24 bytes, aligned 8, 10 150
+indirect: 0x4063 0x4063 of 4
+indirect: 0x100c 0x100c of 4
+binding: shape 0 2, access 0, 32 bytes, aligned 16, type 1, used 1; size at 0, type 34; origin at 16, type 5
+binding: out 0 5, access 2, 8 bytes, aligned 8, type 19, used 1
+binding: t 1 0, access 2, 4 bytes, aligned 4, type 3, used 1
+constants: 1, factor 29 3
+counters: timestamp, in order 1, without compiling 1
+"""
+AROUND = "in command buffer 'frame', encoder 'blur', group 'pass 2'"
+
+
+def test_argument_encoders_indirect_commands_reflection_and_counters(folder: Path) -> None:
+    assert ran(built(HERE / "programs/objects.m", folder)) == OBJECTS
+
+
+def test_labels_and_groups_of_a_program_are_in_its_findings(folder: Path) -> None:
+    program = built(HERE / "programs/objects.m", folder)
+    stopped = finished(program, "far", METALLOID_GUARD="stop").stdout
+    assert "0 bytes past the end of 'weights' (64 bytes)" in stopped and AROUND in stopped
+    checked = finished(program, "far", METALLOID_CHECK="1").stderr
+    assert "4 bytes past 'scores' (64 bytes)" in checked and AROUND in checked
+
+
+STEPS = """command buffer, encoder, push group, pipeline, bind, use, use, dispatch, pop group, end, commit, schedule,
+signpost, bind, sizes, threadgroup memory, run, complete"""
+
+
+def test_every_step_of_a_program_is_traced(folder: Path) -> None:
+    told = finished(built(HERE / "programs/objects.m", folder), "far", METALLOID_TRACE="1").stderr
+    lines = [line.removeprefix("metalloid: ") for line in told.splitlines() if line.startswith("metalloid: ")]
+    kinds = list(STEPS.replace("\n", " ").split(", "))
+    rest = iter(lines)
+    assert all(any(line.startswith(kind + " ") for line in rest) for kind in kinds), told
+    assert "metalloid: use compute encoder: buffer 'weights' of 64 bytes -> ok" in told
+    assert "metalloid: commit command buffer 'frame': of command queue 'main' -> ok" in told
+
+
 def test_traces_and_checks_reach_programs(folder: Path) -> None:
     program = built(HERE / "programs/errors.m", folder)
     assert "metalloid: run fine: pipeline fine" in finished(program, METALLOID_TRACE="1").stderr

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from metalloid.cli import group
 from metalloid.errors import MetalloidError
 from metalloid.framework import driver, tools
-from metalloid.framework.constants import value_of
 from metalloid.framework.container import opened
+from metalloid.runtime.datatypes import constant_of
 
 
 def test_flags_of_a_mac_are_translated() -> None:
@@ -84,11 +84,11 @@ def test_a_tool_that_is_not_there_is_named() -> None:
     ],
 )
 def test_constants_are_read_by_their_type(type: int, data: np.generic, value: float) -> None:
-    assert value_of(type, data.tobytes().ljust(16, b"\xff")) == value
+    assert constant_of(type, data.tobytes().ljust(16, b"\xff")) == value
 
 
 def test_booleans_and_bfloats_are_read() -> None:
-    assert value_of(53, b"\1" + b"\0" * 15) is True
-    assert value_of(121, b"\xc0\x3f" + b"\0" * 14) == 1.5
+    assert constant_of(53, b"\1" + b"\0" * 15) is True
+    assert constant_of(121, b"\xc0\x3f" + b"\0" * 14) == 1.5
     with pytest.raises(MetalloidError, match="MTLDataType 4"):
-        value_of(4, b"\0" * 16)
+        constant_of(4, b"\0" * 16)

@@ -14,19 +14,20 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from metalloid import config
+from metalloid.backends.clock import compiled
 from metalloid.errors import KernelFault, MetalloidError
-from metalloid.framework.constants import value_of
 from metalloid.framework.container import opened
+from metalloid.framework.describing import argument_lines, binding_lines, constant_lines
 from metalloid.framework.dispatch import Dispatcher, NativePlan
-from metalloid.runtime.arguments import WRITES
+from metalloid.runtime import steps
+from metalloid.runtime.datatypes import constant_of
 from metalloid.runtime.device import device
 from metalloid.runtime.kernel import Kernel
 from metalloid.source import Constant
 
-VERSION = 3
+VERSION = 4
 ERROR_ROOM = 1 << 16
 INTERNAL, TIMEOUT, PAGE_FAULT, OUT_OF_MEMORY = 1, 2, 3, 8  # MTLCommandBufferError
-ACCESS = {"read": 0, "read_write": 1, "write": 2}  # MTLBindingAccess
 
 
 class Kernels(Protocol):
@@ -94,9 +95,12 @@ _TYPES: dict[str, Any] = {
     "names": ctypes.CFUNCTYPE(_handle, _handle, _address, _size),
     "kernel": ctypes.CFUNCTYPE(_handle, _handle, _text, _address, _size, _address),
     "describe": ctypes.CFUNCTYPE(_handle, _handle, _address, _address, _size, _address),
-    "run": ctypes.CFUNCTYPE(_handle, _address, _size, _address, _address),
+    "constants": ctypes.CFUNCTYPE(None, _handle, _address, _size),
+    "arguments": ctypes.CFUNCTYPE(_handle, _handle, _handle, _address, _size, _address),
+    "run": ctypes.CFUNCTYPE(_handle, _address, _size, _address, _address, _address),
     "finish": ctypes.CFUNCTYPE(_handle, _handle, _address, _address, _handle, _address),
     "release": ctypes.CFUNCTYPE(None, _handle),
+    "tell": ctypes.CFUNCTYPE(None, _text, _text, _text, _text),
 }
 
 
@@ -110,7 +114,7 @@ class Table(ctypes.Structure):
         ("architecture", ctypes.c_char * 64),
         *(
             (n, ctypes.c_uint64)
-            for n in ("registry", "working_set", "longest_buffer", "most_threads", "most_local")
+            for n in ("registry", "working_set", "longest_buffer", "most_threads", "most_local", "tracing")
         ),
         ("families", ctypes.c_char * 256),
     ]
@@ -173,7 +177,7 @@ def kernel(handle: int, name: bytes, constants: int | None, count: int, error: i
     try:
         values: dict[str | int, Constant] = {}
         for record in (ConstantRecord * count).from_address(constants) if constants else ():
-            value = value_of(record.type, bytes(record.value))
+            value = constant_of(record.type, bytes(record.value))
             values[record.name.decode() if record.name else record.index] = value
         owner: Kernels = _things[handle]
         return _kept(Function(owner.kernel(name.decode(), values), specialized=constants is not None))
@@ -192,20 +196,31 @@ def describe(handle: int, description: int, bindings: int, room: int, error: int
         told.max_threads, told.width = made.max_threads_per_threadgroup, made.thread_execution_width
         told.static_memory = made.threadgroup_memory_length
         told.buffers, told.buffer_mask = 1 + max(indices, default=-1), sum(1 << i for i in indices)
-        lines = [
-            f"0 {p.index} {ACCESS.get(p.access, 0 if p.access not in WRITES else 1)} {p.type.size} {p.name}"
-            for p in made.signature.buffers
-        ]
-        lines += [f"1 {p.index} 1 {p.type.size} {p.name}" for p in made.parameters if p.kind == "threadgroup"]
-        say(bindings, "\n".join(lines), room)
+        say(bindings, "\n".join(binding_lines(made)), room)
         return _kept(Dispatcher(made))
     except BaseException as caught:
         say(error, _told(caught))
         return 0
 
 
-def run(dispatches: int, count: int, ready: int, error: int) -> int:
+def constants(handle: int, lines: int, room: int) -> None:
+    """The function constants that a function needs and has no value for."""
+    say(lines, "\n".join(constant_lines(_things[handle].kernel)), room)
+
+
+def arguments(handle: int, index: int, lines: int, room: int, error: int) -> int:
+    """The members of an argument buffer; 1, or 0 where the parameter is none."""
+    try:
+        say(lines, "\n".join(argument_lines(_things[handle].kernel, index)), room)
+        return 1
+    except BaseException as caught:
+        say(error, _told(caught))
+        return 0
+
+
+def run(dispatches: int, count: int, ready: int, compile_time: int, error: int) -> int:
     """Run dispatches in their order. 0, or which kind of MTLCommandBufferError stopped one."""
+    before = compiled()
     try:
         for n, at in enumerate((ctypes.c_uint64 * count).from_address(dispatches)):
             plan = _things[ctypes.c_uint64.from_address(at).value].run(at)
@@ -215,6 +230,8 @@ def run(dispatches: int, count: int, ready: int, error: int) -> int:
     except BaseException as caught:
         say(error, _told(caught))
         return _kind(caught)
+    finally:
+        ctypes.c_double.from_address(compile_time).value = compiled() - before
 
 
 def offer(plan: NativePlan, ready: Ready) -> None:
@@ -250,15 +267,23 @@ def release(handle: int) -> None:
     _things.pop(handle, None)
 
 
+def tell(kind: bytes, subject: bytes, detail: bytes, outcome: bytes) -> None:
+    """A step of the program, for whoever traces."""
+    steps.tell(*(text.decode("utf-8", "replace") for text in (kind, subject, detail, outcome)))
+
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "library": library,
     "binary": binary,
     "names": names,
     "kernel": kernel,
     "describe": describe,
+    "constants": constants,
+    "arguments": arguments,
     "run": run,
     "finish": finish,
     "release": release,
+    "tell": tell,
 }
 _callbacks: dict[str, Any] = {}
 
@@ -275,6 +300,7 @@ def introduce(table: Table) -> None:
     table.most_local = info.max_threadgroup_memory
     named = [(family.rstrip("0123456789"), family) for family in info.families]
     numbers = [_FAMILIES[word] + int(family.removeprefix(word)) for word, family in named]
+    table.tracing = config.trace()
     table.families = f" {' '.join(map(str, numbers))} ".encode()
 
 

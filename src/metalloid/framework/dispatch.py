@@ -20,7 +20,7 @@ from metalloid.backends.base import Launch, LogMessage
 from metalloid.runtime.kernel import Kernel
 from metalloid.runtime.watch import watchers
 
-_HEAD = struct.Struct("10Q")
+_HEAD = struct.Struct("11Q")
 _MOST_SIZES = 256
 _string_at = ctypes.string_at
 
@@ -49,10 +49,10 @@ class Dispatch:
     __slots__ = ("addresses", "below", "head", "key", "lengths", "local", "resources")
 
     def __init__(self, at: int) -> None:
-        self.head = _HEAD.unpack(_string_at(at, 80))
-        local, buffers, resources = self.head[7:]
-        count = local + 3 * buffers + 2 * resources
-        rest = struct.unpack(f"{count}Q", _string_at(at + 80, 8 * count))
+        self.head = _HEAD.unpack(_string_at(at, _HEAD.size))
+        local, buffers, resources = self.head[7:10]
+        count = local + 3 * (buffers + resources)
+        rest = struct.unpack(f"{count}Q", _string_at(at + _HEAD.size, 8 * count))
         bound = rest[local : local + 3 * buffers]
         self.local, self.resources = rest[:local], rest[local + 3 * buffers :]
         self.addresses, self.lengths, self.below = bound[::3], bound[1::3], bound[2::3]
@@ -130,16 +130,23 @@ class Dispatcher:
         """As every other launch is; also what messages speak of."""
         addresses, lengths, below = dispatch.addresses, dispatch.lengths, dispatch.below
         bound = [i for i, address in enumerate(addresses) if address and lengths[i] and i in self._used]
-        pairs = zip(dispatch.resources[::2], dispatch.resources[1::2], strict=True)
+        used = dispatch.resources[::3], dispatch.resources[1::3], dispatch.resources[2::3]
         return Launch(
             dispatch.head[1:4],
             dispatch.head[4:7],
             {i: memory(addresses[i], lengths[i]) for i in bound},
             {i: dispatch.local[i] if i < len(dispatch.local) else 0 for i in self._local},
             below={i: below[i] for i in bound if below[i]},
-            resources=[(address, memory(address, length)) for address, length in pairs],
+            resources=[(address, memory(address, length)) for address, length, _ in zip(*used, strict=True)],
+            resource_names={at: text(name) for at, _, name in zip(*used, strict=True) if name},
+            during=text(dispatch.head[10]),
             kernel=self.kernel.name,
         )
+
+
+def text(address: int) -> str:
+    """Words of C's; none at 0."""
+    return _string_at(address).decode("utf-8", "replace") if address else ""
 
 
 def _log(message: LogMessage) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import struct
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -14,29 +12,14 @@ from metalloid.metal.foundation import NSData, NSError
 from metalloid.metal.objects import Labelled, NSObject
 from metalloid.metal.reflecting import MTLComputePipelineReflection
 from metalloid.runtime.argument_encoder import ArgumentEncoder
+from metalloid.runtime.datatypes import constant_of, declared_constants, size_of
 from metalloid.runtime.kernel import Kernel
 from metalloid.runtime.library import Library
+from metalloid.source import Constant
 
 Answer = tuple[Any, NSError | None]
 COMPILE_FAILURE, FUNCTION_NOT_FOUND = 3, 5
 ARCHIVE = b"MTLB\0metalloid source\0"  # what libraryDataContents begins with: a text and its settings
-_DECLARED = re.compile(
-    r"constant\s+(?:constexpr\s+)?(\w+)\s+(\w+)\s*\[\[\s*function_constant\s*\(\s*(\d+)\s*\)"
-)
-# How the bytes of a function constant are read, by MTLDataType.
-_FORMATS = {
-    "Bool": "?",
-    "Char": "b",
-    "UChar": "B",
-    "Short": "h",
-    "UShort": "H",
-    "Int": "i",
-    "UInt": "I",
-    "Long": "q",
-    "ULong": "Q",
-    "Half": "e",
-    "Float": "f",
-}
 
 
 def error_of(
@@ -127,20 +110,12 @@ class MTLFunction(Labelled):
 
     def functionConstantsDictionary(self) -> dict[str, Any]:
         """Constants that the function needs and has no value for, by name."""
-        declared = declarations(self._library._library.source.text)
+        declared = declared_constants(self._library._library.source.text)
         missing = self._kernel().signature.undefined_constants
         return {name: MTLFunctionConstant(name, *declared.get(name, (0, 0))) for name in missing}
 
     def newArgumentEncoderWithBufferIndex_(self, index: int) -> MTLArgumentEncoder:
         return MTLArgumentEncoder(self.device(), self._kernel().argument_encoder(int(index)))
-
-
-def declarations(text: str) -> dict[str, tuple[int, int]]:
-    """Function constants as a text declares them: MTLDataType and index, by name."""
-    known = {
-        name.removeprefix("MTLDataType").lower(): n for name, n in values().items() if "MTLDataType" in name
-    }
-    return {name: (known.get(kind, 0), int(index)) for kind, name, index in _DECLARED.findall(text)}
 
 
 class MTLFunctionConstant(NSObject):
@@ -187,24 +162,11 @@ class MTLFunctionConstantValues(NSObject):
         self._constants.clear()
 
 
-def constant(value: Any, type: int) -> bool | int | float:
+def constant(value: Any, type: int) -> Constant:
     """A function constant's value from its bytes; a Python number is taken as it is."""
-    known = {
-        number: name.removeprefix("MTLDataType")
-        for name, number in values().items()
-        if name.startswith("MTLDataType")
-    }
-    name = known.get(int(type), str(type))
-    if name not in _FORMATS:
-        raise ValueError(f"function constants of type {name} are not supported by metalloid: scalars only")
-    if isinstance(value, bool | int | float):
-        return bool(value) if name == "Bool" else value
-    data = memoryview(value).tobytes()
-    size = struct.calcsize(_FORMATS[name])
-    if len(data) < size:
-        raise ValueError(f"a constant of type {name} has {size} bytes; got {len(data)}")
-    found: bool | int | float = struct.unpack(_FORMATS[name], data[:size])[0]
-    return found
+    if isinstance(value, bool | int | float) and size_of(int(type)):
+        return bool(value) if type == values()["MTLDataTypeBool"] else value
+    return constant_of(int(type), b"" if isinstance(value, int | float) else memoryview(value).tobytes())
 
 
 class MTLComputePipelineState(Labelled):

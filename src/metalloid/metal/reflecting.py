@@ -4,43 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from metalloid.metal.enumerations import values
 from metalloid.metal.objects import NSObject
+from metalloid.runtime.datatypes import data_type
 from metalloid.runtime.kernel import Kernel
 from metalloid.runtime.reflection import Binding
-from metalloid.types import Array, Field, Matrix, Pointer, Scalar, Struct, Type, Vector
+from metalloid.types import Field, Type
 
 _ACCESS = {"read": 0, "read_write": 1, "write": 2, "none": 0}
-_WORDS = {
-    "char": "Char",
-    "uchar": "UChar",
-    "ushort": "UShort",
-    "uint": "UInt",
-    "ulong": "ULong",
-    "bfloat": "BFloat",
-}
-
-
-def data_type(type: Type) -> int:
-    """A type as MTLDataType has it."""
-    match type:
-        case Scalar(dtype):
-            name = _word(dtype.msl)
-        case Vector(element, length):
-            name = f"{_word(element.dtype.msl)}{length}"
-        case Matrix(element, columns, rows):
-            name = f"{_word(element.dtype.msl)}{columns}x{rows}"
-        case Struct():
-            name = "Struct"
-        case Array():
-            name = "Array"
-        case Pointer():
-            name = "Pointer"
-    return values().get(f"MTLDataType{name}", 0)
-
-
-def _word(msl: str) -> str:
-    return _WORDS.get(msl, msl.capitalize())
 
 
 class MTLStructMember(NSObject):

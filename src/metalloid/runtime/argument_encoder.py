@@ -27,7 +27,7 @@ class ArgumentEncoder:
             )
         self.label = label or parameter.name
         self._type = type
-        self._members = dict(members(type))
+        self.members = dict(members(type))
         self._buffer: Buffer | None = None
         self._offset = 0
 
@@ -72,9 +72,9 @@ class ArgumentEncoder:
         return memory[self._offset + at : self._offset + at + member.size]
 
     def _member(self, index: int) -> tuple[Type, int]:
-        found = self._members.get(index)
+        found = self.members.get(index)
         if found is None:
-            known = ", ".join(map(str, self._members)) or "none"
+            known = ", ".join(map(str, self.members)) or "none"
             raise LaunchError(f"[argument encoder] M306 '{self.label}' has no index {index}; it has {known}.")
         return found
 

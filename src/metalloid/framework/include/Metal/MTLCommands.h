@@ -2,6 +2,7 @@
 #ifndef METALLOID_MTLCOMMANDS_H
 #define METALLOID_MTLCOMMANDS_H
 
+#include <Metal/MTLCounters.h>
 #include <Metal/MTLLibrary.h>
 
 @protocol MTLCommandQueue, MTLCommandBuffer;
@@ -14,6 +15,38 @@ typedef void (^MTLCommandBufferHandler)(id<MTLCommandBuffer>);
 - (void)insertDebugSignpost:(NSString *)string;
 - (void)pushDebugGroup:(NSString *)string;
 - (void)popDebugGroup;
+- (void)sampleCountersInBuffer:(id<MTLCounterSampleBuffer>)buffer atSampleIndex:(NSUInteger)index withBarrier:(BOOL)barrier;
+@end
+
+@interface MTLIndirectCommandBufferDescriptor : NSObject <NSCopying>
+@property(readwrite, nonatomic) MTLIndirectCommandType commandTypes;
+@property(readwrite, nonatomic) BOOL inheritPipelineState;
+@property(readwrite, nonatomic) BOOL inheritBuffers;
+@property(readwrite, nonatomic) NSUInteger maxVertexBufferBindCount;
+@property(readwrite, nonatomic) NSUInteger maxFragmentBufferBindCount;
+@property(readwrite, nonatomic) NSUInteger maxKernelBufferBindCount;
+@property(readwrite, nonatomic) NSUInteger maxKernelThreadgroupMemoryBindCount;
+@property(readwrite, nonatomic) BOOL supportRayTracing;
+@property(readwrite, nonatomic) BOOL supportDynamicAttributeStride;
+@end
+
+@protocol MTLIndirectComputeCommand <NSObject>
+- (void)setComputePipelineState:(id<MTLComputePipelineState>)state;
+- (void)setKernelBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset atIndex:(NSUInteger)index;
+- (void)setThreadgroupMemoryLength:(NSUInteger)length atIndex:(NSUInteger)index;
+- (void)concurrentDispatchThreadgroups:(MTLSize)threadgroups threadsPerThreadgroup:(MTLSize)threads;
+- (void)concurrentDispatchThreads:(MTLSize)threads threadsPerThreadgroup:(MTLSize)threadsPerThreadgroup;
+- (void)setBarrier;
+- (void)clearBarrier;
+- (void)reset;
+@end
+
+@protocol MTLIndirectCommandBuffer <MTLAllocation>
+@property(readonly) id<MTLDevice> device;
+@property(copy, atomic) NSString *label;
+@property(readonly) NSUInteger size;
+- (void)resetWithRange:(NSRange)range;
+- (id<MTLIndirectComputeCommand>)indirectComputeCommandAtIndex:(NSUInteger)index;
 @end
 
 @protocol MTLComputeCommandEncoder <MTLCommandEncoder>
@@ -27,6 +60,8 @@ typedef void (^MTLCommandBufferHandler)(id<MTLCommandBuffer>);
 - (void)dispatchThreadgroups:(MTLSize)threadgroups threadsPerThreadgroup:(MTLSize)threads;
 - (void)dispatchThreads:(MTLSize)threads threadsPerThreadgroup:(MTLSize)threadsPerThreadgroup;
 - (void)dispatchThreadgroupsWithIndirectBuffer:(id<MTLBuffer>)buffer indirectBufferOffset:(NSUInteger)offset threadsPerThreadgroup:(MTLSize)threads;
+- (void)executeCommandsInBuffer:(id<MTLIndirectCommandBuffer>)commands withRange:(NSRange)range;
+- (void)executeCommandsInBuffer:(id<MTLIndirectCommandBuffer>)commands indirectBuffer:(id<MTLBuffer>)buffer indirectBufferOffset:(NSUInteger)offset;
 - (void)updateFence:(id<MTLFence>)fence;
 - (void)waitForFence:(id<MTLFence>)fence;
 - (void)useResource:(id<MTLResource>)resource usage:(MTLResourceUsage)usage;
@@ -41,17 +76,25 @@ typedef void (^MTLCommandBufferHandler)(id<MTLCommandBuffer>);
 - (void)copyFromBuffer:(id<MTLBuffer>)source sourceOffset:(NSUInteger)from toBuffer:(id<MTLBuffer>)target destinationOffset:(NSUInteger)to size:(NSUInteger)size;
 - (void)fillBuffer:(id<MTLBuffer>)buffer range:(NSRange)range value:(uint8_t)value;
 - (void)synchronizeResource:(id<MTLResource>)resource;
+- (void)resetCommandsInBuffer:(id<MTLIndirectCommandBuffer>)commands withRange:(NSRange)range;
+- (void)optimizeIndirectCommandBuffer:(id<MTLIndirectCommandBuffer>)commands withRange:(NSRange)range;
 - (void)updateFence:(id<MTLFence>)fence;
 - (void)waitForFence:(id<MTLFence>)fence;
 @end
 
-@interface MTLComputePassDescriptor : NSObject <NSCopying>
+@interface MTLComputePassDescriptor : NSObject <NSCopying> {
+    MTLComputePassSampleBufferAttachmentDescriptorArray *_samples;
+}
 + (MTLComputePassDescriptor *)computePassDescriptor;
+@property(readonly) MTLComputePassSampleBufferAttachmentDescriptorArray *sampleBufferAttachments;
 @property(nonatomic) MTLDispatchType dispatchType;
 @end
 
-@interface MTLBlitPassDescriptor : NSObject <NSCopying>
+@interface MTLBlitPassDescriptor : NSObject <NSCopying> {
+    MTLBlitPassSampleBufferAttachmentDescriptorArray *_samples;
+}
 + (MTLBlitPassDescriptor *)blitPassDescriptor;
+@property(readonly) MTLBlitPassSampleBufferAttachmentDescriptorArray *sampleBufferAttachments;
 @end
 
 @interface MTLCommandBufferDescriptor : NSObject <NSCopying>

@@ -32,7 +32,12 @@ FOUNDATION_EXPORT NSErrorDomain const MTLLibraryErrorDomain, MTLCommandBufferErr
 - (void)reset;
 @end
 
-@interface MTLFunctionConstant : NSObject
+@interface MTLFunctionConstant : NSObject {
+  @public
+    NSString *_name;
+    MTLDataType _type;
+    NSUInteger _index;
+}
 @property(readonly) NSString *name;
 @property(readonly) MTLDataType type;
 @property(readonly) NSUInteger index;
@@ -47,12 +52,26 @@ FOUNDATION_EXPORT NSErrorDomain const MTLLibraryErrorDomain, MTLCommandBufferErr
 @property(nonatomic) NSUInteger options;
 @end
 
+@protocol MTLArgumentEncoder <NSObject>
+@property(readonly) id<MTLDevice> device;
+@property(copy, atomic) NSString *label;
+@property(readonly) NSUInteger encodedLength;
+@property(readonly) NSUInteger alignment;
+- (void)setArgumentBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset;
+- (void)setArgumentBuffer:(id<MTLBuffer>)buffer startOffset:(NSUInteger)offset arrayElement:(NSUInteger)element;
+- (void)setBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset atIndex:(NSUInteger)index;
+- (void)setBuffers:(const id<MTLBuffer>[])buffers offsets:(const NSUInteger[])offsets withRange:(NSRange)range;
+- (void *)constantDataAtIndex:(NSUInteger)index;
+@end
+
 @protocol MTLFunction <NSObject>
 @property(copy, atomic) NSString *label;
 @property(readonly) id<MTLDevice> device;
 @property(readonly) NSString *name;
 @property(readonly) MTLFunctionType functionType;
 @property(readonly) NSDictionary<NSString *, MTLFunctionConstant *> *functionConstantsDictionary;
+- (id<MTLArgumentEncoder>)newArgumentEncoderWithBufferIndex:(NSUInteger)index;
+- (id<MTLArgumentEncoder>)newArgumentEncoderWithBufferIndex:(NSUInteger)index reflection:(id *)reflection;
 @end
 
 @protocol MTLLibrary <NSObject>
@@ -66,6 +85,26 @@ FOUNDATION_EXPORT NSErrorDomain const MTLLibraryErrorDomain, MTLCommandBufferErr
 - (id<MTLFunction>)newFunctionWithDescriptor:(MTLFunctionDescriptor *)descriptor error:(NSError **)error;
 @end
 
+@interface MTLStructMember : NSObject {
+  @public
+    NSString *_name;
+    NSUInteger _offset, _argumentIndex;
+    MTLDataType _dataType;
+}
+@property(readonly) NSString *name;
+@property(readonly) NSUInteger offset;
+@property(readonly) MTLDataType dataType;
+@property(readonly) NSUInteger argumentIndex;
+@end
+
+@interface MTLStructType : NSObject {
+  @public
+    NSMutableArray *_members;
+}
+@property(readonly) NSArray<MTLStructMember *> *members;
+- (MTLStructMember *)memberByName:(NSString *)name;
+@end
+
 @protocol MTLBinding <NSObject>
 @property(readonly) NSString *name;
 @property(readonly) MTLBindingType type;
@@ -73,7 +112,16 @@ FOUNDATION_EXPORT NSErrorDomain const MTLLibraryErrorDomain, MTLCommandBufferErr
 @property(readonly) NSUInteger index;
 @property(readonly, getter=isUsed) BOOL used;
 @property(readonly, getter=isArgument) BOOL argument;
+@property(readonly) NSUInteger bufferAlignment;
 @property(readonly) NSUInteger bufferDataSize;
+@property(readonly) MTLDataType bufferDataType;
+@property(readonly) MTLStructType *bufferStructType;
+@property(readonly) NSUInteger threadgroupMemoryAlignment;
+@property(readonly) NSUInteger threadgroupMemoryDataSize;
+@end
+@protocol MTLBufferBinding <MTLBinding>
+@end
+@protocol MTLThreadgroupBinding <MTLBinding>
 @end
 
 @interface MTLComputePipelineReflection : NSObject {

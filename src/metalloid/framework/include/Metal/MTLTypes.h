@@ -291,6 +291,19 @@ typedef enum MTLBlitOption : NSUInteger {
     MTLBlitOptionNone = 0,
 } MTLBlitOption;
 
+typedef enum MTLIndirectCommandType : NSUInteger {
+    MTLIndirectCommandTypeDraw = 1,
+    MTLIndirectCommandTypeDrawIndexed = 2,
+    MTLIndirectCommandTypeDrawPatches = 4,
+    MTLIndirectCommandTypeDrawIndexedPatches = 8,
+    MTLIndirectCommandTypeConcurrentDispatch = 32,
+    MTLIndirectCommandTypeConcurrentDispatchThreads = 64,
+} MTLIndirectCommandType;
+
+typedef struct {
+    uint32_t location, length;
+} MTLIndirectCommandBufferExecutionRange;
+
 typedef enum MTLCounterSamplingPoint : NSUInteger {
     MTLCounterSamplingPointAtStageBoundary = 0,
     MTLCounterSamplingPointAtDrawBoundary = 1,

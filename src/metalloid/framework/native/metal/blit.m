@@ -5,6 +5,7 @@
 @end
 
 @implementation _MTLBlitCommandEncoder
+- (const char *)kind { return "blit encoder"; }
 - (void)copyFromBuffer:(id<MTLBuffer>)source sourceOffset:(NSUInteger)from toBuffer:(id<MTLBuffer>)target destinationOffset:(NSUInteger)to size:(NSUInteger)size {
     _MTLBuffer *a = (_MTLBuffer *)source, *b = (_MTLBuffer *)target;
     REQUIRE(!ended, "encoding after endEncoding");
@@ -18,6 +19,7 @@
     command->size = size;
     [buffer keep:a];
     [buffer keep:b];
+    TRACE("copy", "blit encoder", "%lu bytes from %s at %lu to %s at %lu", size, a.words.UTF8String, from, b.words.UTF8String, to);
 }
 - (void)fillBuffer:(id<MTLBuffer>)target range:(NSRange)range value:(uint8_t)value {
     _MTLBuffer *b = (_MTLBuffer *)target;
@@ -29,6 +31,18 @@
     command->size = range.length;
     command->value = value;
     [buffer keep:b];
+    TRACE("fill", "blit encoder", "%lu bytes of %s at %lu with %d", range.length, b.words.UTF8String, range.location, value);
 }
+- (void)resetCommandsInBuffer:(id<MTLIndirectCommandBuffer>)commands withRange:(NSRange)range {
+    REQUIRE(!ended, "encoding after endEncoding");
+    REQUIRE(commands, "buffer must not be nil.");
+    REQUIRE(range.length <= commands.size && range.location <= commands.size - range.length, "range(%lu, %lu) must lie in the %lu commands.", range.location, range.length, commands.size);
+    struct command *command = [buffer add:RESET];
+    command->object = commands;
+    command->value = range.location;
+    command->size = range.length;
+    [buffer keep:commands];
+}
+- (void)optimizeIndirectCommandBuffer:(id<MTLIndirectCommandBuffer>)commands withRange:(NSRange)range {}
 - (void)synchronizeResource:(id<MTLResource>)resource {}
 @end

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BRIDGE_VERSION = 3, ERROR_ROOM = 1 << 16 };
+enum { BRIDGE_VERSION = 4, ERROR_ROOM = 1 << 16 };
 
 // What Python says of a kernel. The same fields are in bridge.py.
 struct mt_description {
@@ -33,11 +33,16 @@ struct mt_bridge {
     int64_t (*names)(int64_t library, char *names, size_t room);  // lines; bytes that are needed
     int64_t (*kernel)(int64_t library, const char *name, const struct mt_constant *constants, size_t count, char *error);
     int64_t (*describe)(int64_t kernel, struct mt_description *description, char *bindings, size_t room, char *error);
-    int64_t (*run)(const uint64_t *const *dispatches, size_t count, struct mt_ready *ready, char *error);  // 0, or a kind of error
+    void (*constants)(int64_t kernel, char *lines, size_t room);  // that it needs and has no value for
+    int64_t (*arguments)(int64_t kernel, int64_t index, char *lines, size_t room, char *error);  // members of an argument buffer
+    // 0, or a kind of error; seconds that were spent on compiling
+    int64_t (*run)(const uint64_t *const *dispatches, size_t count, struct mt_ready *ready, double *compiled, char *error);
     int64_t (*finish)(int64_t plan, void *record, const uint64_t *dispatch, int64_t status, char *error);
     void (*release)(int64_t handle);
+    void (*tell)(const char *kind, const char *subject, const char *detail, const char *outcome);  // a step, for traces
     char name[64], architecture[64];  // of the device
     uint64_t registry, working_set, longest_buffer, most_threads, most_local;
+    uint64_t tracing;  // whether steps are told
     char families[256];  // as Metal numbers them, with spaces between
 };
 

@@ -19,9 +19,11 @@ double mt_seconds(void) {
 }
 
 @implementation _MTLObject
-@synthesize label = _label, device = _device;
+@synthesize device = _device;
+@dynamic label;  // labels.m
 - (void)dealloc {
     [_label release];
+    [groups release];
     [super dealloc];
 }
 - (NSUInteger)allocatedSize { return 0; }

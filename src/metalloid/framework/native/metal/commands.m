@@ -18,10 +18,28 @@ enum { CHUNK = 16384 };
 @implementation MTLComputePassDescriptor
 @synthesize dispatchType;
 + (MTLComputePassDescriptor *)computePassDescriptor { return [[[self alloc] init] autorelease]; }
+- (instancetype)init {
+    _samples = [[MTLComputePassSampleBufferAttachmentDescriptorArray alloc] init];
+    return self;
+}
+- (void)dealloc {
+    [_samples release];
+    [super dealloc];
+}
+- (MTLComputePassSampleBufferAttachmentDescriptorArray *)sampleBufferAttachments { return _samples; }
 - (id)copyWithZone:(NSZone *)zone { return [self retain]; }
 @end
 @implementation MTLBlitPassDescriptor
 + (MTLBlitPassDescriptor *)blitPassDescriptor { return [[[self alloc] init] autorelease]; }
+- (instancetype)init {
+    _samples = [[MTLBlitPassSampleBufferAttachmentDescriptorArray alloc] init];
+    return self;
+}
+- (void)dealloc {
+    [_samples release];
+    [super dealloc];
+}
+- (MTLBlitPassSampleBufferAttachmentDescriptorArray *)sampleBufferAttachments { return _samples; }
 - (id)copyWithZone:(NSZone *)zone { return [self retain]; }
 @end
 
@@ -102,8 +120,6 @@ enum { CHUNK = 16384 };
 - (id)logs { return nil; }
 - (void)useResidencySet:(id<MTLResidencySet>)set {}
 - (void)useResidencySets:(const id<MTLResidencySet>[])sets count:(NSUInteger)count {}
-- (void)pushDebugGroup:(NSString *)string {}
-- (void)popDebugGroup {}
 
 - (void)open:(SEL)method {
     if (state >= MTLCommandBufferStatusCommitted)
@@ -114,11 +130,14 @@ enum { CHUNK = 16384 };
 - (id)encoderOf:(Class)kind method:(SEL)method {
     [self open:method];
     encoder = [[[kind alloc] initFor:self] autorelease];
+    TRACE("encoder", [encoder kind], "%s", self.words.UTF8String);
     return encoder;
 }
 - (id<MTLComputeCommandEncoder>)computeCommandEncoder { return [self encoderOf:[_MTLComputeCommandEncoder class] method:_cmd]; }
 - (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDescriptor:(MTLComputePassDescriptor *)descriptor {
-    return [self computeCommandEncoderWithDispatchType:descriptor.dispatchType];
+    id<MTLComputeCommandEncoder> made = [self computeCommandEncoderWithDispatchType:descriptor.dispatchType];
+    [(_MTLCommandEncoder *)made setSamples:descriptor.sampleBufferAttachments];
+    return made;
 }
 - (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDispatchType:(MTLDispatchType)type {
     _MTLComputeCommandEncoder *made = [self encoderOf:[_MTLComputeCommandEncoder class] method:_cmd];
@@ -126,7 +145,11 @@ enum { CHUNK = 16384 };
     return made;
 }
 - (id<MTLBlitCommandEncoder>)blitCommandEncoder { return [self encoderOf:[_MTLBlitCommandEncoder class] method:_cmd]; }
-- (id<MTLBlitCommandEncoder>)blitCommandEncoderWithDescriptor:(MTLBlitPassDescriptor *)descriptor { return [self blitCommandEncoder]; }
+- (id<MTLBlitCommandEncoder>)blitCommandEncoderWithDescriptor:(MTLBlitPassDescriptor *)descriptor {
+    id<MTLBlitCommandEncoder> made = [self blitCommandEncoder];
+    [(_MTLCommandEncoder *)made setSamples:descriptor.sampleBufferAttachments];
+    return made;
+}
 - (void)event:(id<MTLEvent>)event value:(uint64_t)value kind:(int)kind method:(SEL)method {
     [self open:method];
     if (!event)
@@ -135,6 +158,7 @@ enum { CHUNK = 16384 };
     command->event = (_MTLEvent *)event;
     command->value = value;
     [self keep:event];
+    TRACE(kind == WAIT ? "wait" : "signal", self.words.UTF8String, "event %p, value %llu", (void *)event, (unsigned long long)value);
 }
 - (void)encodeWaitForEvent:(id<MTLEvent>)event value:(uint64_t)value { [self event:event value:value kind:WAIT method:_cmd]; }
 - (void)encodeSignalEvent:(id<MTLEvent>)event value:(uint64_t)value { [self event:event value:value kind:SIGNAL method:_cmd]; }
@@ -163,6 +187,7 @@ enum { CHUNK = 16384 };
 - (void)commit {
     REQUIRE(state < MTLCommandBufferStatusCommitted, "commit an already committed command buffer");
     REQUIRE(!encoder, "commit command buffer with uncommitted encoder");
+    TRACE("commit", self.words.UTF8String, "of %s", queue.words.UTF8String);
     [self enqueue];
     _MTLCommandQueue *to = [queue retain];  // it may run and be gone before this returns
     pthread_mutex_lock(&to->lock);
@@ -199,10 +224,12 @@ enum { CHUNK = 16384 };
 - (void)execute {
     scheduled = mt_seconds();
     [self become:MTLCommandBufferStatusScheduled error:nil call:onScheduled];
+    TRACE("schedule", self.words.UTF8String, "on its queue's thread");
     begun = mt_seconds();
     NSInteger code = 0;
     NSString *words = mt_run(self, &code);
-    ended = mt_seconds();
+    ended = mt_seconds() - compiled;  // a GPU does not compile
+    TRACE("complete", self.words.UTF8String, "%s, %.3f ms", words ? words.UTF8String : "no error", 1e3 * (ended - begun));
     [self forget];
     NSError *error = words ? mt_error(MTLCommandBufferErrorDomain, code, words) : nil;
     [self become:error ? MTLCommandBufferStatusError : MTLCommandBufferStatusCompleted error:error call:onCompleted];
@@ -218,17 +245,17 @@ enum { CHUNK = 16384 };
 - (void)dealloc {
     if (!ended)
         mt_failed_assertion(self, @selector(dealloc), "Command encoder released without endEncoding");
+    [samples release];
     [buffer release];
     [super dealloc];
 }
 - (void)endEncoding {
     REQUIRE(!ended, "endEncoding has already been called");
+    [self sample:YES];
     ended = YES;
     buffer->encoder = nil;
+    TRACE("end", self.kind, "%s", _label ? _label.UTF8String : "");
 }
-- (void)insertDebugSignpost:(NSString *)string {}
-- (void)pushDebugGroup:(NSString *)string {}
-- (void)popDebugGroup {}
 - (void)updateFence:(id<MTLFence>)fence {}  // one command after the other: fences and barriers hold by themselves
 - (void)waitForFence:(id<MTLFence>)fence {}
 @end

@@ -66,7 +66,6 @@ EXPORT void MTLRemoveDeviceObserver(id observer) {}
 - (NSUInteger)maxThreadgroupMemoryLength { return mt_bridge.most_local; }
 - (NSUInteger)maxBufferLength { return mt_bridge.longest_buffer; }
 - (NSUInteger)maxArgumentBufferSamplerCount { return 0; }
-- (NSArray *)counterSets { return nil; }
 - (BOOL)supportsDynamicLibraries { return NO; }
 - (BOOL)supportsFunctionPointers { return NO; }
 - (BOOL)supportsRaytracing { return NO; }
@@ -79,7 +78,6 @@ EXPORT void MTLRemoveDeviceObserver(id observer) {}
     return strstr(mt_bridge.families, number) != 0;
 }
 - (BOOL)supportsFeatureSet:(NSUInteger)set { return NO; }
-- (BOOL)supportsCounterSampling:(MTLCounterSamplingPoint)point { return NO; }
 - (void)sampleTimestamps:(MTLTimestamp *)cpu gpuTimestamp:(MTLTimestamp *)gpu { *cpu = *gpu = mach_absolute_time(); }
 
 - (id<MTLCommandQueue>)newCommandQueue {

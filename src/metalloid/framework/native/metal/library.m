@@ -102,10 +102,14 @@ static size_t size_of(MTLDataType type) {
 @end
 
 @implementation MTLFunctionConstant
-- (NSString *)name { return nil; }
-- (MTLDataType)type { return MTLDataTypeNone; }
-- (NSUInteger)index { return 0; }
-- (BOOL)required { return NO; }
+- (void)dealloc {
+    [_name release];
+    [super dealloc];
+}
+- (NSString *)name { return _name; }
+- (MTLDataType)type { return _type; }
+- (NSUInteger)index { return _index; }
+- (BOOL)required { return YES; }
 @end
 
 @implementation MTLFunctionDescriptor
@@ -203,7 +207,26 @@ static _MTLLibrary *library_of(_MTLDevice *device, int64_t handle) {
 }
 - (NSString *)name { return name; }
 - (MTLFunctionType)functionType { return MTLFunctionTypeKernel; }
-- (NSDictionary *)functionConstantsDictionary { return [NSDictionary dictionary]; }
+- (NSDictionary *)functionConstantsDictionary {  // those that it needs and has no value for
+    NSMutableDictionary *made = [NSMutableDictionary dictionary];
+    char *lines = calloc(1, ERROR_ROOM);
+    int blocked = mt_python_enters();
+    mt_bridge.constants(handle, lines, ERROR_ROOM);
+    mt_python_leaves(blocked);
+    for (NSString *line in [[NSString stringWithUTF8String:lines] componentsSeparatedByString:@"\n"]) {
+        long type, index;
+        char text[256];
+        if (sscanf(line.UTF8String, "%ld %ld %255s", &type, &index, text) != 3)
+            continue;
+        MTLFunctionConstant *one = [[[MTLFunctionConstant alloc] init] autorelease];
+        one->_name = [[NSString alloc] initWithUTF8String:text];
+        one->_type = (MTLDataType)type;
+        one->_index = (NSUInteger)index;
+        [made setObject:one forKey:one->_name];
+    }
+    free(lines);
+    return made;
+}
 @end
 
 @implementation _MTLDevice (Libraries)

@@ -31,7 +31,7 @@ struct key {
     uint8_t bytes[48 + 8 * MOST_BUFFERS + 9 * MOST_BUFFERS + PARAMETERS];
 };
 
-static const uint64_t *buffers_of(const uint64_t *words) { return words + 10 + words[7]; }
+static const uint64_t *buffers_of(const uint64_t *words) { return words + HEAD + words[7]; }
 
 static void add(struct key *key, const void *bytes, size_t size) {
     memcpy(key->bytes + key->size, bytes, size);
@@ -47,7 +47,7 @@ static BOOL make_key(struct key *key, const uint64_t *words, uint64_t parameters
     if (words[9])  // resources that only pointers lead to
         return NO;
     add(key, words + 1, 48);
-    add(key, words + 10, 8 * words[7]);
+    add(key, words + HEAD, 8 * words[7]);
     for (uint64_t i = 0; i < words[8]; i++) {
         uint64_t address = buffers[3 * i], length = buffers[3 * i + 1];
         uint8_t alignment = length >= LARGE ? address & 127 : 0;

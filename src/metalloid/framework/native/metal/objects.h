@@ -5,7 +5,7 @@
 #include <Metal/Metal.h>
 #include <pthread.h>
 
-enum { MOST_BUFFERS = 31, MOST_BYTES = 4096 };
+enum { MOST_BUFFERS = 31, MOST_BYTES = 4096, HEAD = 11 };  // HEAD: words before those of a dispatch's memory
 
 // What Metal does with a mistake in the program: it says which, and ends.
 #define REQUIRE(condition, ...)                                                                                        \
@@ -19,10 +19,26 @@ HIDDEN _Noreturn void mt_failed_assertion(id self, SEL method, const char *forma
   @public
     id<MTLDevice> _device;
     NSString *_label;
+    NSMutableArray *groups;  // debug groups that are open
+    unsigned changes;  // of label and groups
 }
 @property(copy, atomic) NSString *label;
 @property(readonly) id<MTLDevice> device;
+- (void)pushDebugGroup:(NSString *)string;
+- (void)popDebugGroup;
+- (const char *)kind;  // as traces call it
+- (const char *)role;  // as findings call it
+- (void)addLabelsTo:(NSMutableString *)text;  // "encoder 'blur', group 'pass 2', "
+- (NSString *)words;  // with its label: "buffer 'weights'"
 @end
+
+// A step for METALLOID_TRACE.
+#define TRACE(...)                                                                                                     \
+    do {                                                                                                               \
+        if (__builtin_expect(mt_bridge.tracing != 0, 0))                                                               \
+            mt_trace(__VA_ARGS__);                                                                                     \
+    } while (0)
+HIDDEN void mt_trace(const char *kind, const char *subject, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 @interface _MTLDevice : NSObject <MTLDevice> {
   @public
@@ -87,10 +103,26 @@ HIDDEN _Noreturn void mt_failed_assertion(id self, SEL method, const char *forma
 - (BOOL)reached:(uint64_t)value within:(int64_t)nanoseconds;  // below 0: for ever
 @end
 
+// What a dispatch takes: it stays from dispatch to dispatch of an encoder.
+struct bindings {
+    _MTLComputePipelineState *pipeline;
+    struct {
+        _MTLBuffer *buffer;
+        char *base;
+        NSUInteger offset, length;
+    } bound[MOST_BUFFERS];
+    NSUInteger local[MOST_BUFFERS], locals;
+    uint64_t *resources;  // address, length, name
+    size_t resourceCount;
+};
+
 struct command {
     struct command *next;
-    enum { DISPATCH, COPY, FILL, SIGNAL, WAIT } kind;
-    uint64_t *words;  // of a dispatch: see `record` in compute.m
+    enum { DISPATCH, COPY, FILL, SIGNAL, WAIT, SIGNPOST, EXECUTE, RESET, SAMPLE } kind;
+    uint64_t *words;  // of a dispatch: see mt_record in bindings.m
+    struct bindings *inherited;  // by indirect commands
+    const char *during;  // labels around it
+    id object;  // indirect command buffer, counter sample buffer
     _MTLComputePipelineState *pipeline;
     const uint32_t *indirect;  // threadgroups that are read when it runs
     void *to;
@@ -123,6 +155,7 @@ struct command {
     BOOL retains;
     NSError *failure;
     double begun, ended, scheduled;
+    double compiled;  // seconds
     NSMutableArray *onScheduled, *onCompleted;
     id encoder;  // that is open; not retained
     struct chunk *chunks;
@@ -140,11 +173,22 @@ struct command {
   @public
     _MTLCommandBuffer *buffer;
     BOOL ended;
+    uint64_t said;  // changes of labels that `during` has
+    const char *during;
+    NSArray *samples;  // of counters, when it begins and ends
 }
 - (instancetype)initFor:(_MTLCommandBuffer *)commands;
 - (void)endEncoding;
+- (void)setSamples:(MTLComputePassSampleBufferAttachmentDescriptorArray *)attachments;
+- (void)sample:(BOOL)end;
+- (const char *)labels;  // around what is encoded now; 0 where there are none
 @end
 
+HIDDEN void mt_check_threads(id self, SEL method, _MTLComputePipelineState *pipeline, MTLSize threads);
+HIDDEN struct command *mt_record(_MTLCommandBuffer *buffer, const struct bindings *bindings, const char *during, MTLSize grid, MTLSize threads);
+HIDDEN void mt_expand(_MTLCommandBuffer *buffer, struct command *command);  // indirect commands become dispatches
+HIDDEN void mt_reset_commands(struct command *command);
+HIDDEN void mt_take_sample(_MTLCommandBuffer *buffer, struct command *command);
 HIDDEN struct plan *mt_plan_of(struct command *command);
 HIDDEN int64_t mt_plan_run(struct plan *plan, struct command *command, char *error);
 HIDDEN void mt_plan_keep(struct command *command, const struct mt_ready *ready);

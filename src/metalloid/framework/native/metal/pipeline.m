@@ -4,41 +4,101 @@
 @interface _MTLBinding : NSObject <MTLBinding> {
   @public
     NSString *name;
-    NSUInteger index, size;
+    NSUInteger index, size, alignment;
     MTLBindingType type;
     MTLBindingAccess access;
+    MTLDataType dataType;
+    BOOL used;
+    MTLStructType *members;  // of a struct
+}
+@end
+
+@implementation MTLStructMember
+- (void)dealloc {
+    [_name release];
+    [super dealloc];
+}
+- (NSString *)name { return _name; }
+- (NSUInteger)offset { return _offset; }
+- (MTLDataType)dataType { return _dataType; }
+- (NSUInteger)argumentIndex { return _argumentIndex; }
+@end
+
+@implementation MTLStructType
+- (instancetype)init {
+    _members = [[NSMutableArray alloc] init];
+    return self;
+}
+- (void)dealloc {
+    [_members release];
+    [super dealloc];
+}
+- (NSArray *)members { return _members; }
+- (MTLStructMember *)memberByName:(NSString *)name {
+    for (MTLStructMember *one in _members)
+        if ([one.name isEqual:name])
+            return one;
+    return nil;
 }
 @end
 
 @implementation _MTLBinding
 - (void)dealloc {
     [name release];
+    [members release];
     [super dealloc];
 }
 - (NSString *)name { return name; }
 - (MTLBindingType)type { return type; }
 - (MTLBindingAccess)access { return access; }
 - (NSUInteger)index { return index; }
-- (BOOL)isUsed { return YES; }
-- (BOOL)isActive { return YES; }
+- (BOOL)isUsed { return used; }
+- (BOOL)isActive { return used; }
 - (BOOL)isArgument { return YES; }
 - (NSUInteger)bufferDataSize { return size; }
-- (NSUInteger)bufferAlignment { return 4; }
+- (NSUInteger)bufferAlignment { return alignment; }
+- (MTLDataType)bufferDataType { return dataType; }
+- (MTLStructType *)bufferStructType { return members; }
+- (NSUInteger)threadgroupMemoryDataSize { return size; }
+- (NSUInteger)threadgroupMemoryAlignment { return alignment; }
+- (NSUInteger)arrayLength { return 1; }
 @end
 
-// Lines of `kind index access size name`, kinds and accesses as Metal numbers them.
+static MTLStructMember *member_of(const char *line) {
+    long offset, type, index, size;
+    char name[256];
+    if (sscanf(line, "m %ld %ld %ld %ld %255s", &offset, &type, &index, &size, name) != 5)
+        return nil;
+    MTLStructMember *one = [[[MTLStructMember alloc] init] autorelease];
+    one->_name = [[NSString alloc] initWithUTF8String:name];
+    one->_offset = (NSUInteger)offset;
+    one->_dataType = (MTLDataType)type;
+    one->_argumentIndex = (NSUInteger)index;
+    return one;
+}
+
+// Lines that framework/describing.py writes: a binding, and behind it the members of its struct.
 static NSArray *bindings_of(const char *lines) {
     NSMutableArray *made = [NSMutableArray array];
     for (NSString *line in [[NSString stringWithUTF8String:lines] componentsSeparatedByString:@"\n"]) {
-        long kind, index, access, size;
+        long kind, index, access, size, alignment, used, type;
         char name[256];
-        if (sscanf(line.UTF8String, "%ld %ld %ld %ld %255s", &kind, &index, &access, &size, name) != 5)
+        MTLStructMember *member = member_of(line.UTF8String);
+        if (member) {
+            _MTLBinding *of = made.lastObject;
+            of->members = of->members ? of->members : [[MTLStructType alloc] init];
+            [of->members->_members addObject:member];
+        }
+        if (sscanf(line.UTF8String, "b %ld %ld %ld %ld %ld %ld %ld %255s", &kind, &index, &access, &size, &alignment, &used, &type, name) != 8)
             continue;
         _MTLBinding *one = [[[_MTLBinding alloc] init] autorelease];
         one->type = kind;
         one->index = (NSUInteger)index;
         one->access = (NSUInteger)access;
         one->size = (NSUInteger)size;
+        one->alignment = (NSUInteger)alignment;
+        one->used = used != 0;
+        one->dataType = (MTLDataType)type;
         one->name = [[NSString alloc] initWithUTF8String:name];
         [made addObject:one];
     }

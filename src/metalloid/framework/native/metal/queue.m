@@ -38,6 +38,7 @@ enum { LINGER = 5 };  // seconds that a thread waits for more
     made->_device = _device;
     made->queue = [self retain];
     made->retains = retains;
+    TRACE("command buffer", "command buffer", "of %s", self.words.UTF8String);
     return made;
 }
 - (id<MTLCommandBuffer>)commandBuffer { return [self commandsRetaining:YES]; }

@@ -9,20 +9,22 @@ static void read_indirect(struct command *command) {
         command->words[1 + i] = (uint64_t)command->indirect[i] * command->words[4 + i];
 }
 
-static int64_t ask_python(struct command **commands, size_t count, char *words) {
+static int64_t ask_python(_MTLCommandBuffer *buffer, struct command **commands, size_t count, char *words) {
+    double compiled = 0;
     const uint64_t *list[AT_ONCE];
     struct mt_ready ready[AT_ONCE];
     memset(ready, 0, count * sizeof *ready);
     for (size_t i = 0; i < count; i++)
         list[i] = commands[i]->words;
-    int64_t code = mt_bridge.run(list, count, ready, words);
+    int64_t code = mt_bridge.run(list, count, ready, &compiled, words);
+    buffer->compiled += compiled;
     for (size_t i = 0; i < count; i++)
         if (ready[i].plan)
             mt_plan_keep(commands[i], &ready[i]);
     return code;
 }
 
-static int64_t dispatches(struct command **at, char *words) {
+static int64_t dispatches(_MTLCommandBuffer *buffer, struct command **at, char *words) {
     struct command *waiting[AT_ONCE];
     size_t count = 0;
     for (int64_t code; *at && (*at)->kind == DISPATCH; *at = (*at)->next) {
@@ -43,7 +45,21 @@ static int64_t dispatches(struct command **at, char *words) {
             break;
         }
     }
-    return count ? ask_python(waiting, count, words) : 0;
+    return count ? ask_python(buffer, waiting, count, words) : 0;
+}
+
+static void run_other(_MTLCommandBuffer *buffer, struct command *at) {
+    switch (at->kind) {
+    case COPY: memmove(at->to, at->from, at->size); break;
+    case FILL: memset(at->to, (int)at->value, at->size); break;
+    case SIGNAL: at->event.signaledValue = at->value; break;
+    case WAIT: [at->event reached:at->value within:-1]; break;
+    case SIGNPOST: TRACE("signpost", "encoder", "%s", at->during); break;
+    case EXECUTE: mt_expand(buffer, at); break;
+    case RESET: mt_reset_commands(at); break;
+    case SAMPLE: mt_take_sample(buffer, at); break;
+    default: break;
+    }
 }
 
 NSString *mt_run(_MTLCommandBuffer *buffer, NSInteger *code) {
@@ -51,17 +67,10 @@ NSString *mt_run(_MTLCommandBuffer *buffer, NSInteger *code) {
     for (struct command *at = buffer->commands; at && !*code;) {
         if (at->kind == DISPATCH) {
             words = words ? words : calloc(1, ERROR_ROOM);
-            *code = dispatches(&at, words);
+            *code = dispatches(buffer, &at, words);
             continue;
         }
-        if (at->kind == COPY)
-            memmove(at->to, at->from, at->size);
-        else if (at->kind == FILL)
-            memset(at->to, (int)at->value, at->size);
-        else if (at->kind == SIGNAL)
-            at->event.signaledValue = at->value;
-        else
-            [at->event reached:at->value within:-1];
+        run_other(buffer, at);
         at = at->next;
     }
     NSString *failed = *code ? [NSString stringWithUTF8String:words] : nil;

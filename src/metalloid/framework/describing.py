@@ -1,0 +1,38 @@
+"""What C is told of a kernel, a line for each thing: numbers as Metal counts them, and a name at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from metalloid.runtime.argument_encoder import ArgumentEncoder
+from metalloid.runtime.datatypes import data_type, declared_constants
+from metalloid.runtime.kernel import Kernel
+from metalloid.types import Pointer
+
+_ACCESS = {"read": 0, "read_write": 1, "write": 2, "none": 0}  # MTLBindingAccess
+
+
+def binding_lines(kernel: Kernel) -> Iterator[str]:
+    """`b kind index access size alignment used type name`; after it `m offset type index size name` for each member."""
+    types = {(p.kind, p.index): p.type for p in kernel.parameters}
+    for b in kernel.reflection:
+        numbers = (int(b.kind != "buffer"), b.index, _ACCESS[b.access], b.size, b.alignment, int(b.used))
+        yield f"b {' '.join(map(str, numbers))} {data_type(types[b.kind, b.index])} {b.name}"
+        for field in b.members:
+            yield f"m {field.offset} {data_type(field.type)} {field.id or 0} {field.type.size} {field.name}"
+
+
+def constant_lines(kernel: Kernel) -> Iterator[str]:
+    """`type index name` for each constant that it needs and has no value for."""
+    declared = declared_constants(kernel.source.text)
+    for name in kernel.signature.undefined_constants:
+        type, index = declared.get(name, (0, 0))
+        yield f"{type} {index} {name}"
+
+
+def argument_lines(kernel: Kernel, index: int) -> Iterator[str]:
+    """`length alignment` of an argument buffer; then `index offset size pointer` for each member."""
+    encoder: ArgumentEncoder = kernel.argument_encoder(index)
+    yield f"{encoder.encoded_length} {encoder.alignment}"
+    for n, (type, offset) in encoder.members.items():
+        yield f"{n} {offset} {type.size} {int(isinstance(type, Pointer))}"
