@@ -237,19 +237,3 @@ def test_a_python_program_that_holds_its_lock_waits_without_a_deadlock(folder: P
         [sys.executable, "-c", LOADS, str(library)], capture_output=True, text=True, timeout=100
     )
     assert done.stdout.splitlines() == ["21 81.0 True", str([(21, 16.0)] * 4)], done.stdout + done.stderr
-
-
-@pytest.mark.fuzz
-def test_the_whole_library_links_for_x86_64(tmp_path: Path) -> None:
-    assert build.build(tmp_path, "x86_64-linux-gnu").read_bytes()[18] == 62  # EM_X86_64
-
-
-def test_the_other_processor_has_its_message_sends(tmp_path: Path) -> None:
-    """Sources of the runtime compile and assemble for x86-64 and for aarch64, whichever this machine is."""
-    for machine in ("x86_64", "aarch64"):
-        source = build.NATIVE / f"objc/send_{machine}.S"
-        made = tmp_path / f"{machine}.o"
-        build.run(
-            ["-target", f"{machine}-linux-gnu", *build.flags(source), "-c", str(source), "-o", str(made)]
-        )
-        assert b"objc_msgSend_stret" in made.read_bytes()

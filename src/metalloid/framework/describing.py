@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from metalloid.runtime.argument_encoder import ArgumentEncoder
 from metalloid.runtime.datatypes import data_type, declared_constants
 from metalloid.runtime.kernel import Kernel
-from metalloid.types import Pointer
+from metalloid.types import Pointer, Type
 
 _ACCESS = {"read": 0, "read_write": 1, "write": 2, "none": 0}  # MTLBindingAccess
 
 
 def binding_lines(kernel: Kernel) -> Iterator[str]:
     """`b kind index access size alignment used type name`; after it `m offset type index size name` for each member."""
-    types = {(p.kind, p.index): p.type for p in kernel.parameters}
+    types: dict[tuple[str, int], Type] = {(p.kind, p.index): p.type for p in kernel.parameters}
     for b in kernel.reflection:
         numbers = (int(b.kind != "buffer"), b.index, _ACCESS[b.access], b.size, b.alignment, int(b.used))
         yield f"b {' '.join(map(str, numbers))} {data_type(types[b.kind, b.index])} {b.name}"
