@@ -145,3 +145,11 @@ def test_a_thousand_devices_leave_nothing_behind():
     del device, buffer
     gc.collect()
     assert not any(reference() for reference in gone)
+
+
+@pytest.mark.parametrize("numbers", [1 << 50, [1, -(1 << 40)], [[1 << 31]]])
+def test_whole_numbers_that_do_not_fit_are_refused(numbers):
+    with pytest.raises(DeviceError, match="does not fit int32"):
+        mt.device("cpu").buffer(numbers)
+    wide = mt.device("cpu").buffer(numbers, dtype="int64").numpy()
+    assert np.array_equal(wide, np.array(numbers))

@@ -109,7 +109,7 @@ class Device(Processor):
         array = np.asarray(data, None if dtype is None else dtype_of(dtype))
         dtype_of(array.dtype)
         if dtype is None and not isinstance(data, np.ndarray | np.generic | Buffer):
-            array = array.astype(_PLAIN.get(array.dtype.kind, array.dtype))
+            array = _plain(array)
         shareable = (
             self.backend.unified
             and array is data
@@ -213,6 +213,18 @@ class Device(Processor):
     def trace(self) -> trace.Trace:
         """`with device.trace() as trace:` records every step of every launch."""
         return trace.Trace()
+
+
+def _plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Numbers of Python's as MSL writes them: int and float have 32 bits."""
+    to = _PLAIN.get(array.dtype.kind, array.dtype)
+    made = array.astype(to)
+    if array.dtype.kind == "i" and (lost := made != array).any():
+        raise DeviceError(
+            f"[buffer] {array[lost].flat[0]} does not fit {to}, which whole numbers become.\n"
+            "Pass dtype='int64', or an array of the type that the kernel takes."
+        )
+    return made
 
 
 def shape_of(shape: object) -> tuple[int, ...]:
