@@ -1,13 +1,12 @@
 """Bring a kernel into the shape that the vectoriser reads.
 
 One way out, two-way branches only, loops with one entry edge and one way back, values that leave a
-loop through a phi, every value named. Copies of whole structs become copies of words.
+loop through a phi, every value named. Copies of whole structs become copies of words (`expand_copies.py`).
 """
 
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 
 import llvmlite.binding as llvm
 
@@ -17,9 +16,9 @@ from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.layout import data_layout
 from metalloid.ir.loops import loops
 from metalloid.ir.reducible import reducible
-from metalloid.ir.types import I8, I32, VOID, IntType, Type
-from metalloid.ir.values import Int, Local, Value
+from metalloid.ir.types import VOID
 from metalloid.ir.verify import verify_code
+from metalloid.transforms.expand_copies import expand_copies
 from metalloid.transforms.scalarize_aggregates import scalarize_aggregates
 from metalloid.transforms.unsink_phi_mul import bring_out
 
@@ -55,7 +54,7 @@ def canonical(text: str) -> Module:
         plain = read(text)
         plain = plain.with_function(reducible(plain.function[ENTRY]))
         module = tidy(write(plain), first=True, simplify=False)
-    plain_code = _expand_memory(_drop_hints(module.function[ENTRY]))
+    plain_code = expand_copies(_drop_hints(module.function[ENTRY]))
     plain_code = _one_exit(scalarize_aggregates(plain_code, data_layout(module.datalayout)))
     return module.with_function(bring_out(plain_code))
 
@@ -112,65 +111,3 @@ def _one_exit(function: Function) -> Function:
 
     tail = Block("mt.end", (Instruction("ret", VOID),))
     return function.with_blocks((*(repair(b) for b in function.blocks), tail))
-
-
-def _expand_memory(function: Function) -> Function:
-    """Copies and fills of a known length become loads and stores."""
-    blocks, count = [], 0
-    for block in function.blocks:
-        made: list[Instruction] = []
-        for i in block.instructions:
-            if i.called.startswith(("llvm.memcpy", "llvm.memmove", "llvm.memset")):
-                count += 1
-                made += _expanded(i, f"mt.copy{count}")
-            else:
-                made.append(i)
-        blocks.append(Block(block.name, tuple(made)))
-    return function.with_blocks(tuple(blocks))
-
-
-def _expanded(i: Instruction, name: str) -> list[Instruction]:
-    target, source, length = i.operands[:3]
-    if not isinstance(length, Int):
-        raise NotVectorised("[engine] a copy of a length that is only known at run time is not supported")
-    align = min(_alignments(i, 2 if "memset" not in i.called else 1))
-    unit = next(n for n in (4, 2, 1) if align % n == 0)
-    loads: list[Instruction] = []
-    stores: list[Instruction] = []
-    at = 0
-    while at < length.value:
-        size = unit
-        while at + size > length.value:
-            size //= 2
-        kind: Type = IntType(8 * size)
-        value: Value
-        if "memset" in i.called:
-            if isinstance(source, Int):
-                value = Int(IntType(8 * size), int.from_bytes(bytes([source.value]) * size, "little"))
-            else:
-                size, kind, value = 1, I8, source
-        else:
-            loads += _address(i, source, at, f"{name}.s{at}")
-            place = Local(f"{name}.s{at}", source.type)
-            loads.append(
-                Instruction("load", kind, (place,), f"{name}.v{at}", align=size, metadata=i.debug_only)
-            )
-            value = Local(f"{name}.v{at}", kind)
-        stores += _address(i, target, at, f"{name}.t{at}")
-        place = Local(f"{name}.t{at}", target.type)
-        stores.append(Instruction("store", i.type, (value, place), align=size, metadata=i.debug_only))
-        at += size
-    return loads + stores
-
-
-def _address(i: Instruction, base: Value, at: int, name: str) -> list[Instruction]:
-    made = Instruction("getelementptr", base.type, (base, Int(I32, at)), name, element=I8)
-    return [replace(made, metadata=i.debug_only)]
-
-
-def _alignments(i: Instruction, pointers: int) -> list[int]:
-    found = []
-    for words in (*i.style.argument_attributes[:pointers], "", "")[:pointers]:
-        after = words.split("align ")
-        found.append(int(after[1].split()[0].strip("()")) if len(after) > 1 else 1)
-    return found

@@ -22,6 +22,7 @@ from metalloid.backends.cpu.lower.gang_width import by_rows, choose
 from metalloid.backends.cpu.lower.vectorize import VectorCode, regions, vectorize
 from metalloid.backends.line_table import LineTable, debug_info
 from metalloid.backends.specialize import FAR
+from metalloid.errors import NotVectorised
 from metalloid.ir import Module, write
 from metalloid.ir.intrinsics import BARRIER, ENTRY
 from metalloid.ir.lines import Lined
@@ -29,6 +30,8 @@ from metalloid.ir.name_privates import name_privates
 from metalloid.transforms.canonicalize import canonical
 from metalloid.transforms.check_sites import Options
 from metalloid.transforms.common_gep_base import share
+
+MAX_LINES = 400_000  # of vector code; the longest of known kernels, a checked flash attention, has half of it
 
 
 def vector_code(
@@ -50,7 +53,13 @@ def vector_code(
         module = proof.mark(module)
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))
-    return vectorize(module, lanes, guard, backwards, target.info, loops, check, way, table)
+    made = vectorize(module, lanes, guard, backwards, target.info, loops, check, way, table)
+    if (lines := made.text.count("\n")) > MAX_LINES:
+        raise NotVectorised(
+            f"[engine] the kernel becomes {lines:,} lines of vector code, which LLVM would work on for minutes.\n"
+            "  hint: write repeated code as a loop, and a switch of many cases as a table"
+        )
+    return made
 
 
 def _gangs(

@@ -36,6 +36,9 @@ class Control(Copies):
         self.mask_head = e.u.divergence.mask_head
         self.parts = e.u.divergence.branches
         self.labels = {name: f"L{n}" for n, name in enumerate(self.order)}
+        # Where lanes never part, every edge is a jump, and nobody waits: thousands of flags that are never set took
+        # LLVM longer than the code (a switch of 2,000 cases, one lane).
+        self.together = not self.parts and all(h == self.order[0] for h in self.mask_head.values())
         self.entry_mask: str | None = None
         self.next = ""
         if self.flow.forest.irreducible or len(self.order) != len(self.flow.graph.reverse_postorder):
@@ -86,7 +89,7 @@ class Control(Copies):
         self.next = after if name in self.ends else following
         self._check(name)
         self._body(self.flow.function.block[name])
-        if name in self.ends:
+        if name in self.ends and not self.together:
             self.e.label(after)
             self._loop_ends(self.ends[name], following)
 
@@ -108,6 +111,8 @@ class Control(Copies):
     def _check(self, name: str) -> None:
         e = self.e
         label = self.labels[name]
+        if self.together and name != self.order[0]:
+            return
         if name == self.copying:
             e.label(f"{label}.check")  # the test was made before, with the mask
             e.do(f"br label %{label}")
@@ -138,7 +143,7 @@ class Control(Copies):
         e.label(self.labels[name])
         if name == self.copying:
             e.mask = self.entry_mask
-        elif name != self.order[0]:
+        elif name != self.order[0] and not self.together:
             slot = self.waiting(name)
             if self.leads(name):
                 mask = e.put(f"load {e.vt('i1')}, ptr {slot}")
@@ -219,7 +224,8 @@ class Control(Copies):
     def _leave(self, block: Block) -> None:
         e, end = self.e, block.terminator
         if end.opcode == "ret":
-            e.do(f"br label %{self.next if block.name != self.order[-1] else 'end'}")
+            last = self.together or block.name == self.order[-1]
+            e.do(f"br label %{'end' if last else self.next}")
             return
         if end.opcode != "br":
             raise NotVectorised(f"[engine] {end.opcode} is not supported")
@@ -284,6 +290,8 @@ class Control(Copies):
 
     def _free(self, source: str, target: str) -> bool:
         """Whether nobody can wait between two blocks: all there belongs to the lanes that jump."""
+        if self.together:
+            return True
         a, b = self.place[source], self.place[target]
         head = self.mask_head[source]
         between = self.order[min(a, b) + 1 : max(a, b)]

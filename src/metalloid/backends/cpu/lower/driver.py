@@ -13,6 +13,9 @@ from metalloid.ir import Instruction
 from metalloid.ir.intrinsics import THREADGROUP
 
 ENTRY_NAME = "mt_threadgroup"
+# Regions that each list all others as what may come next. With 300 of them that is 90,000 edges, on which LLVM works
+# for minutes: above this they go through one place that lists them once.
+MAX_EACH = 16
 PLACE = "i32 %gx, i32 %gy, i32 %gz, i32 %sx, i32 %sy, i32 %sz"
 
 
@@ -64,6 +67,7 @@ class Driver:
         ]
         for n in range(self.parts):
             lines += self._loop(n)
+        lines += self._dispatch()
         lines += [
             "done:",
             "  %gx.next = add i32 %gx, 1",
@@ -219,10 +223,24 @@ class Driver:
     def _onward(self, n: int, last: str) -> list[str]:
         if not self.many:
             return ["  br label %done"]
-        cases = " ".join(f"i32 {k}, label %s{k}" for k in range(1, self.parts))
+        number = _number(self.out, last, f"%next{n}")
+        if self.parts > MAX_EACH:
+            return [*number, "  br label %dispatch"]
+        return [*number, f"  switch i32 %next{n}, label %done [ {self._cases} ]"]
+
+    @property
+    def _cases(self) -> str:
+        return " ".join(f"i32 {k}, label %s{k}" for k in range(1, self.parts))
+
+    def _dispatch(self) -> list[str]:
+        """Where many regions go on from: to the one that all gangs told."""
+        if self.parts <= MAX_EACH:
+            return []
+        told = ", ".join(f"[ %next{n}, %s{n}.end ]" for n in range(self.parts))
         return [
-            *_number(self.out, last, f"%next{n}"),
-            f"  switch i32 %next{n}, label %done [ {cases} ]",
+            "dispatch:",
+            f"  %next = phi i32 {told}",
+            f"  switch i32 %next, label %done [ {self._cases} ]",
         ]
 
 

@@ -4,7 +4,8 @@ Wide is good: addresses, loop counters and barriers are paid once per gang, and 
 loaded once. The limit is registers: a loop's own values must stay in them. So: count the values that differ
 from lane to lane and live at the same time, and take as many lanes as fill the registers with them; fewer where lanes
 leave loops at different times (they wait for the slowest), where the code is long (it has to be compiled) and in
-straight code, where nothing is gained. SIMD-group operations need whole SIMD-groups of 32, and are best with one.
+straight code, where nothing is gained; one where they part at hundreds of places. SIMD-group operations need whole
+SIMD-groups of 32, and are best with one.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ SHORTEST = 4  # threads of a row that gets a gang of its own
 # Registers of a value in checked code: on 128-bit registers an unrolled tree of 128 threads takes LLVM 20 s with 16 of
 # them and 3 s with 4, and runs no slower.
 CHECKED = 4
+# Masks that a kernel may need in several lanes. A switch of 2,000 cases has one for each: with 16 lanes LLVM works on
+# its code for minutes, with one lane, where a branch is a branch, for 6 s; and lanes that part so often gain nothing.
+MAX_MASKS = 256
 
 
 def choose(module: Module, size: Triple, target: TargetInfo, checked: bool = False) -> int:
@@ -47,6 +51,8 @@ def choose(module: Module, size: Triple, target: TargetInfo, checked: bool = Fal
     trial = Uniformity(
         flow, UnderlyingObjects(function), LaneLayout(32, size), data_layout(module.datalayout)
     )
+    if len(set(trial.divergence.mask_head.values())) > MAX_MASKS // (2 if checked else 1):
+        return 1
     live = max(pressure(flow, trial), 1)
     most = lanes
     while most < WIDEST and 2 * most * live <= lanes * registers:
