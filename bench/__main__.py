@@ -5,7 +5,19 @@ from __future__ import annotations
 import importlib
 import sys
 
-SUITES = ("frontend", "math", "engine", "opencl", "launch", "checker", "matrices", "kernels", "llama", "cold")
+SUITES = (
+    "frontend",
+    "compile",
+    "math",
+    "engine",
+    "opencl",
+    "launch",
+    "checker",
+    "matrices",
+    "kernels",
+    "llama",
+    "cold",
+)
 ELSEWHERE = ("cuda",)  # needs a machine of its own
 
 

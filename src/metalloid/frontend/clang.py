@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
+from metalloid import stopwatch
 from metalloid.errors import DeviceError
 from metalloid.source import MathMode
 
@@ -166,7 +167,8 @@ def run(arguments: Sequence[str], text: str | bytes) -> Result:
         ) as process:
             patience = _limit(process.pid)
             data = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
-            output, messages, stopped = _communicate(process, data, TIMEOUT * patience)
+            with stopwatch.stage("clang", elapsed=True):
+                output, messages, stopped = _communicate(process, data, TIMEOUT * patience)
             if process.returncode == -_OUT_OF_TIME:
                 stopped = f"{GAVE_UP} after {TIMEOUT:.0f} seconds"
             if stopped:

@@ -15,7 +15,7 @@ from functools import cache as memoise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metalloid import cache, types
+from metalloid import cache, stopwatch, types
 from metalloid.frontend import clang
 from metalloid.frontend.header import begin, header_key
 from metalloid.frontend.kernel import Kernel
@@ -54,7 +54,8 @@ def compile_kernel(
         return kernel
     begin(source.math)
     on_miss()
-    kernel = _compile(source, name, given, checked, parsed)
+    with stopwatch.stage("front end"):
+        kernel = _compile(source, name, given, checked, parsed)
     if (made := _write(source, kernel)) is not None:
         store.put(key, "kernel", made)
     return kernel

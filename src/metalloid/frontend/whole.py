@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from metalloid import cache
+from metalloid import cache, stopwatch
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.clang import GAVE_UP
 from metalloid.frontend.declarations import Entry
@@ -50,9 +50,11 @@ def examine_source(source: Source, on_miss: Callable[[], object] = lambda: None)
     from metalloid.frontend.build import check_source
     from metalloid.frontend.parse import parse
 
-    parsed = parse(source)
-    kernel = _only_kernel(parsed)
-    if found := (() if kernel else check_source(parsed)) or _refused(parsed):
+    with stopwatch.stage("examination"):
+        parsed = parse(source)
+        kernel = _only_kernel(parsed)
+        found = (() if kernel else check_source(parsed)) or _refused(parsed)
+    if found:
         raise CompileError(_explained(parsed, found))
     names = tuple(entry.name for entry in parsed.entries)
     if (made := entry_of(source, parsed.files, {"names": names})) is not None:

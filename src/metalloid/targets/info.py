@@ -23,6 +23,9 @@ class TargetInfo:
     prefetch_iterations: int = 8  # at most
     work_per_prefetch: int = 4  # registers of arithmetic that hide one; a prefetch takes the place of a load
     # ---- instructions
+    gathers: bool = False  # a register of words, each from its own address
+    scatters: bool = False
+    masks_memory: bool = False  # loads and stores of some lanes
     shuffle_part: int = 16  # of a register: what is inside moves in one cycle
     scales_floats: bool = False  # x * 2^n is one instruction
     float_table: str = ""  # LLVM's name of a table of 16 floats in a register; "": there is none

@@ -10,11 +10,14 @@ AVX512 = TargetInfo(
     "AVX-512",
     vector_bytes=64,
     vector_registers=32,
+    gathers=True,
+    scatters=True,
+    masks_memory=True,
     scales_floats=True,
     float_table="llvm.x86.avx512.permvar.sf.512",
 )
-AVX2 = TargetInfo("AVX2", vector_bytes=32, vector_registers=16)
-SSE = replace(AVX2, name="SSE", vector_bytes=16)
+AVX2 = TargetInfo("AVX2", vector_bytes=32, vector_registers=16, gathers=True, masks_memory=True)
+SSE = replace(AVX2, name="SSE", vector_bytes=16, gathers=False, masks_memory=False)
 
 
 def info(features: frozenset[str]) -> TargetInfo:

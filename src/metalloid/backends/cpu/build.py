@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from metalloid import stopwatch
 from metalloid.backends.cpu import codegen, native
 from metalloid.backends.cpu.code import Compiled, Variant
 from metalloid.backends.cpu.kernel_cache import KernelCache
@@ -66,7 +67,8 @@ class Vectors:
         with slow_way(self.ir, "canonical form", stages=self._stages((256, 1, 1))):
             from metalloid.transforms.canonicalize import canonical
 
-            return canonical(self.ir)
+            with stopwatch.stage("canonical form"):
+                return canonical(self.ir)
 
     @cached_property
     def prover(self) -> Prover:
@@ -93,7 +95,8 @@ class Vectors:
             proof = proof.proof()
             name = name_of(proof)  # of this one: made again, it may have found less than was claimed
         module = self.module
-        with slow_way(self.ir, "vector code", variant[0], self._stages(variant[0])):
+        stages = self._stages(variant[0])
+        with slow_way(self.ir, "vector code", variant[0], stages), stopwatch.stage("vector code"):
             code = vector_code(module, (*variant[:-1], proof), self.width, self.target, check)
         made = compiled(code, self.target, self.level if check is None or len(code.text) < LONG else 0)
         self._shelf.keep(self._key(*shape, name, check), made)

@@ -15,7 +15,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from metalloid import cache as disk
-from metalloid import targets
+from metalloid import stopwatch, targets
 from metalloid.backends.cpu.parallel_codegen import OtherProcess, Part, answer, halves, joined, parted
 from metalloid.errors import DeviceError, NotVectorised
 from metalloid.targets import TargetInfo
@@ -178,8 +178,10 @@ def _made(text: str, target: Target, level: int, ready: bool) -> bytes:
 
 def _emitted(text: str, target: Target, level: int, ready: bool, few: bool) -> bytes:
     with _LOCK:
-        module, made = optimise(text, target, level, ready, few)
-        return bytes(made.emit_object(module))
+        with stopwatch.stage("LLVM's passes"):
+            module, made = optimise(text, target, level, ready, few)
+        with stopwatch.stage("machine code"):
+            return bytes(made.emit_object(module))
 
 
 def serve() -> None:
@@ -205,7 +207,7 @@ class Code:
     def __init__(self, object_code: bytes, target: Target) -> None:
         self._parts = parted(object_code)  # LLVM reads them where they are
         self._engines: list[llvm.ExecutionEngine] = []
-        with _LOCK:
+        with _LOCK, stopwatch.stage("loading"):
             for part in self._parts:
                 # In the global context: llvmlite lets go of a module's own context before the engine that holds it.
                 self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine(target))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from metalloid import stopwatch
 from metalloid.backends.base import Launch
 from metalloid.backends.cpu.kernel_cache import KernelCache, stable_repr
 from metalloid.backends.fallback import slow_way
@@ -59,7 +60,7 @@ class Proofs:
 
         def prove() -> Proof:
             prover = self._prover()
-            with slow_way(self._shelf.ir, "a proof", launch.threadgroup):
+            with slow_way(self._shelf.ir, "a proof", launch.threadgroup), stopwatch.stage("proofs"):
                 return _proof(prover, launch, guard, lengths, contents, streams)
 
         if (known := self._shelf.get(key, "proof")) is not None:

@@ -119,6 +119,8 @@ def vectorize(
     barrier_sites = tuple(Site(s.location, None, 0, False, "M204") for s in _sites_of(out, barriers))
     scratch = Scratch()
     place_privates(out, function, whole, privates, scratch)
+    if parted:
+        out.nowhere = scratch.take(16, 16)
     if barriers and not lanes.single_gang and not parted:
         if way == "returned":
             out.remaining = scratch.take(max(8, lanes.width) // 8, 64)

@@ -10,6 +10,7 @@ import itertools
 from dataclasses import dataclass
 
 from metalloid.analysis.lane_shape import Terms
+from metalloid.backends.cpu.lower import masked
 from metalloid.backends.cpu.lower.access.block_licm import in_place
 from metalloid.backends.cpu.lower.access.contiguous import concat, read, write
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address
@@ -64,17 +65,11 @@ def regular(e: Emitter, val: Val, size: int) -> list[Run] | None:
 
 
 def gather(e: Emitter, ptr: str, offsets: str, mask: str | None, kind: str, align: int) -> str:
-    """Each lane from its own address. Narrow elements come out of the aligned word around them: processors gather
-    words, and LLVM would write 32 branches for anything else. A word never crosses into another page."""
-    if kind == "i8" or (kind in ("i16", "half") and align >= 2):
+    """Each lane from its own address. Narrow elements come out of the aligned word around them where the processor
+    gathers: it gathers words, and LLVM would go lane by lane. A word never crosses into another page."""
+    if e.out.target.gathers and (kind == "i8" or (kind in ("i16", "half") and align >= 2)):
         return _gather_narrow(e, ptr, offsets, mask, kind)
-    w, vk = e.width, e.vt(kind)
-    suffix = {"float": "f32", "half": "f16", "double": "f64"}.get(kind, kind)
-    at = _addresses(e, ptr, offsets)
-    name = f"llvm.masked.gather.v{w}{suffix}.v{w}p0"
-    e.out.declare(name, f"declare {vk} @{name}(<{w} x ptr>, <{w} x i1>, {vk})")
-    m = mask or "splat (i1 true)"
-    return e.put(f"call {vk} @{name}(<{w} x ptr> align {align} {at}, <{w} x i1> {m}, {vk} zeroinitializer)")
+    return masked.gather(e, _addresses(e, ptr, offsets), mask, kind, align)
 
 
 def _gather_narrow(e: Emitter, ptr: str, offsets: str, mask: str | None, kind: str) -> str:
@@ -99,13 +94,10 @@ def _addresses(e: Emitter, ptr: str, offsets: str) -> str:
 
 def scatter(e: Emitter, ptr: str, offsets: str, mask: str | None, kind: str, align: int, value: str) -> None:
     """Each lane to its own address, in order; narrow elements in a function of their own, for its size."""
-    w, vk = e.width, e.vt(kind)
-    suffix = {"float": "f32", "half": "f16", "double": "f64"}.get(kind, kind)
     at = _addresses(e, ptr, offsets)
-    name = f"llvm.masked.scatter.v{w}{suffix}.v{w}p0"
-    e.out.declare(name, f"declare void @{name}({vk}, <{w} x ptr>, <{w} x i1>)")
-    m = mask or "splat (i1 true)"
-    if kind in ("i8", "i16", "half"):
+    if kind in ("i8", "i16", "half") and (mask is None or e.out.target.scatters):
+        w, vk, m = e.width, e.vt(kind), mask or masked.ALL
+        name = masked.declared(e, "scatter", kind, w)
         helper = f"scatter.{kind}.{align}"
         e.out.helpers.setdefault(
             helper,
@@ -114,7 +106,7 @@ def scatter(e: Emitter, ptr: str, offsets: str, mask: str | None, kind: str, ali
         )
         e.do(f"call void @{helper}({vk} {value}, <{w} x ptr> {at}, <{w} x i1> {m})")
         return
-    e.do(f"call void @{name}({vk} {value}, <{w} x ptr> align {align} {at}, <{w} x i1> {m})")
+    masked.scatter(e, at, mask, kind, align, value)
 
 
 def run_start(e: Emitter, val: Val, run: Run, low: int) -> str:
@@ -203,16 +195,9 @@ def _load_run(
     count = len(distinct)
     w = 1 << (count - 1).bit_length()
     offsets = [element * size for element in distinct] + [0] * (w - count)
-    suffix = {"float": "f32", "half": "f16", "double": "f64"}.get(kind, kind)
-    name = f"llvm.masked.gather.v{w}{suffix}.v{w}p0"
-    e.out.declare(name, f"declare <{w} x {kind}> @{name}(<{w} x ptr>, <{w} x i1>, <{w} x {kind}>)")
     base = address(e, place.ptr, at)
     pointers = e.put(f"getelementptr i8, ptr {base}, <{w} x i64> {e.constants('i64', offsets)}")
-    got = e.put(
-        f"call <{w} x {kind}> @{name}(<{w} x ptr> align {align} {pointers}, <{w} x i1> splat (i1 true),"
-        f" <{w} x {kind}> zeroinitializer)"
-    )
-    return got, w, [distinct.index(x) for x in where_to]
+    return masked.gather(e, pointers, None, kind, align, w), w, [distinct.index(x) for x in where_to]
 
 
 def _pieces(elements: list[int]) -> list[list[int]]:
@@ -282,18 +267,12 @@ def merge(e: Emitter, kind: str, parts: list[Part], w: int) -> str:
 def fast_load(e: Emitter, place: MemRef, plan: list[Run], kind: str, size: int, align: int) -> str:
     """All lanes at once, or under the mask where they are contiguous."""
     val = place.offset
-    vk = e.vt(kind)
     if contiguous(val.terms, size):
         start = run_start(e, val, plan[0], plan[0].offsets[0])
         if e.mask is None:
             return read(e, in_place(e, place), start, e.width, kind, size, align)
         at = address(e, place.ptr, start)
-        suffix = {"float": "f32", "half": "f16", "double": "f64"}.get(kind, kind)
-        name = f"llvm.masked.load.v{e.width}{suffix}.p0"
-        e.out.declare(name, f"declare {vk} @{name}(ptr, {e.vt('i1')}, {vk})")
-        return e.put(
-            f"call {vk} @{name}(ptr align {align} {at}, {e.vt('i1')} {e.mask}, {vk} zeroinitializer)"
-        )
+        return masked.load(e, at, e.mask, kind, align)
     return _load_chunks(e, place, kind, size, align)
 
 
@@ -324,10 +303,7 @@ def fast_store(
         if e.mask is None:
             e.do(f"store {vk} {value}, ptr {at}, align {whole}, !nontemporal !3")
             return
-        suffix = {"float": "f32", "half": "f16", "double": "f64"}.get(kind, kind)
-        name = f"llvm.masked.store.v{e.width}{suffix}.p0"
-        e.out.declare(name, f"declare void @{name}({vk}, ptr, {e.vt('i1')})")
-        e.do(f"call void @{name}({vk} {value}, ptr align {align} {at}, {e.vt('i1')} {e.mask})")
+        masked.store(e, at, e.mask, kind, align, value)
         return
     pieces = [(run, piece) for run in plan for piece in _neighbours(run, size)]
     order = [run.lanes[n] for run, piece in pieces for n in piece]

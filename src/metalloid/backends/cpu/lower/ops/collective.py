@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from metalloid.backends.cpu.lower import masked
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.errors import NotVectorised
 from metalloid.ir import Instruction, intrinsics
@@ -333,14 +334,8 @@ def lookup(e: Emitter, kind: str, values: str, index: str) -> str:
         return e.put(f"trunc {e.vt('i32')} {lookup(e, 'i32', wide, index)} to {e.vt('i16')}")
     table = e.alloca(e.vt(kind), "table")
     e.do(f"store {e.vt(kind)} {values}, ptr {table}")
-    w = e.width
-    suffix = {"float": "f32"}.get(kind, kind)
-    name = f"llvm.masked.gather.v{w}{suffix}.v{w}p0"
-    e.out.declare(name, f"declare {e.vt(kind)} @{name}(<{w} x ptr>, <{w} x i1>, {e.vt(kind)})")
     at = e.put(f"getelementptr {kind}, ptr {table}, {e.vt('i32')} {index}")
-    return e.put(
-        f"call {e.vt(kind)} @{name}(<{w} x ptr> align 4 {at}, <{w} x i1> splat (i1 true), {e.vt(kind)} zeroinitializer)"
-    )
+    return masked.gather(e, at, None, kind, 4)
 
 
 def _shuffle_and_fill(e: Emitter, i: Instruction, group: int, kind: str, own: str, up: bool) -> None:

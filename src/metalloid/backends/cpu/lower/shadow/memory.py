@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from metalloid.analysis.underlying_objects import UnderlyingObject
 from metalloid.backends.cpu import abi
+from metalloid.backends.cpu.lower import masked
 from metalloid.backends.cpu.lower.access.pointers import start_of
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.transforms.instrument import Checks
@@ -125,37 +126,21 @@ class ShadowVector:
         e, n, t = self.e, self.count, self.words.type
         align, at = self.words.bits // 8, self._address(array)
         if self.indices is not None:
-            name = f"llvm.masked.gather.v{n}{t}.v{n}p0"
-            e.out.declare(name, f"declare {self.vt} @{name}(<{n} x ptr>, {self.vb}, {self.vt})")
-            mask = self.mask or "splat (i1 true)"
-            return self.put(
-                f"call {self.vt} @{name}(<{n} x ptr> align {align} {at}, {self.vb} {mask}, {self.vt} zeroinitializer)"
-            )
+            return masked.gather(e, at, self.mask, t, align, n)
         if self.mask is None:
             return self.put(f"load {self.vt}, ptr {at}, align {align}")
-        name = f"llvm.masked.load.v{n}{t}.p0"
-        e.out.declare(name, f"declare {self.vt} @{name}(ptr, {self.vb}, {self.vt})")
-        return self.put(
-            f"call {self.vt} @{name}(ptr align {align} {at}, {self.vb} {self.mask}, {self.vt} zeroinitializer)"
-        )
+        return masked.load(e, at, self.mask, t, align, n)
 
     def store(self, array: str, value: str, only: str | None = None) -> None:
         e, n, t = self.e, self.count, self.words.type
         align, at = self.words.bits // 8, self._address(array)
         mask = only if only is not None else self.mask
         if self.indices is not None:
-            name = f"llvm.masked.scatter.v{n}{t}.v{n}p0"
-            e.out.declare(name, f"declare void @{name}({self.vt}, <{n} x ptr>, {self.vb})")
-            e.do(
-                f"call void @{name}({self.vt} {value}, <{n} x ptr> align {align} {at}, {self.vb} "
-                f"{mask or 'splat (i1 true)'})"
-            )
+            masked.scatter(e, at, mask, t, align, value, n)
         elif mask is None:
             e.do(f"store {self.vt} {value}, ptr {at}, align {align}")
         else:
-            name = f"llvm.masked.store.v{n}{t}.p0"
-            e.out.declare(name, f"declare void @{name}({self.vt}, ptr, {self.vb})")
-            e.do(f"call void @{name}({self.vt} {value}, ptr align {align} {at}, {self.vb} {mask})")
+            masked.store(e, at, mask, t, align, value, n)
 
     # ---- flags ----------------------------------------------------------------------------------------------
 

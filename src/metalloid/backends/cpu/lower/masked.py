@@ -1,0 +1,99 @@
+"""Loads and stores of some lanes: by instruction where the processor has them, elsewhere without branches.
+
+LLVM writes a branch for every lane of a masked access that the processor cannot do itself. A hundred gathers of 32
+lanes become thousands of blocks with whole gangs of values alive across them, and register allocation took half a
+minute (ggml's kernel_mul_mv_iq2_xs_f32, NEON). There, lanes that are off go to a place on the stack instead, and all
+lanes access memory, one behind the other.
+"""
+
+from __future__ import annotations
+
+from metalloid.backends.cpu.lower.text import Text
+
+_SUFFIX = {"float": "f32", "half": "f16", "double": "f64", "bfloat": "bf16"}
+ALL = "splat (i1 true)"
+
+
+def suffix(kind: str) -> str:
+    return _SUFFIX.get(kind, kind)
+
+
+def gather(e: Text, pointers: str, mask: str | None, kind: str, align: int, count: int = 0) -> str:
+    """Each lane from its own address; 0 in lanes that are off."""
+    n = count or e.width
+    if mask is None or e.out.target.gathers:
+        return _gather(e, pointers, mask or ALL, kind, align, n)
+    got = _gather(e, _elsewhere(e, pointers, mask, n), ALL, kind, align, n)
+    return e.put(f"select <{n} x i1> {mask}, <{n} x {kind}> {got}, <{n} x {kind}> zeroinitializer")
+
+
+def scatter(
+    e: Text, pointers: str, mask: str | None, kind: str, align: int, value: str, count: int = 0
+) -> None:
+    """Each lane to its own address, in order."""
+    n = count or e.width
+    if mask is not None and not e.out.target.scatters:
+        pointers, mask = _elsewhere(e, pointers, mask, n), None
+    name = declared(e, "scatter", kind, n)
+    e.do(
+        f"call void @{name}(<{n} x {kind}> {value}, <{n} x ptr> align {align} {pointers}, <{n} x i1> {mask or ALL})"
+    )
+
+
+def load(e: Text, pointer: str, mask: str, kind: str, align: int, count: int = 0) -> str:
+    """Neighbours; 0 in lanes that are off."""
+    n = count or e.width
+    if not e.out.target.masks_memory:
+        return gather(e, _neighbours(e, pointer, kind, n), mask, kind, align, n)
+    name = declared(e, "load", kind, n)
+    return e.put(
+        f"call <{n} x {kind}> @{name}(ptr align {align} {pointer}, <{n} x i1> {mask}, <{n} x {kind}> zeroinitializer)"
+    )
+
+
+def store(e: Text, pointer: str, mask: str, kind: str, align: int, value: str, count: int = 0) -> None:
+    n = count or e.width
+    if not e.out.target.masks_memory:
+        scatter(e, _neighbours(e, pointer, kind, n), mask, kind, align, value, n)
+        return
+    name = declared(e, "store", kind, n)
+    e.do(f"call void @{name}(<{n} x {kind}> {value}, ptr align {align} {pointer}, <{n} x i1> {mask})")
+
+
+def declared(e: Text, what: str, kind: str, n: int) -> str:
+    """The name of LLVM's intrinsic."""
+    vk, vp, vb = f"<{n} x {kind}>", f"<{n} x ptr>", f"<{n} x i1>"
+    many = what in ("gather", "scatter")
+    name = f"llvm.masked.{what}.v{n}{suffix(kind)}" + (f".v{n}p0" if many else ".p0")
+    place = vp if many else "ptr"
+    reads = what in ("gather", "load")
+    taken = f"{place}, {vb}, {vk}" if reads else f"{vk}, {place}, {vb}"
+    e.out.declare(name, f"declare {vk if reads else 'void'} @{name}({taken})")
+    return name
+
+
+def _gather(e: Text, pointers: str, mask: str, kind: str, align: int, n: int) -> str:
+    name = declared(e, "gather", kind, n)
+    return e.put(
+        f"call <{n} x {kind}> @{name}(<{n} x ptr> align {align} {pointers}, <{n} x i1> {mask}, "
+        f"<{n} x {kind}> zeroinitializer)"
+    )
+
+
+def _elsewhere(e: Text, pointers: str, mask: str, n: int) -> str:
+    """The addresses, with a place of nobody's for lanes that are off.
+
+    LLVM leaves an alloca on the stack of a coroutine although a vector of its addresses lives on in the frame.
+    """
+    if e.out.nowhere is not None:
+        place = e.at_start("nowhere", f"getelementptr i8, ptr %kept, i64 {e.out.nowhere}")
+    elif "nowhere" in e.launch_values:
+        place = e.launch_values["nowhere"]
+    else:
+        place = e.launch_values["nowhere"] = e.alloca("<2 x i64>", "nowhere")
+    nowhere = e.splat("ptr", place, n)
+    return e.put(f"select <{n} x i1> {mask}, <{n} x ptr> {pointers}, <{n} x ptr> {nowhere}")
+
+
+def _neighbours(e: Text, pointer: str, kind: str, n: int) -> str:
+    return e.put(f"getelementptr {kind}, ptr {pointer}, <{n} x i64> {e.constants('i64', list(range(n)))}")
