@@ -105,6 +105,23 @@ def test_a_wrong_run_says_what_is_wrong(call, words, says):
     assert says in str(error.value)
 
 
+def test_run_says_which_guards_there_are(call):
+    words = ("run", "scale.metal", "--grid", "8", "--arg", "x=ones:4:float32", "--arg", "s=2.0")
+    result = call(*words, "--guard", "soft", scale=SCALE)
+    assert result.exit_code == 2 and "'soft' is not one of 'stop', 'robust', 'off'" in result.output
+    with pytest.raises(MetalloidError, match="M10"):
+        call(*words, "--guard", "stop")
+    with pytest.warns(UserWarning, match="The launch went on"):
+        assert call(*words, "--guard", "robust").exit_code == 0
+
+
+def test_lint_tells_a_missing_brace_once(call):
+    result = call(
+        "lint", "scale.metal", scale=SCALE.replace("    x[i] *= s;", "    if (i < 3) {\n    x[i] *= s;")
+    )
+    assert result.output.count("error:") == 1 and "M601 this '{' is never closed" in result.output
+
+
 def test_show_gives_every_stage(call):
     show = ("show", "add.metal", "--kernel", "add", "--stage")
     assert call(*show, "metal", add=ADD).output.startswith("#include <metal_stdlib>")

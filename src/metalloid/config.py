@@ -11,7 +11,7 @@ from typing import Literal
 
 from metalloid.errors import DeviceError
 
-_GUARDS: dict[str, Literal["robust"] | bool] = {"stop": True, "robust": "robust", "off": False}
+GUARDS: dict[str, Literal["robust"] | bool] = {"stop": True, "robust": "robust", "off": False}
 _guard_unset = ["stop"]
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -63,9 +63,9 @@ def guard() -> Literal["robust"] | bool:
     """METALLOID_GUARD: what becomes of an access outside its memory where a launch does not say: "stop" (where nothing
     is set), "robust" (a read gives 0, a write is dropped, one warning) or "off". Read once."""
     name = os.environ.get("METALLOID_GUARD", "").strip() or _guard_unset[-1]
-    if name not in _GUARDS:
+    if name not in GUARDS:
         raise DeviceError(f"METALLOID_GUARD is {name!r}; expected stop, robust or off.")
-    return _GUARDS[name]
+    return GUARDS[name]
 
 
 def guard_as_hardware() -> Callable[[], None]:

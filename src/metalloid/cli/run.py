@@ -15,6 +15,7 @@ from metalloid.backends.base import LogMessage
 from metalloid.cli.launching import call_of, launch_options
 from metalloid.cli.values import Array
 from metalloid.cli.words import TakesProgram, need_file, program, refuse_launch_options
+from metalloid.config import GUARDS
 
 
 @click.command("run", cls=TakesProgram)
@@ -22,10 +23,19 @@ from metalloid.cli.words import TakesProgram, need_file, program, refuse_launch_
 @click.option(
     "--save", type=click.Path(file_okay=False, path_type=Path), help="a folder for the outputs, as .npy"
 )
-@click.option("--guard/--no-guard", default=True, show_default=True, help="stop at accesses outside buffers")
+@click.option(
+    "--guard",
+    type=click.Choice(tuple(GUARDS)),
+    default="stop",
+    show_default=True,
+    help="at an access outside its memory: stop there; go on as a GPU does (robust); do not look (off)",
+)
+@click.option("--no-guard", is_flag=True, help="the same as --guard off")
 @click.option("--timeout", type=float, help="seconds after which a runaway kernel is stopped")
 @click.option("--json", "as_json", is_flag=True, help="for machines")
-def command(save: Path | None, guard: bool, timeout: float | None, as_json: bool, **options: Any) -> None:
+def command(
+    save: Path | None, guard: str, no_guard: bool, timeout: float | None, as_json: bool, **options: Any
+) -> None:
     """Run a kernel of FILE once and print its outputs; or a program: Python with MLX and PyTorch served, or
     one that metalloid cc built.
 
@@ -44,7 +54,7 @@ def command(save: Path | None, guard: bool, timeout: float | None, as_json: bool
     call = call_of(**options)
     call.kernel.on_log = _log
     start = time.perf_counter()
-    call.kernel(**call.bound, **call.sizes, guard=guard, timeout=timeout)
+    call.kernel(**call.bound, **call.sizes, guard=GUARDS["off" if no_guard else guard], timeout=timeout)
     elapsed = time.perf_counter() - start
     written = call.outputs or {k: v for k, v in call.arguments.items() if isinstance(v, np.ndarray)}
     if save is not None:

@@ -21,6 +21,7 @@ from metalloid.comparing.inputs import Array
 from metalloid.comparing.judge import Pair, Wrong
 from metalloid.errors import MetalloidError
 from metalloid.findings import NOTE
+from metalloid.findings.homes import home_of, homes_of
 from metalloid.findings.places import nearby
 
 
@@ -103,7 +104,8 @@ def _who(launched: Checked, index: int, offset: int, findings: tuple[str, ...]) 
     position = (number - 1) % width, (number - 1) // width % height, (number - 1) // (width * height)
     x, y, z = (p // size for p, size in zip(position, launch.threadgroup, strict=True))
     ran = [place for place, count in seen.stores.items() if count and _names(launched.case.line(place), name)]
-    lines = sorted({(nearby(place.file), place.line) for place in ran})
+    homes = homes_of(launched.case.kernel.source)
+    lines = sorted({(nearby(place.file), place.line) for place in (home_of(place, homes) for place in ran)})
     places = tuple(f"{file}:{line}" for file, line in lines)
     return Witness(launched.kernel, name, position, (x, y, z), places if len(places) <= 3 else (), findings)
 

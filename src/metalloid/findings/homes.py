@@ -61,6 +61,11 @@ def at_home(finding: Finding, homes: Homes) -> Finding:
     return replace(finding, location=location, excerpt=excerpt, other=other)
 
 
+def home_of(location: Location, homes: Homes) -> Location:
+    """A place in the Python lines of its kernel; as it is where it has none."""
+    return _moved(location, "", homes)[0] if location.file in homes else location
+
+
 @contextmanager
 def told_at_home(source: Source) -> Iterator[None]:
     """The same for a text that does not compile."""

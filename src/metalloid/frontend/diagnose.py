@@ -113,7 +113,12 @@ def diagnose(
     wanted: Wanted | None = None,
 ) -> tuple[Diagnostic, ...]:
     """All errors in clang's output, in the user's coordinates, explained and without their echoes."""
-    from metalloid.frontend.hints import Context, fold, improve  # many words, for kernels that are wrong
+    from metalloid.frontend.hints import (  # many words, for kernels that are wrong
+        Context,
+        fold,
+        improve,
+        out_of_step,
+    )
 
     context = Context(texts, parameters=parameters, form="mlx" if texts.source.form == "mlx" else "metal")
     found: list[Diagnostic] = []
@@ -125,7 +130,10 @@ def diagnose(
             error = _about_the_entry(error, wanted)
         placed = place(error, texts, preimage)
         found.append(improve(placed, context, [place(n, texts, preimage) for n in notes]))
-    return tuple(fold(found)) or (Diagnostic("the compiler failed without a message", texts.source.name, 0),)
+    kept = fold(found)
+    if any(map(out_of_step, kept)):  # a brace that is missing swallows the call as well
+        kept = [d for d in kept if NO_CALL not in d.message]
+    return tuple(kept) or (Diagnostic("the compiler failed without a message", texts.source.name, 0),)
 
 
 def misfit(diagnostics: Iterable[Diagnostic]) -> bool:

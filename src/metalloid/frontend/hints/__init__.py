@@ -19,7 +19,7 @@ from metalloid.frontend.hints.formatting import placeholder_type
 from metalloid.frontend.hints.nearest import nearest
 from metalloid.frontend.hints.words import metal_words
 
-__all__ = ["Context", "Known", "fold", "improve", "metal_words", "nearest"]
+__all__ = ["Context", "Known", "fold", "improve", "metal_words", "nearest", "out_of_step"]
 
 _TABLE: Table = names.TABLE + constants.TABLE + values.TABLE + calls.TABLE + syntax.TABLE
 _NAMED = re.compile(r"^'([^']+)'")
@@ -67,10 +67,15 @@ def fold(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
             continue
         lines.add(place)
         kept.append(diagnostic)
-        if _OUT_OF_STEP.search(diagnostic.message):
+        if out_of_step(diagnostic):
             lost.add(diagnostic.file)
     others = [d for d in diagnostics if d.severity != "error" and (d.file, d.line) not in lines]
     return kept + list(dict.fromkeys(others))
+
+
+def out_of_step(diagnostic: Diagnostic) -> bool:
+    """Whether the text is read out of step from here on."""
+    return _OUT_OF_STEP.search(diagnostic.message) is not None
 
 
 def _recognise(diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]) -> Diagnostic | None:
