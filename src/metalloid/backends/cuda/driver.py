@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
+from collections.abc import Callable
 from functools import cache, cached_property
 from typing import Any
 
@@ -231,6 +232,28 @@ class Gpu:
         if int(error):
             raise DeviceError(f"[cuda] a launch failed ({error.name})")
         return True
+
+    # ---- recordings -------------------------------------------------------------------------------------------------
+
+    def captured(self, launches: Callable[[], None]) -> Any:
+        """What these launches are, as a graph that can be run again."""
+        mode = bindings().CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        call("cuStreamBeginCapture", self.stream, mode)
+        try:
+            launches()
+        finally:
+            graph = call("cuStreamEndCapture", self.stream)
+        made = call("cuGraphInstantiate", graph, 0)
+        call("cuGraphDestroy", graph)
+        return made
+
+    def replay(self, graph: Any) -> None:
+        call("cuGraphLaunch", graph, self.stream)
+
+    def forget(self, graph: Any) -> None:
+        bindings().cuGraphExecDestroy(graph)
+
+    # ---- a kernel that does not end ---------------------------------------------------------------------------------
 
     def stop(self, told: Told) -> None:
         """Tell a running kernel to stop."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from metalloid.backends.backend import Recorded
 from metalloid.backends.cuda.code import Loaded
-from metalloid.backends.cuda.driver import Gpu, Told, bindings, call
+from metalloid.backends.cuda.driver import Gpu, Told
 from metalloid.backends.cuda.launch import Room, fill, start
 from metalloid.backends.cuda.memory import Memory, Mirror, Newer
 from metalloid.backends.cuda.program import CudaProgram, places
@@ -72,19 +72,12 @@ class Graph:
         return int(self._staged[address, size][0])
 
     def _captured(self) -> Any:
-        gpu, driver = self._memory.gpu, bindings()
-        call(
-            "cuStreamBeginCapture", gpu.stream, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-        )
-        try:
+        def launches() -> None:
             for number, one in enumerate(self._prepared):
                 shape = one.program.shape(one.recorded.launch)
                 start(self._memory, one.code, shape, one.room, number)
-        finally:
-            graph = call("cuStreamEndCapture", gpu.stream)
-        made = call("cuGraphInstantiate", graph, 0)
-        call("cuGraphDestroy", graph)
-        return made
+
+        return self._memory.gpu.captured(launches)
 
     def run(self) -> None:
         gpu = self._memory.gpu
@@ -96,7 +89,7 @@ class Graph:
                     mirror.newer = Newer.SAME
         for (host, size), (device, _) in self._staged.items():
             gpu.upload(device, host, size)
-        call("cuGraphLaunch", self._executable, gpu.stream)
+        gpu.replay(self._executable)
         gpu.wait()
         for mirror, written in self._mirrors.items():
             if written and mirror.watched:
@@ -115,4 +108,4 @@ def _gone(gpu: Gpu, told: Told, staged: dict[tuple[int, int], list[Any]], execut
     gpu.untold(told)
     for (_, size), (device, _) in staged.items():
         gpu.give_back(device, size)
-    bindings().cuGraphExecDestroy(executable)
+    gpu.forget(executable)

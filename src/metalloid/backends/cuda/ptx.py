@@ -49,19 +49,25 @@ def compile_ptx(
     """
     lowering = Lowering(canonical(ir) if isinstance(ir, str) else ir, variant or Variant())
     lowering.table = table
-    text = _without_attributes(write(lowering.lowered()))
-    entry = _entry(lowering)
-    called = {*lowering.declared, *re.findall(r"@(mtd_\w+)", "\n".join(entry))}
-    kernel = "\n".join([HEAD, text, *_declared(called - set(lowering.declared)), *entry])
-    kernel = debug_info(kernel) if table is not None else kernel
     with _LOCK:
-        made = _optimised(kernel, pieces(processor).closure(called), processor)
+        linked, machine = link(lowering, processor)
+        made: str = machine.emit_assembly(linked)
     if outside := sorted(set(re.findall(r"^\.extern \.func .*?(\w+)\s*$", made, flags=re.M))):
         raise NotVectorised(f"[cuda] there is no code for {', '.join(outside)} on this device")
     return Ptx(made, tuple(lowering.sites), lowering.local)
 
 
-def _optimised(kernel: str, library: str, processor: str) -> str:
+def link(lowering: Lowering, processor: str) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+    """The whole kernel as LLVM sees it before it writes PTX, optimised."""
+    text = _without_attributes(write(lowering.lowered()))
+    entry = _entry(lowering)
+    called = {*lowering.declared, *re.findall(r"@(mtd_\w+)", "\n".join(entry))}
+    kernel = "\n".join([HEAD, text, *_declared(called - set(lowering.declared)), *entry])
+    kernel = debug_info(kernel) if lowering.table is not None else kernel
+    return _optimised(kernel, pieces(processor).closure(called), processor)
+
+
+def _optimised(kernel: str, library: str, processor: str) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
     _start()
     context = llvm.create_context()
     try:
@@ -78,8 +84,7 @@ def _optimised(kernel: str, library: str, processor: str) -> str:
     machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=processor, features=FEATURES, opt=3)
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
     builder.getModulePassManager().run(linked, builder)
-    made: str = machine.emit_assembly(linked)
-    return made
+    return linked, machine
 
 
 _LIBRARY = {
