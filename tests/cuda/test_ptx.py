@@ -75,10 +75,20 @@ def test_division_by_zero_is_defined() -> None:
 
 
 def test_what_is_not_supported_is_a_sentence() -> None:
-    log = 'os_log_default.log("%u", i);'
-    with pytest.raises(NotVectorised, match="logging is not supported on this device"):
-        text = f"{HEADER}#include <metal_logging>\nkernel void k({POSITION}) {{ {log} }}"
-        ptx.compile_ptx(scalar(Source(text), "k")[0])
+    kept = "threadgroup float t[9]; threadgroup float* p[2] = {t, t + 3}; t[l & 7] = 1; y[i] = *p[uint(x[i]) & 1];"
+    with pytest.raises(NotVectorised, match="that lie in memory are not supported on this device"):
+        made(kept)
+
+
+def test_messages_and_what_goes_on_are_ptx() -> None:
+    log = 'os_log_default.log("%u %f", i, 1.5f);'
+    text = f"{HEADER}#include <metal_logging>\nkernel void k({POSITION}) {{ {log} }}"
+    code = ptx.compile_ptx(scalar(Source(text), "k")[0])
+    assert code.formats == ("%u %f",) and code.text.count("atom.global.add") == 4
+    text = f"{HEADER}kernel void k(device float* y, device const float* x, {POSITION}) {{ y[i] = x[i + 1]; }}"
+    robust = ptx.compile_ptx(scalar(Source(text), "k")[0], variant=Variant((64, 1, 1), robust=True))
+    main = robust.text.split(".entry")[1]
+    assert "exit;" not in main.split("bra")[-1] and main.count("selp.b64") >= 2
 
 
 @pytest.mark.parametrize("file", ["norm", "reduce", "matmul", "attention", "quantized"])

@@ -1,4 +1,4 @@
-"""What tests/cuda/test_gpu.py asks of a GPU, asked of the imitated one: code, records and the host's part of launches."""
+"""What test_gpu.py asks of a GPU, asked of the imitated one: code, records and the host's part of launches."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def simulated(ir: str | Module, processor: str = "sm_90", variant: Variant | Non
     text = re.sub(r"@llvm\.nvvm\.([\w.]+)", lambda m: "@sim_" + m[1].replace(".", "_"), str(linked))
     for pattern, into in _RULES:
         text = re.sub(pattern, into, text, flags=re.M)
-    return Ptx(text + _MORE, tuple(lowering.sites), lowering.local)
+    return Ptx(text + _MORE, tuple(lowering.sites), lowering.local, tuple(lowering.formats))
 
 
 _KEPT: list[object] = []  # engines must go before their contexts do, so neither goes

@@ -26,7 +26,7 @@ from metalloid.ir.intrinsics import ENTRY
 from metalloid.transforms.canonicalize import canonical
 from metalloid.types import Signature
 
-_FORMAT = 1
+_FORMAT = 2
 _PARTS = ("ir", "analysis", "transforms", "backends/cuda")  # of metalloid, that make the code
 
 
@@ -38,6 +38,7 @@ class Loaded:
     function: Any
     module: Any  # keeps the function alive
     sites: Callable[[], tuple[Site, ...]]
+    formats: tuple[str, ...] = ()  # of messages, by number
 
     @cached_property
     def handle(self) -> int:
@@ -81,12 +82,12 @@ class KernelCode:
             if entry is None:
                 with slow_way(self._ir, "code for a GPU", variant.size):
                     ptx = compile_ptx(self.module, self._gpu.processor, variant)
-                code, sites = self._gpu.assemble(ptx.text), pickle.dumps(ptx.sites)
-                disk.default().put(key, "cubin", pickle.dumps((code, sites)))
+                code, sites, formats = self._gpu.assemble(ptx.text), pickle.dumps(ptx.sites), ptx.formats
+                disk.default().put(key, "cubin", pickle.dumps((code, sites, formats)))
             else:
-                code, sites = pickle.loads(entry)
+                code, sites, formats = pickle.loads(entry)
             module, function = self._gpu.load(code, KERNEL)
-            return Loaded(variant, function, module, lambda: pickle.loads(sites))
+            return Loaded(variant, function, module, lambda: pickle.loads(sites), formats)
 
     def _key(self, variant: Variant) -> str:
         gpu = self._gpu
@@ -99,7 +100,14 @@ def _stable(variant: Variant) -> str:
     proof = variant.proof
     proved = [sorted(getattr(proof, f.name)) for f in fields(proof)] if proof is not None else None
     inlined = sorted(variant.inlined.items())
-    facts = (variant.flat, variant.guard, variant.apart, variant.even, sorted(variant.aligned))
+    facts = (
+        variant.flat,
+        variant.guard,
+        variant.robust,
+        variant.apart,
+        variant.even,
+        sorted(variant.aligned),
+    )
     return repr((variant.size, facts, inlined, proved))
 
 

@@ -64,10 +64,12 @@ class Cuda(Backend):
         raise NotWatched("this device runs no checked launches; the interpreter does")
 
     def batch(self, launches: Sequence[Recorded], guard: Guard, threads: int) -> Batch:
-        from metalloid.backends.cuda.graph import Graph
-        from metalloid.backends.cuda.program import memory, plain_guard
+        from metalloid.backends.cuda.graph import Graph, OneByOne, captures
+        from metalloid.backends.cuda.program import memory
 
-        return Graph(launches, plain_guard(guard), memory())
+        return (
+            Graph(launches, bool(guard), memory()) if captures(launches, guard) else OneByOne(launches, guard)
+        )
 
     def facts(self) -> Mapping[str, object]:
         from metalloid.backends.cuda.program import memory

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from metalloid.backends.backend import Recorded
+from metalloid.backends.base import Guard
 from metalloid.backends.cuda.code import Loaded
 from metalloid.backends.cuda.driver import Gpu, Told
 from metalloid.backends.cuda.launch import Room, fill, start
@@ -102,6 +103,24 @@ class Graph:
         if self._told.fault.taken:
             one = self._prepared[self._told.fault.number]
             one.program.finish(one.room, one.code, one.recorded.launch, None)
+
+
+class OneByOne:
+    """Launches that a graph cannot hold: with pointers into other memory, messages, or accesses that are left out."""
+
+    def __init__(self, launches: Sequence[Recorded], guard: Guard) -> None:
+        self._launches, self._guard = launches, guard
+
+    def run(self) -> None:
+        for one in self._launches:
+            one.program.run(one.launch, self._guard, on_log=one.on_log)
+
+
+def captures(launches: Sequence[Recorded], guard: Guard) -> bool:
+    """Whether a graph can hold them."""
+    return all(
+        isinstance(one.program, CudaProgram) and one.program.plain(one.launch, guard) for one in launches
+    )
 
 
 def _gone(gpu: Gpu, told: Told, staged: dict[tuple[int, int], list[Any]], executable: Any) -> None:

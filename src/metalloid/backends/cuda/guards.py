@@ -13,13 +13,15 @@ from metalloid.backends.sites import Site
 from metalloid.errors import NotVectorised
 from metalloid.ir import Instruction, Module
 from metalloid.ir.debug import location
-from metalloid.ir.intrinsics import ENTRY, PRIVATE, matrix_access
+from metalloid.ir.intrinsics import ENTRY, PRIVATE, THREADGROUP, matrix_access
 from metalloid.ir.layout import data_layout
 from metalloid.ir.name_privates import name_privates
-from metalloid.ir.types import I8, I32, I64, VOID, IntType, PointerType, Type
+from metalloid.ir.types import I8, I32, I64, IntType, PointerType, Type
 from metalloid.ir.values import Global, Int, Local, Value
 
 LAUNCH = Local("mt.launch", PointerType(0))
+I1 = IntType(1)
+_WORDS = ("here", "first", "at", "last", "fits", "enough", "both", "either")
 
 
 class Guards:
@@ -39,7 +41,7 @@ class Guards:
             for i in self.function.instructions()
             if i.called == PRIVATE and isinstance(i.operands[0], Int)
         }
-        self.tables = [g for g in module.globals if g.space in (1, 4) and g.constant]
+        self.fine: Local | None = None  # whether the access that was guarded last may be made
         # Offsets are known; where memory starts is, too, unless it is the caller's own.
         self.aligned = {(block, n): align for block, n, align in variant.aligned} if variant.even else {}
         self._fresh = 0
@@ -79,24 +81,50 @@ class Guards:
         elif i.opcode in ("atomicrmw", "cmpxchg"):
             yield from self._guarded(i, i.operands[0], self.layout.size(i.operands[1].type), True)
 
-    def _in_tables(self, pointer: Value, size: int) -> tuple[Value, list[Instruction]]:
-        """Whether an access lies in one of the kernel's constant tables."""
+    def _in_one_of(self, pointer: Value, size: int) -> tuple[Value, list[Instruction]]:
+        """Whether an access lies in one of the memories that its pointer may lead into, buffers apart."""
+        assert isinstance(pointer.type, PointerType)
         truth: Value = Int(IntType(1), 0)
         made: list[Instruction] = []
-        for table in self.tables:
-            room = self.layout.size(table.type) - size
-            if table.space != 1 or room < 0:
-                continue
-            here, first, at, fits, either = (self.name(w) for w in ("here", "first", "at", "fits", "either"))
+        for base, room, find in self._candidates(pointer.type.space):
+            here, first, at, last, fits, enough, both, either = (self.name(w) for w in _WORDS)
             made += [
+                *find,
                 Instruction("ptrtoint", I64, (pointer,), here),
-                Instruction("ptrtoint", I64, (Global(table.name, PointerType(1)),), first),
+                Instruction("ptrtoint", I64, (base,), first),
                 Instruction("sub", I64, (Local(here, I64), Local(first, I64)), at),
-                Instruction("icmp", IntType(1), (Local(at, I64), Int(I64, room)), fits, predicate="ule"),
-                Instruction("or", IntType(1), (truth, Local(fits, IntType(1))), either),
+                Instruction("sub", I64, (room, Int(I64, size)), last),
+                Instruction("icmp", I1, (Local(at, I64), Local(last, I64)), fits, predicate="ule"),
+                Instruction("icmp", I1, (room, Int(I64, size)), enough, predicate="uge"),
+                Instruction("and", I1, (Local(fits, I1), Local(enough, I1)), both),
+                Instruction("or", I1, (truth, Local(both, I1)), either),
             ]
-            truth = Local(either, IntType(1))
+            truth = Local(either, I1)
         return truth, made
+
+    def _candidates(self, space: int) -> Iterator[tuple[Value, Value, list[Instruction]]]:
+        """Where memories of an address space start, their bytes, and the code that finds out."""
+        for variable in self.module.globals:
+            if variable.space == space and (space == 3 or variable.constant):
+                room = Int(I64, self.layout.size(variable.type))
+                yield Global(variable.name, PointerType(space)), room, []
+        if space == 5:
+            first = {i.name for i in self.function.entry.instructions}
+            if not first.issuperset(self.private_names.values()):
+                raise NotVectorised(
+                    "[cuda] pointers into one of several private arrays are not supported here"
+                )
+            for index, name in self.private_names.items():
+                yield Local(name, PointerType(5)), Int(I64, self.privates[index].size), []
+        dynamic = {o.value for i in self.function.instructions() if i.called == THREADGROUP for o in i.operands[:1] if isinstance(o, Int)}  # fmt: skip  # noqa: E501
+        for index in sorted(dynamic) if space == 3 else ():
+            base, bytes_, room_ = self.name("base"), self.name("bytes"), self.name("room")
+            find = [
+                self.call("mtd_threadgroup", PointerType(3), Int(I32, index), LAUNCH, into=base),
+                self.call("mtd_local_room", I32, Int(I32, index), LAUNCH, into=bytes_),
+                Instruction("zext", I64, (Local(bytes_, I32),), room_),
+            ]
+            yield Local(base, PointerType(3)), Local(room_, I64), find
 
     def _guarded(
         self, i: Instruction, pointer: Value, size: int, write: bool, shape: tuple[Value, ...] = ()
@@ -109,20 +137,16 @@ class Guards:
         self.sites.append(Site(location(self.source, i), root, size, write))
         align = min(size, i.align or size) if not shape else size
         rest = (*shape, Int(I32, size), Int(I32, align & -align), site, LAUNCH)
-        kind = "_matrix" if shape else ""
+        kind, type_ = ("_matrix", I32) if shape else ("", I1)
+        self.fine = Local(self.name("fine"), type_)
+        fine = self.fine.name
         known = root.kind if root is not None else "unknown"
         inlined = self.inlined(pointer)
         if known == "buffer" and root is not None and inlined is None:
-            yield self.call(f"mtd_guard{kind}_buffer", VOID, pointer, Int(I32, root.index), *rest)
+            yield self.call(f"mtd_guard{kind}_buffer", type_, pointer, Int(I32, root.index), *rest, into=fine)
             return
         if known == "unknown":
-            if space != 1 or shape:
-                raise NotVectorised(
-                    "[cuda] a pointer that may lead into one of several memories is not supported on this device"
-                )
-            inside, made = self._in_tables(pointer, size)
-            yield from made
-            yield self.call("mtd_guard_any", VOID, pointer, inside, *rest)
+            yield from self._guarded_somewhere(pointer, size, rest, bool(shape))
             return
         assert root is not None
         base, room = self.name("base"), self.name("room")
@@ -150,4 +174,24 @@ class Guards:
         yield Instruction("ptrtoint", I64, (pointer,), here)
         yield Instruction("ptrtoint", I64, (start,), first)
         yield Instruction("sub", I64, (Local(here, I64), Local(first, I64)), at)
-        yield self.call(f"mtd_guard{kind}_range", VOID, Local(at, I64), bytes_, *rest)
+        yield self.call(f"mtd_guard{kind}_range", type_, Local(at, I64), bytes_, *rest, into=fine)
+
+    def _guarded_somewhere(
+        self, pointer: Value, size: int, rest: tuple[Value, ...], matrix: bool
+    ) -> Iterator[Instruction]:
+        """Before an access through a pointer that may lead into one of several memories."""
+        assert isinstance(pointer.type, PointerType) and self.fine is not None
+        fine = self.fine.name
+        if matrix and pointer.type.space != 1:
+            raise NotVectorised(
+                "[cuda] a matrix at a pointer into one of several memories is not supported on this device"
+            )
+        inside, made = self._in_one_of(pointer, size)
+        yield from made
+        if pointer.type.space == 1:
+            what = "_matrix" if matrix else ""
+            yield self.call(f"mtd_guard{what}_any", self.fine.type, pointer, inside, *rest, into=fine)
+            return
+        at = self.name("at")
+        yield Instruction("ptrtoint", I64, (pointer,), at)
+        yield self.call("mtd_guard_known", I1, Local(at, I64), inside, *rest, into=fine)

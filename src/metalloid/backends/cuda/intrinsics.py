@@ -12,9 +12,11 @@ from functools import cached_property
 from metalloid.analysis.barrier_arrival import arrival
 from metalloid.analysis.intervals.prove import access
 from metalloid.backends.cuda.fast_math import fast_forms
-from metalloid.backends.cuda.guards import LAUNCH, Guards
+from metalloid.backends.cuda.guards import LAUNCH
 from metalloid.backends.cuda.meetings import Meetings
+from metalloid.backends.cuda.messages import format_of, piece
 from metalloid.backends.cuda.record import RECORD
+from metalloid.backends.cuda.robust import Robust
 from metalloid.backends.cuda.variant import Variant, read_only
 from metalloid.backends.line_table import LineTable
 from metalloid.errors import NotVectorised
@@ -34,7 +36,7 @@ _FUSED = {f"llvm.fmuladd.{kind}": f"llvm.fma.{kind}" for kind in ("f16", "bf16",
 _MATH = {"llvm.ldexp.f32.i32": "mtd_ldexp", "llvm.ldexp.f32.i64": "mtd_scaled"}
 
 
-class Lowering(Guards):
+class Lowering(Robust):
     """One kernel on its way to PTX."""
 
     def __init__(self, module: Module, variant: Variant) -> None:
@@ -42,6 +44,7 @@ class Lowering(Guards):
         self._constant = (read_only(self.function) or frozenset()) if variant.apart else frozenset()
         self._meetings = Meetings(self.function, variant, self.parted)
         self.table: LineTable | None = None  # where instructions come from, for people who read PTX
+        self.formats: list[str] = []  # of messages
         self._here = ""  # the block that is being written
         self._fast = fast_forms(self.source)
         self._finite = variant.proof.loops if variant.proof is not None else frozenset()
@@ -61,8 +64,9 @@ class Lowering(Guards):
         blocks = tuple(
             Block(b.name, tuple(self._block(b, polls=b.name in polled))) for b in self.function.blocks
         )
-        if polled:
-            blocks = (Block(blocks[0].name, (*self._counter(), *blocks[0].instructions)), *blocks[1:])
+        first = (*self.private_place(), *(self._counter() if polled else ()))
+        if first:
+            blocks = (Block(blocks[0].name, (*first, *blocks[0].instructions)), *blocks[1:])
         entry = replace(
             self.function,
             blocks=blocks,
@@ -108,12 +112,14 @@ class Lowering(Guards):
                 if polls:
                     yield self.call("mtd_poll", VOID, ROUNDS, LAUNCH)
             placed = self.table.attached(location(self.source, i)) if self.table is not None else ()
+            self.fine = None
             if self.variant.guard and not self.safe(i, (block.name, n)):
                 yield from (replace(g, metadata=(*g.metadata, *placed)) for g in self.guards(i))
             if i is block.instructions[-1]:
                 yield from self._votes(block)
             align = self._align(i, (block.name, n))
-            yield from self._changed(replace(i, metadata=(*self._said(i), *placed), align=align))
+            made = self._changed(replace(i, metadata=(*self._said(i), *placed), align=align))
+            yield from self.instead(i, made) if self.variant.robust and self.fine is not None else made
 
     def _votes(self, block: Block) -> Iterator[Instruction]:
         """Who goes where, for blocks in which lanes do something together."""
@@ -178,10 +184,14 @@ class Lowering(Guards):
             at = Int(I64, RECORD + (self.inlined(i.value) or 0))
             yield Instruction("getelementptr", PointerType(0), (LAUNCH, at), i.name, element=I8)
         elif i.opcode in ("load", "getelementptr") and self.inlined(i.operands[0]) is not None:
-            yield self._into_launch(i)
+            into = self._into_launch(i)
+            pointer = i.opcode == "load" and i.type == PointerType(1)
+            yield from self._translated(into) if pointer else (into,)
         elif i.opcode == "ret" and self.parted:
             yield self.call("mtd_leave", VOID, LAUNCH)
             yield i
+        elif i.opcode in ("load", "inttoptr") and i.type == PointerType(1):
+            yield from self._translated(i)
         elif i.called == PRIVATE:
             yield from self._private(i)
         elif i.opcode in _DIVISIONS:
@@ -194,14 +204,34 @@ class Lowering(Guards):
             yield self.call(_MATH[i.called], i.type, *i.operands, into=i.name)
         else:
             of = family(i.called)
-            if of is None or of == "log":
-                what = "logging is" if of else f"a call of '{i.called}' is"
-                raise NotVectorised(f"[cuda] {what} not supported on this device")
+            if of is None:
+                raise NotVectorised(f"[cuda] a call of '{i.called}' is not supported on this device")
+            if of == "log":
+                yield from self._logged(i)
+                return
             launch = (LAUNCH,) if of in ("position", "memory") else ()
             if self._meetings.meets(i):
                 yield from self._together(i)
                 return
             yield self.call(f"mtd_{short(i.called)}", i.type, *i.operands, *launch, into=i.name)
+
+    def _translated(self, i: Instruction) -> Iterator[Instruction]:
+        """A pointer that lay in memory, as an argument buffer has them."""
+        found = self.name("found")
+        yield replace(i, name=found)
+        yield self.call("mtd_translated", PointerType(1), Local(found, PointerType(1)), LAUNCH, into=i.name)
+
+    def _logged(self, i: Instruction) -> Iterator[Instruction]:
+        what, value, made = piece(i, self._format, self.name)
+        yield from made
+        yield self.call("mtd_log", VOID, Int(I32, what), value, LAUNCH)
+
+    def _format(self, value: Value) -> int:
+        """The number of a format string among those of the kernel."""
+        text = format_of(self.module, value)
+        if text not in self.formats:
+            self.formats.append(text)
+        return self.formats.index(text)
 
     def _together(self, i: Instruction) -> Iterator[Instruction]:
         """What lanes do with each other: they are told who takes part."""

@@ -6,6 +6,7 @@ import ctypes
 import struct
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +14,7 @@ from metalloid.backends.base import Triple
 from metalloid.backends.cuda.code import Loaded
 from metalloid.backends.cuda.driver import Told
 from metalloid.backends.cuda.memory import Memory, Mirror, Newer
-from metalloid.backends.cuda.record import SLOTS, LaunchRecord
+from metalloid.backends.cuda.record import REGION, SLOTS, LaunchRecord
 from metalloid.errors import DeviceError
 
 _STOPPING = 10.0  # seconds that a kernel has to notice that it should stop
@@ -21,6 +22,8 @@ _PINNED = 48 << 10  # bytes of threadgroup memory that every kernel may have
 _move = ctypes.memmove
 _FAULT = LaunchRecord.fault.offset
 _REGIONS = LaunchRecord.regions.offset
+_SPARE = LaunchRecord.spare.offset
+_LOG = LaunchRecord.log.offset
 _NUMBER = LaunchRecord.number.offset
 _LENGTHS = LaunchRecord.lengths.offset
 
@@ -54,6 +57,14 @@ class Room:
         self.told = told
         struct.pack_into("2Q", self.bytes, _FAULT, told.fault_address, told.cancel)
 
+    def goes_on(self, spare: int) -> None:
+        """Accesses outside are left out."""
+        struct.pack_into("Q", self.bytes, _SPARE, spare)
+
+    def says(self, log: int) -> None:
+        """Messages go there."""
+        struct.pack_into("Q", self.bytes, _LOG, log)
+
 
 @lru_cache(maxsize=64)
 def _packer(count: int) -> Any:
@@ -67,6 +78,15 @@ def fill(
     _packer(len(found))(room.bytes, 0, *found, *lengths)
     for index, at, size in code.carried:
         _move(room.address + at, addresses[index], size)
+
+
+@dataclass(frozen=True)
+class Resource:
+    """Memory that only pointers in memory lead to."""
+
+    known: int  # the address in those pointers
+    host: int
+    size: int
 
 
 class Bound:
@@ -89,8 +109,13 @@ class Bound:
         addresses: Sequence[int],
         lengths: Sequence[int],
         written: Sequence[bool],
+        resources: Sequence[Resource] = (),
     ) -> None:
         """Bring memory to the GPU where it is not there, and write the record."""
+        count = len(addresses)
+        addresses = [*addresses, *(r.host for r in resources)]
+        lengths = [*lengths, *(r.size for r in resources)]
+        written = [*written, *(True for _ in resources)]
         inlined = code.variant.inlined
         found = self.addresses
         own: list[tuple[int, int, bool, int]] = []
@@ -109,7 +134,8 @@ class Bound:
                 self._back.append(placed[1])
         if own:
             self._stage(own)
-        fill(room, code, found, addresses, lengths)
+        fill(room, code, found[:count], addresses, lengths[:count])
+        self._regions(room, resources, found[count:])
 
     def _host(self, address: int) -> None:
         mirror = self._memory.find(address)
@@ -135,17 +161,18 @@ class Bound:
             members.append((address, index))
             end, much = max(end, address + size), much or write
 
-    def resources(self, room: Room, regions: Sequence[tuple[int, int]]) -> None:
+    def _regions(self, room: Room, resources: Sequence[Resource], found: Sequence[int]) -> None:
         """Tell the kernel where pointers may lead that it loads from memory."""
-        if not regions:
+        if not resources:
             return
-        table = struct.pack(f"{2 * len(regions)}Q", *(number for region in regions for number in region))
+        rows = zip(resources, found, strict=True)
+        table = b"".join(REGION.pack(at, r.size, r.known) for r, at in rows)
         host = ctypes.create_string_buffer(table, len(table))
         device = self._memory.gpu.take(len(table))
         self._memory.gpu.upload(device, ctypes.addressof(host), len(table))
-        self._memory.gpu.wait()
+        self._memory.gpu.wait()  # the table goes
         self._staged.append((device, ctypes.addressof(host), len(table), False))
-        struct.pack_into("2Q", room.bytes, _REGIONS, device, len(regions))
+        struct.pack_into("2Q", room.bytes, _REGIONS, device, len(resources))
 
     def finish(self) -> None:
         """Bring back what the host looks at."""

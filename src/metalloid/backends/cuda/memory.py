@@ -14,11 +14,13 @@ import weakref
 from bisect import bisect_right, insort
 from collections.abc import Container, Sequence
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from metalloid.backends.cuda.driver import Gpu
+from metalloid.backends.cuda.record import SPARE
 
 Array = np.ndarray[Any, Any]
 
@@ -145,6 +147,15 @@ class Memory:
         if mirror is not None:
             mirror.newer = Newer.DEVICE  # its owner may have written it since
         return found
+
+    @cached_property
+    def spare(self) -> int:
+        """Memory for accesses that are left out: zeros for those that read, then room for those that write."""
+        device = self.gpu.take(2 * SPARE)
+        zeros = ctypes.create_string_buffer(2 * SPARE)
+        self.gpu.upload(device, ctypes.addressof(zeros), 2 * SPARE)
+        self.gpu.wait()
+        return device
 
     # ---- launches ---------------------------------------------------------------------------------------------------
 

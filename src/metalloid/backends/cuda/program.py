@@ -13,15 +13,16 @@ import numpy as np
 from metalloid.backends.base import Fault, Guard, Launch, LogMessage, Triple
 from metalloid.backends.cuda.code import KernelCode, Loaded
 from metalloid.backends.cuda.driver import Gpu
-from metalloid.backends.cuda.launch import Bound, Room, Shape, start, wait
+from metalloid.backends.cuda.launch import Bound, Resource, Room, Shape, start, wait
 from metalloid.backends.cuda.memory import Memory, Newer
+from metalloid.backends.cuda.messages import Messages
 from metalloid.backends.cuda.proofs import LaunchProof, Proofs
 from metalloid.backends.cuda.quick import CudaQuick
 from metalloid.backends.cuda.record import FaultRecord
 from metalloid.backends.cuda.variant import Variant, layout
 from metalloid.backends.sites import access_fault
 from metalloid.backends.specialize import ParameterSnapshot, Specializer
-from metalloid.errors import DeviceError, KernelFault, LaunchError
+from metalloid.errors import KernelFault, LaunchError
 from metalloid.targets import TargetInfo
 from metalloid.types import Signature
 
@@ -51,6 +52,7 @@ class CudaProgram:
         self._choices: dict[object, Choice] = {}
         self._shapes: dict[object, Shape] = {}
         self._lock = threading.RLock()
+        self._noted: set[object] = set()  # places that were told
         self.told: Callable[[Fault, Launch], KernelFault] = _told
         self.noted: Callable[[Fault, Launch], None] = lambda fault, launch: None
 
@@ -68,23 +70,33 @@ class CudaProgram:
             return
         gpu = self.memory.gpu
         gpu.enter()
-        if launch.resources:
-            raise DeviceError(f"[launch {launch.kernel}] argument buffers are not supported on this device")
         keep: list[object] = []
         addresses, lengths = places(launch, len(self.written), keep)
-        code = self.pick(launch, plain_guard(guard), addresses, lengths)
+        code = self.pick(launch, guard, addresses, lengths)
         shape = self.shape(launch)
         told = gpu.told()
         room = Room(told, shape)
         bound = Bound(self.memory)
+        messages = Messages(self.memory) if code.formats else None
         try:
-            bound.bind(room, code, addresses, lengths, self.written)
+            if guard == "robust":
+                room.goes_on(self.memory.spare)
+            if messages is not None:
+                room.says(messages.device)
+            bound.bind(room, code, addresses, lengths, self.written, _resources(launch, keep))
             start(self.memory, code, shape, room)
             ended = wait(self.memory, told, timeout, launch.kernel)
             bound.finish()
+            if messages is not None and on_log is not None:
+                messages.tell(code.formats, on_log)
             self.finish(room, code, launch, None if ended else timeout)
+        except KernelFault:
+            gpu.untold(told)
+            raise
         finally:
             bound.free()
+            if messages is not None:
+                messages.free()
         gpu.untold(told)
 
     def finish(self, room: Room, code: Loaded, launch: Launch, timeout: float | None) -> None:
@@ -92,6 +104,12 @@ class CudaProgram:
         record = room.told.fault
         if not record.taken and timeout is None:
             return
+        if record.taken and code.variant.robust:
+            self._note(self.fault(record, code, launch), launch)
+            self.memory.gpu.forgive(room.told)
+            if timeout is None:
+                return
+            record.taken = 0
         fault = (
             self.fault(record, code, launch)
             if record.taken
@@ -100,10 +118,16 @@ class CudaProgram:
         self.memory.gpu.forgive(room.told)
         raise self.told(fault, launch)
 
+    def _note(self, fault: Fault, launch: Launch) -> None:
+        """Tell what a launch went on after, once for each place."""
+        if (key := (fault.rule, fault.location, fault.buffer)) not in self._noted:
+            self._noted.add(key)
+            self.noted(fault, launch)
+
     def pick(
         self,
         launch: Launch,
-        guard: bool,
+        guard: Guard,
         addresses: list[int],
         lengths: Sequence[int],
         live: Sequence[int] = (),
@@ -115,7 +139,7 @@ class CudaProgram:
     def choice(
         self,
         launch: Launch,
-        guard: bool,
+        guard: Guard,
         addresses: Sequence[int],
         lengths: Sequence[int],
         live: Sequence[int] = (),
@@ -139,7 +163,7 @@ class CudaProgram:
         return found
 
     def _chosen(
-        self, launch: Launch, guard: bool, apart: bool, even: bool, inlined: Mapping[int, tuple[int, int]]
+        self, launch: Launch, guard: Guard, apart: bool, even: bool, inlined: Mapping[int, tuple[int, int]]
     ) -> Choice:
         _refuse_size(launch)
         flat = any(g % s for g, s in zip(launch.grid, launch.threadgroup, strict=True))
@@ -147,14 +171,15 @@ class CudaProgram:
         def load(proof: Hashable | None) -> Loaded:
             known = proof if isinstance(proof, LaunchProof) else None
             bounds, aligned = (known.bounds, known.aligned) if known is not None else (None, frozenset())
+            proved = (inlined, bounds, aligned, even)
             return self.code.load(
-                Variant(launch.threadgroup, flat, guard, apart, inlined, bounds, aligned, even)
+                Variant(launch.threadgroup, flat, bool(guard), apart, *proved, robust=guard == "robust")
             )
 
         small = Launch(launch.grid, launch.threadgroup, {}, launch.threadgroup_memory, kernel=launch.kernel)
         prover = self.code.prover if guard else None
         return Specializer(
-            small, guard, Proofs(prover, inlined) if prover is not None else None, _TARGET, load
+            small, bool(guard), Proofs(prover, inlined) if prover is not None else None, _TARGET, load
         )
 
     def _even(self, address: int) -> bool:
@@ -197,23 +222,26 @@ class CudaProgram:
 
     def prepare(self, launch: Launch, guard: Guard, threads: int) -> None:
         keep: list[object] = []
-        self.pick(launch, plain_guard(guard), *places(launch, len(self.written), keep))
+        self.pick(launch, guard, *places(launch, len(self.written), keep))
 
     def quick(self, launch: Launch, guard: Guard, threads: int) -> CudaQuick | None:
-        """The short way for launches like this one; none for those with pointers into other memory."""
-        if launch.resources:
+        """The short way for launches like this one; none for those that have more to say than a fault."""
+        if not self.plain(launch, guard):
             return None
-        guarded = plain_guard(guard)
         small = Launch(launch.grid, launch.threadgroup, {}, launch.threadgroup_memory, kernel=launch.kernel)
 
         def pick(addresses: list[int], lengths: Sequence[int]) -> tuple[Loaded, bool]:
-            choice = self.choice(small, guarded, addresses, lengths)
+            choice = self.choice(small, guard, addresses, lengths)
             key = choice.key(tuple(lengths), _contents(choice, addresses, lengths), addresses)
             return choice.code(key), choice.settled(key)
 
-        prover = self.code.prover if guarded else None
+        prover = self.code.prover if guard else None
         parameters = Proofs(prover, self.code.inlinable).parameters if prover is not None else ()
         return CudaQuick(self.memory, self.shape(launch), self.written, parameters, pick, self.finish)
+
+    def plain(self, launch: Launch, guard: Guard) -> bool:
+        """Whether a launch brings no more than its buffers, and has no more to say than a fault."""
+        return not (launch.resources or guard == "robust" or self._signature.logs)
 
     def fault(self, record: FaultRecord, code: Loaded, launch: Launch) -> Fault:
         thread = (record.thread[0], record.thread[1], record.thread[2])
@@ -223,14 +251,6 @@ class CudaProgram:
         if record.kind == MISALIGNED:
             site = replace(site, rule="M103")
         return access_fault(site, offset, launch, thread, group, self.names)
-
-
-def plain_guard(guard: Guard) -> bool:
-    if isinstance(guard, str):
-        raise DeviceError(
-            f'[cuda] guard="{guard}" is not supported on this device.\nPass guard=True or guard=False.'
-        )
-    return guard
 
 
 def _refuse_size(launch: Launch) -> None:
@@ -263,6 +283,17 @@ def places(launch: Launch, count: int, keep: list[object]) -> tuple[list[int], l
         keep.append(array)
         addresses[index], lengths[index] = array.ctypes.data, array.nbytes
     return addresses, lengths
+
+
+def _resources(launch: Launch, keep: list[object]) -> list[Resource]:
+    """Memory behind pointers. `known` is what the kernel finds in them."""
+    found = []
+    for known, memory in launch.resources:
+        array = memory if isinstance(memory, np.ndarray) else np.frombuffer(memory, np.uint8)
+        keep.append(array)
+        if array.nbytes:
+            found.append(Resource(known, array.ctypes.data, array.nbytes))
+    return found
 
 
 def _told(fault: Fault, launch: Launch) -> KernelFault:

@@ -29,6 +29,7 @@ class Ptx:
     text: str
     sites: tuple[Site, ...]
     local: int  # bytes of threadgroup memory inside the kernel
+    formats: tuple[str, ...] = ()  # of messages, by number
 
 
 @cache
@@ -54,7 +55,7 @@ def compile_ptx(
         made: str = machine.emit_assembly(linked)
     if outside := sorted(set(re.findall(r"^\.extern \.func .*?(\w+)\s*$", made, flags=re.M))):
         raise NotVectorised(f"[cuda] there is no code for {', '.join(outside)} on this device")
-    return Ptx(made, tuple(lowering.sites), lowering.local)
+    return Ptx(made, tuple(lowering.sites), lowering.local, tuple(lowering.formats))
 
 
 def link(lowering: Lowering, processor: str) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
@@ -91,6 +92,7 @@ _LIBRARY = {
     "mtd_begin": "(ptr)",
     "mtd_clear_local": "(ptr addrspace(3), i32, ptr)",
     "mtd_clear_dynamic": "(ptr)",
+    "mtd_clear_spare": "(ptr)",
     "mtd_settle": "()",
     "mtd_part": "(ptr)",
 }
@@ -110,6 +112,7 @@ def _entry(lowering: Lowering) -> list[str]:
         for g in variables
     ]
     clear += ["  call void @mtd_clear_dynamic(ptr %launch)"] if dynamic else []
+    clear += ["  call void @mtd_clear_spare(ptr %launch)"] if lowering.spares else []
     settle = ["  call void @mtd_settle()"] if clear else []
     part = ["  call void @mtd_part(ptr %launch)"] if lowering.parted else []
     x, y, z = (variant.threads, 1, 1) if variant.flat else variant.size
@@ -117,6 +120,7 @@ def _entry(lowering: Lowering) -> list[str]:
         **dict(zip(("mt_size_x", "mt_size_y", "mt_size_z"), variant.size, strict=True)),
         "mt_flat": int(variant.flat),
         "mt_even": int(variant.even),
+        "mt_robust": int(variant.robust),
     }
     room = RECORD + carried(variant.inlined)
     return [

@@ -1,8 +1,9 @@
-"""What a kernel is launched with: struct Launch and struct Fault of runtime/device.cpp."""
+"""What a kernel is launched with: the structures of runtime/device.cpp."""
 
 from __future__ import annotations
 
 import ctypes
+import struct
 
 SLOTS = 32
 
@@ -16,7 +17,7 @@ class LaunchRecord(ctypes.Structure):
         ("grid", ctypes.c_uint32 * 3),
         ("groups", ctypes.c_uint32 * 3),
         *((name, ctypes.c_uint32) for name in ("dynamic", "number")),
-        *((name, ctypes.c_uint64) for name in ("fault", "cancel", "regions", "region_count")),
+        *((name, ctypes.c_uint64) for name in ("fault", "cancel", "regions", "region_count", "spare", "log")),
     ]
 
 
@@ -29,4 +30,15 @@ class FaultRecord(ctypes.Structure):
     ]
 
 
+class LogPiece(ctypes.Structure):
+    _fields_ = [
+        ("what", ctypes.c_uint32),
+        ("thread", ctypes.c_uint32 * 3),
+        ("value", ctypes.c_uint64),
+    ]
+
+
+LOG = struct.Struct("2IQ")  # struct Log: pieces that were written, room for as many
+REGION = struct.Struct("3Q")  # struct Region: place on the GPU, bytes, address in pointers
+SPARE = 256  # bytes of zeros, and as many for what is not to be written
 RECORD = ctypes.sizeof(LaunchRecord)  # bytes; the arguments that a launch carries lie behind it

@@ -38,6 +38,7 @@ class Variant:
     proof: Proof | None = None
     aligned: Aligned = frozenset()  # what is known of the offsets of accesses
     even: bool = False  # all memory starts at a multiple of 16
+    robust: bool = False  # an access outside is told and left out
 
     @property
     def threads(self) -> int:

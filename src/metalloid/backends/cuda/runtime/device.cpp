@@ -25,6 +25,8 @@ struct Launch {
     u64 cancel;   // u32*
     u64 regions;  // Region*: where pointers may lead that were loaded from memory
     u64 region_count;
+    u64 spare;    // SPARE zeros, then as many bytes that nobody reads
+    u64 log;      // Log*
 };
 
 struct Fault {
@@ -35,7 +37,19 @@ struct Fault {
 
 struct Region {
     u64 start, length;
+    u64 known;  // the address that pointers in memory name: that of the host
 };
+
+struct LogPiece {
+    u32 what;  // 0 begins a message, 1 an integer, 2 a float, 3 ends it
+    u32 thread[3];
+    u64 value;
+};
+struct Log {
+    u32 count, room;
+    u64 unused;
+};
+constexpr u32 SPARE = 256;
 
 typedef __attribute__((address_space(1))) u8 device_byte;
 typedef __attribute__((address_space(3))) u8 local_byte;
@@ -46,6 +60,7 @@ extern "C" __attribute__((aligned(16))) local_byte mt_dynamic[];
 extern "C" const u32 mt_size_x, mt_size_y, mt_size_z;  // of a threadgroup
 extern "C" const u32 mt_flat;    // blocks are one row of threads: positions are computed, in a ragged size
 extern "C" const u32 mt_even;    // buffers start at multiples of 16
+extern "C" const u32 mt_robust;  // an access outside is told and left out; else it ends the launch
 
 // ---- positions ------------------------------------------------------------------------------------------------------
 
@@ -131,64 +146,113 @@ API void mtd_begin(const Launch* l) {
 API device_byte* mtd_buffer(u32 index, const Launch* l) { return (device_byte*)l->buffers[index]; }
 API local_byte* mtd_threadgroup(u32 index, const Launch* l) { return mt_dynamic + l->local_offsets[index]; }
 
-// The first thread that gets `cancel` tells; the others only end.
-__attribute__((noinline, cold)) static void report(const Launch* l, u32 site, u32 kind, u64 offset) {
+// The first thread that gets `cancel` tells; in `cancel`, 1 ends the launch and 2 says that something was told.
+IN bool tells(const Launch* l, int state, u32 site, u32 kind, u64 offset) {
     Fault* fault = (Fault*)l->fault;
-    if (__nvvm_atom_cas_gen_i((int*)l->cancel, 0, 1) == 0) {
-        fault->site = site, fault->kind = kind, fault->number = l->number, fault->offset = offset;
-        for (u32 a = 0; a < 3; a++) fault->thread[a] = group(a) * size(a) + local(l, a), fault->group[a] = group(a);
-        __nvvm_membar_sys();
-        *(volatile u32*)&fault->taken = 1;
-    }
+    if (__nvvm_atom_cas_gen_i((int*)l->cancel, 0, state) != 0) return false;
+    fault->site = site, fault->kind = kind, fault->number = l->number, fault->offset = offset;
+    for (u32 a = 0; a < 3; a++) fault->thread[a] = group(a) * size(a) + local(l, a), fault->group[a] = group(a);
+    __nvvm_membar_sys();
+    *(volatile u32*)&fault->taken = 1;
+    return true;
+}
+__attribute__((noinline, cold)) static void report(const Launch* l, u32 site, u32 kind, u64 offset) {
+    tells(l, 1, site, kind, offset);
     asm volatile("exit;");
     __builtin_unreachable();
 }
+__attribute__((noinline, cold)) static void note(const Launch* l, u32 site, u32 kind, u64 offset) { tells(l, 2, site, kind, offset); }
+// Whether an access may be made; where it may not and the launch goes on, it is left out.
+IN bool allowed(bool fine, const Launch* l, u32 site, u32 kind, u64 offset) {
+    if (__builtin_expect(fine, 1)) return true;
+    if (!mt_robust) report(l, site, kind, offset);
+    note(l, site, kind, offset);
+    return false;
+}
 // An access at `p` of `size` bytes that was made from buffer `index`.
-API void mtd_guard_buffer(device_byte* p, u32 index, u32 size, u32 align, u32 site, const Launch* l) {
+API bool mtd_guard_buffer(device_byte* p, u32 index, u32 size, u32 align, u32 site, const Launch* l) {
     u64 offset = (u64)p - l->buffers[index], length = l->lengths[index];
     u64 places = length < size ? 0 : length - size + 1;  // the same for all threads; so one comparison is left
-    if (__builtin_expect(offset >= places, 0)) report(l, site, 0, offset);
-    if (__builtin_expect((mt_even ? offset : (u64)p) & (align - 1), 0)) report(l, site, 3, offset);
+    return allowed(offset < places, l, site, 0, offset) && allowed(!((mt_even ? offset : (u64)p) & (align - 1)), l, site, 3, offset);
 }
 // One `at` bytes behind the start of memory of `room` bytes.
-API void mtd_guard_range(u64 at, u32 room, u32 size, u32 align, u32 site, const Launch* l) {
+API bool mtd_guard_range(u64 at, u32 room, u32 size, u32 align, u32 site, const Launch* l) {
     u64 places = room < size ? 0 : room - size + 1;
-    if (__builtin_expect(at >= places, 0)) report(l, site, 1, at);
-    if (__builtin_expect(at & (align - 1), 0)) report(l, site, 3, at);
+    return allowed(at < places, l, site, 1, at) && allowed(!(at & (align - 1)), l, site, 3, at);
 }
-// A lane's two elements of a matrix.
-IN u64 row();
-IN u64 column();
-API void mtd_guard_matrix_buffer(device_byte* p, u32 index, u64 stride, u32 turned, u32 size, u32 align, u32 site, const Launch* l) {
-    for (u64 n = 0; n < 2; n++) {
-        u64 e = turned ? (column() + n) * stride + row() : row() * stride + column() + n;
-        mtd_guard_buffer(p + e * size, index, size, align, site, l);
-    }
+// One at an address of which the kernel found out whether it is in one of several memories.
+API bool mtd_guard_known(u64 at, bool known, u32 size, u32 align, u32 site, const Launch* l) {
+    return allowed(known, l, site, 2, at) && allowed(!(at & (align - 1)), l, site, 3, at);
 }
-API void mtd_guard_matrix_range(u64 at, u32 room, u64 stride, u32 turned, u32 size, u32 align, u32 site, const Launch* l) {
-    for (u64 n = 0; n < 2; n++) {
-        u64 e = turned ? (column() + n) * stride + row() : row() * stride + column() + n;
-        mtd_guard_range(at + e * size, room, size, align, site, l);
-    }
-}
-API u32 mtd_local_room(u32 index, const Launch* l) { return l->local_lengths[index]; }
 // A pointer that may be of any buffer.
-API void mtd_guard_any(device_byte* p, bool known, u32 size, u32 align, u32 site, const Launch* l) {
-    if (__builtin_expect((u64)p & (align - 1), 0)) report(l, site, 3, (u64)p);
-    if (known) return;  // in a table of the kernel's
+IN bool somewhere(device_byte* p, u32 size, const Launch* l) {
     for (u32 n = 0; n < SLOTS; n++) {
         u64 offset = (u64)p - l->buffers[n];
-        if (offset < l->lengths[n] && size <= l->lengths[n] - offset) return;
+        if (offset < l->lengths[n] && size <= l->lengths[n] - offset) return true;
     }
     const Region* regions = (const Region*)l->regions;
     for (u64 n = 0; n < l->region_count; n++) {
         u64 offset = (u64)p - regions[n].start;
-        if (offset < regions[n].length && size <= regions[n].length - offset) return;
+        if (offset < regions[n].length && size <= regions[n].length - offset) return true;
     }
-    report(l, site, 2, (u64)p);
+    return false;
 }
+API bool mtd_guard_any(device_byte* p, bool known, u32 size, u32 align, u32 site, const Launch* l) {
+    // `known`: in a table of the kernel's
+    return allowed(known || somewhere(p, size, l), l, site, 2, (u64)p) && allowed(!((u64)p & (align - 1)), l, site, 3, (u64)p);
+}
+// A lane's two elements of a matrix: a bit for each that may be.
+IN u64 row();
+IN u64 column();
+template <class Guard> IN u32 both(u64 stride, u32 turned, u32 size, Guard guard) {
+    u32 fine = 0;
+    for (u64 n = 0; n < 2; n++) {
+        u64 e = turned ? (column() + n) * stride + row() : row() * stride + column() + n;
+        fine |= (u32)guard(e * size) << n;
+    }
+    return fine;
+}
+API u32 mtd_guard_matrix_buffer(device_byte* p, u32 index, u64 stride, u32 turned, u32 size, u32 align, u32 site, const Launch* l) {
+    return both(stride, turned, size, [=](u64 at) __attribute__((always_inline)) { return mtd_guard_buffer(p + at, index, size, align, site, l); });
+}
+API u32 mtd_guard_matrix_range(u64 from, u32 room, u64 stride, u32 turned, u32 size, u32 align, u32 site, const Launch* l) {
+    return both(stride, turned, size, [=](u64 at) __attribute__((always_inline)) { return mtd_guard_range(from + at, room, size, align, site, l); });
+}
+API u32 mtd_guard_matrix_any(device_byte* p, bool, u64 stride, u32 turned, u32 size, u32 align, u32 site, const Launch* l) {
+    return both(stride, turned, size, [=](u64 at) __attribute__((always_inline)) { return mtd_guard_any(p + at, false, size, align, site, l); });
+}
+API u32 mtd_local_room(u32 index, const Launch* l) { return l->local_lengths[index]; }
+// Where accesses go that are left out: reads find zeros, nobody reads what is written.
+static __attribute__((address_space(3), aligned(64))) u8 spare_local[2 * SPARE];
+API device_byte* mtd_spare_device(bool write, const Launch* l) { return (device_byte*)(l->spare + (write ? SPARE : 0)); }
+API local_byte* mtd_spare_threadgroup(bool write) { return spare_local + (write ? SPARE : 0); }
+API void mtd_clear_spare(const Launch* l) { mtd_clear_local(spare_local, 2 * SPARE, l); }
+
+// Pointers in memory are those of the host: here the same memory lies elsewhere. Those that a kernel stored stay.
+API device_byte* mtd_translated(device_byte* p, const Launch* l) {
+    const Region* regions = (const Region*)l->regions;
+    u64 found = (u64)p;
+    for (u64 n = 0; n < l->region_count; n++) {
+        u64 offset = (u64)p - regions[n].known;
+        if (offset < regions[n].length) return (device_byte*)(regions[n].start + offset);
+        if (offset == regions[n].length) found = regions[n].start + offset;  // the end of one may be the start of the next
+    }
+    return (device_byte*)found;
+}
+
+// ---- messages -------------------------------------------------------------------------------------------------------
+
+API void mtd_log(u32 what, u64 value, const Launch* l) {
+    Log* log = (Log*)l->log;
+    u32 at = __atomic_fetch_add((__attribute__((address_space(1))) u32*)&log->count, 1, __ATOMIC_RELAXED);
+    if (at >= log->room) return;
+    LogPiece* piece = (LogPiece*)(log + 1) + at;
+    piece->what = what, piece->value = value;
+    for (u32 a = 0; a < 3; a++) piece->thread[a] = group(a) * size(a) + local(l, a);
+}
+
 // Loops that may go on for ever ask now and then whether they should.
-IN bool cancelled(const Launch* l) { return *(volatile __attribute__((address_space(1))) u32*)l->cancel; }
+IN bool cancelled(const Launch* l) { return *(volatile __attribute__((address_space(1))) u32*)l->cancel & 1; }
 API void mtd_poll(u32* count, const Launch* l) {
     if ((++*count & 255) == 0 && cancelled(l)) asm volatile("exit;");
 }
@@ -439,8 +503,36 @@ IN u64 column() { return (lane() >> 3 & 1) * 4 + (lane() & 1) * 2; }
         u64 r = row(), c = column();                                                                               \
         p[turned ? c * stride + r : r * stride + c] = a, p[turned ? (c + 1) * stride + r : r * stride + c + 1] = b; \
     }
+// The same with those elements that `where` has a bit for.
+#define MATRIX_WHERE(N, SPACE)                                                                                     \
+    API Pair mtd_matrix_load_b32_##N##_where(const __attribute__((address_space(SPACE))) u32* p, u64 stride, u32 turned, u32 where) { \
+        u64 r = row(), c = column();                                                                               \
+        Pair made{0, 0};                                                                                           \
+        if (where & 1) made.a = p[turned ? c * stride + r : r * stride + c];                                       \
+        if (where & 2) made.b = p[turned ? (c + 1) * stride + r : r * stride + c + 1];                             \
+        return made;                                                                                               \
+    }                                                                                                              \
+    API u32 mtd_matrix_load_b16_##N##_where(const __attribute__((address_space(SPACE))) u16* p, u64 stride, u32 turned, u32 where) { \
+        u64 r = row(), c = column();                                                                               \
+        u32 made = 0;                                                                                              \
+        if (where & 1) made = p[turned ? c * stride + r : r * stride + c];                                         \
+        if (where & 2) made |= (u32)p[turned ? (c + 1) * stride + r : r * stride + c + 1] << 16;                   \
+        return made;                                                                                               \
+    }                                                                                                              \
+    API void mtd_matrix_store_b32_##N##_where(__attribute__((address_space(SPACE))) u32* p, u64 stride, u32 turned, u32 a, u32 b, u32 where) { \
+        u64 r = row(), c = column();                                                                               \
+        if (where & 1) p[turned ? c * stride + r : r * stride + c] = a;                                            \
+        if (where & 2) p[turned ? (c + 1) * stride + r : r * stride + c + 1] = b;                                  \
+    }                                                                                                              \
+    API void mtd_matrix_store_b16_##N##_where(__attribute__((address_space(SPACE))) u16* p, u64 stride, u32 turned, u16 a, u16 b, u32 where) { \
+        u64 r = row(), c = column();                                                                               \
+        if (where & 1) p[turned ? c * stride + r : r * stride + c] = a;                                            \
+        if (where & 2) p[turned ? (c + 1) * stride + r : r * stride + c + 1] = b;                                  \
+    }
 MATRIX(device, 1)
 MATRIX(threadgroup, 3)
+MATRIX_WHERE(device, 1)
+MATRIX_WHERE(threadgroup, 3)
 IN u32 holder(u32 r, u32 c) { return (r >> 2) << 4 | (c >> 2) << 3 | (r & 3) << 1 | (c >> 1 & 1); }
 IN float element(u32 mask, float v, u32 from) {  // a lane that does not take part counts as zeros
     bool there = mask >> from & 1;
