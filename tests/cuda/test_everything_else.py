@@ -6,14 +6,17 @@ import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import metalloid as mt
 from metalloid.backends.base import LogMessage
+from metalloid.backends.cuda.span import CudaSpan
 from metalloid.runtime.recording import Recording
 from tests.cuda.simulator.gpu import installed
+from tests.cuda.simulator.gpu import simulated_memory as memory
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="contexts of threads are made by glibc")
 
@@ -142,3 +145,43 @@ def test_recordings_of_such_launches_run_one_by_one() -> None:
     with pytest.warns(UserWarning, match="M101"):
         recording.run()
     assert (y.numpy()[:63] == 1).all() and y.numpy()[63] == 0
+
+
+ADD = "if (i < n) y[i] = x[i] + 1;"
+ADD_OF = "device float* y, device const float* x, constant uint& n"
+
+
+def encoded(add: mt.Kernel, *calls: tuple[Any, ...]) -> Any:
+    commands = mt.device("cuda").queue().command_buffer()
+    with commands.compute_encoder() as encoder:
+        for arguments in calls:
+            encoder.dispatch(add, *arguments, grid=128, threadgroup=32)
+    return commands
+
+
+def test_a_command_buffer_waits_once_and_knows_its_time() -> None:
+    device, add = mt.device("cuda"), kernel("cuda", ADD, ADD_OF)
+    a, b = device.zeros(64), device.zeros(64)
+    for total in (12, 24):  # the long way, then the short one
+        event, seen = device.shared_event(), []
+        event.notify(1, lambda *_, seen=seen: seen.append(memory().gpu.done()))
+        commands = encoded(add, *[(b, a, 64), (a, b, 64)] * 6)
+        commands.signal_event(event, 1)
+        with mock.patch.object(CudaSpan, "start", autospec=True, side_effect=CudaSpan.start) as held:
+            commands.commit()
+            commands.wait_until_completed()
+        assert (a.numpy() == total).all() and seen == [True]
+        assert 0 < commands.gpu_time < 5
+    assert held.call_count == 11  # the first brings what the host has looked at
+
+
+def test_a_fault_in_a_command_buffer_names_its_launch() -> None:
+    device, add = mt.device("cuda"), kernel("cuda", ADD, ADD_OF)
+    large, small = device.zeros(128), device.zeros(64)
+    add(large, small, 64, grid=128, threadgroup=32)
+    for _ in range(3):  # the queue goes on
+        commands = encoded(add, (large, small, 64), (small, large, 66), (large, small, 64))
+        commands.commit()
+        told = r"M102 out-of-bounds write, 4 bytes past 'y' \(256 bytes\)(.|\n)*thread \(6[45],0,0\)"
+        with pytest.raises(mt.KernelFault, match=told):
+            commands.wait_until_completed()

@@ -150,6 +150,18 @@ class Batch(Protocol):
     def run(self) -> None: ...
 
 
+class Span(Protocol):
+    """What one thread launches for one command buffer: the device may run it beside the host."""
+
+    def settle(self) -> None:
+        """Wait for what was launched so far, and raise what stopped it."""
+        ...
+
+    def end(self) -> float | None:
+        """It is over: seconds on the device's own clock, None where it launched nothing."""
+        ...
+
+
 class Backend(ABC):
     """A device."""
 
@@ -209,6 +221,11 @@ class Backend(ABC):
 
     @abstractmethod
     def batch(self, launches: Sequence[Recorded], guard: Guard, threads: int) -> Batch: ...
+
+    def span(self) -> Span | None:
+        """Hold what this thread launches from here on together, until its end; None where each launch has ended when
+        it returns, and the host's clock is the device's."""
+        return None
 
     @abstractmethod
     def facts(self) -> Mapping[str, object]:

@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
+from metalloid.backends.backend import Span
 from metalloid.backends.base import Guard, Launch
 from metalloid.backends.clock import compiled
-from metalloid.errors import LaunchError
+from metalloid.errors import DeviceError, LaunchError
 from metalloid.findings.places import nearby
 from metalloid.runtime import resources
 from metalloid.runtime.blit import BlitEncoder
@@ -48,6 +49,7 @@ class CommandBuffer(Work, Groups):
         self._changed = threading.Condition()
         self._place = place()
         self._kernels: list[str] = []  # what it holds, by name
+        self._span: Span | None = None  # of launches that nobody has waited for
         self.told = False  # whether the user has heard that its work has not run
         resources.made(self, "command buffer")
         tell("command buffer", repr(self), f"of {queue}")
@@ -80,13 +82,19 @@ class CommandBuffer(Work, Groups):
     def signal_event(self, event: SharedEvent, value: int) -> None:
         """Set a shared event once everything before has run."""
         self._still_open("signal_event")
-        self._commands.append(lambda: event.signal(value))
+
+        def signal() -> None:
+            self._settle()
+            event.signal(value)
+
+        self._commands.append(signal)
 
     def wait_for_event(self, event: SharedEvent, value: int, timeout: float | None = None) -> None:
         """Hold up what comes after until a shared event has this value."""
         self._still_open("wait_for_event")
 
         def wait() -> None:
+            self._settle()
             self.waits_for = f"{event} to reach {value}"
             reached = event.wait(value, timeout)
             self.waits_for = ""
@@ -186,7 +194,8 @@ class CommandBuffer(Work, Groups):
 
     @property
     def gpu_time(self) -> float:
-        """Seconds from the start of its first command to the end of its last, without those spent on compiling."""
+        """Seconds from the start of its first command to the end of its last, without those spent on compiling; by the
+        device's own clock where it has one."""
         return self.gpu_end_time - self.gpu_start_time
 
     def _run(self) -> None:
@@ -197,11 +206,15 @@ class CommandBuffer(Work, Groups):
         before, self.gpu_start_time = compiled(), time.perf_counter()
         error: BaseException | None = None
         try:
+            self._span = self.queue.device.backend.span()
             for command in self._commands:
                 command()
+            self._settle()
         except BaseException as caught:
             error = caught
         self.gpu_end_time = time.perf_counter() - (compiled() - before)
+        if self._span is not None:
+            error = self._spanned(self._span) or error
         self._commands.clear()
         self.error = error
         if error is not None and self.on_error is not None:
@@ -210,6 +223,22 @@ class CommandBuffer(Work, Groups):
         tell("complete", repr(self), f"{error or 'no error'}, {self.gpu_time * 1e3:.3f} ms")
         self._become(Status.ERROR if error else Status.COMPLETED)
         self._call(self._completed)
+
+    def _settle(self) -> None:
+        """What was launched has ended when this returns."""
+        if self._span is not None:
+            self._span.settle()
+
+    def _spanned(self, span: Span) -> BaseException | None:
+        """The device's own clock says how long it took, where it still can."""
+        self._span = None
+        try:
+            seconds = span.end()
+        except DeviceError as error:
+            return error
+        if seconds is not None:
+            self.gpu_end_time = self.gpu_start_time + seconds
+        return None
 
     def _become(self, status: Status) -> None:
         with self._changed:

@@ -7,6 +7,7 @@ import hashlib
 import re
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -66,6 +67,7 @@ class Simulated(Gpu):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._own = threading.local()
         self._free: dict[int, list[int]] = {}
         self._told: list[Told] = []
         self._work = ThreadPoolExecutor(1)
@@ -75,7 +77,15 @@ class Simulated(Gpu):
         machine()
 
     def enter(self) -> None:
-        pass
+        if not hasattr(self._own, "span"):
+            self._own.span = None
+
+    def mark(self) -> Any:
+        self.wait()
+        return time.perf_counter()
+
+    def between(self, one: Any, other: Any) -> float:
+        return float(other - one)
 
     stream = None
 
@@ -114,6 +124,8 @@ class Simulated(Gpu):
         return [Told(host + 512 * n, host + size + 512 * n) for n in range(64)]
 
     def launch(self, function: int, shape: tuple[int, ...], pointers: int) -> None:
+        if self.span is not None:
+            self.span.begins()
         self.wait()
         record = ctypes.create_string_buffer(4096)  # the driver copies parameters, too
         ctypes.memmove(record, ctypes.c_void_p.from_address(pointers).value or 0, 4096)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from metalloid.backends.backend import Backend, Batch, Checked, Program, Recorded, Stage
+from metalloid.backends.backend import Backend, Batch, Checked, Program, Recorded, Span, Stage
 from metalloid.backends.base import Guard, Memory, Triple
 from metalloid.errors import NotWatched
 from metalloid.types import Signature
@@ -70,6 +70,12 @@ class Cuda(Backend):
         return (
             Graph(launches, bool(guard), memory()) if captures(launches, guard) else OneByOne(launches, guard)
         )
+
+    def span(self) -> Span:
+        from metalloid.backends.cuda.program import memory
+        from metalloid.backends.cuda.span import CudaSpan
+
+        return CudaSpan(memory().gpu)
 
     def facts(self) -> Mapping[str, object]:
         from metalloid.backends.cuda.program import memory

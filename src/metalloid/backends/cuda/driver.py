@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from metalloid.backends.cuda.record import FaultRecord
 from metalloid.errors import DeviceError
@@ -75,6 +75,12 @@ class Told:
         self.fault = FaultRecord.from_address(fault)
 
 
+class Span(Protocol):
+    """Launches that belong together (span.py)."""
+
+    def begins(self) -> None: ...
+
+
 class Gpu:
     """One GPU, with its primary context."""
 
@@ -86,6 +92,7 @@ class Gpu:
         self._lock = threading.Lock()
         self._free: dict[int, list[int]] = {}  # memory that is kept for the next who needs as much
         self._told: list[Told] = []
+        self._events: list[Any] = []
         self._one, self._zero = ctypes.c_uint32(1), ctypes.c_uint32(0)
         self.enter()
         # Beside the launches, so that a running kernel can be told to stop.
@@ -122,10 +129,40 @@ class Gpu:
             # One that waits for the default stream, where other libraries work.
             self._own.stream = call("cuStreamCreate", bindings().CUstream_flags.CU_STREAM_DEFAULT)
             self._own.handle = int(self._own.stream)
+            self._own.span = None
 
     @property
     def stream(self) -> Any:
         return self._own.stream
+
+    @property
+    def span(self) -> Span | None:
+        """What holds launches of this thread together, where something does."""
+        found: Span | None = self._own.span
+        return found
+
+    @span.setter
+    def span(self, span: Span | None) -> None:
+        self._own.span = span
+
+    # ---- time -------------------------------------------------------------------------------------------------------
+
+    def mark(self) -> Any:
+        """A point in this thread's stream that knows its time."""
+        with self._lock:
+            event = self._events.pop() if self._events else None
+        if event is None:
+            event = call("cuEventCreate", 0)
+        call("cuEventRecord", event, self.stream)
+        return event
+
+    def between(self, one: Any, other: Any) -> float:
+        """Seconds between two such points, when both are passed. They are not to be used again."""
+        call("cuEventSynchronize", other)
+        milliseconds = float(call("cuEventElapsedTime", one, other))
+        with self._lock:
+            self._events += (one, other)
+        return milliseconds / 1e3
 
     # ---- code -------------------------------------------------------------------------------------------------------
 
@@ -216,6 +253,8 @@ class Gpu:
 
     def launch(self, function: int, shape: tuple[int, ...], pointers: int) -> None:
         """Start a kernel; `shape` is its grid, block and threadgroup memory, `pointers` leads to its parameters."""
+        if self._own.span is not None:
+            self._own.span.begins()
         if error := _library().cuLaunchKernel(function, *shape, self._own.handle, pointers, None):
             raise DeviceError(f"[cuda] the launch failed ({_name(error)})")
 

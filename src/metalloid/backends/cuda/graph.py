@@ -102,7 +102,7 @@ class Graph:
                 gpu.download(host, device, size)
         if self._told.fault.taken:
             one = self._prepared[self._told.fault.number]
-            one.program.finish(one.room, one.code, one.recorded.launch, None)
+            one.program.finish(self._told, one.code, one.recorded.launch, None)
 
 
 class OneByOne:

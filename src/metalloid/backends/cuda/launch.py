@@ -28,6 +28,9 @@ _NUMBER = LaunchRecord.number.offset
 _LENGTHS = LaunchRecord.lengths.offset
 
 
+_tell, _count = struct.Struct("2Q").pack_into, struct.Struct("I").pack_into
+
+
 class Shape:
     """What launches of one size share: everything of the record but its memory."""
 
@@ -55,7 +58,12 @@ class Room:
         self.pointers = (ctypes.c_void_p * 1)(self.address)
         self.pointers_at = ctypes.addressof(self.pointers)
         self.told = told
-        struct.pack_into("2Q", self.bytes, _FAULT, told.fault_address, told.cancel)
+        _tell(self.bytes, _FAULT, told.fault_address, told.cancel)
+
+    def tell(self, told: Told, number: int) -> None:
+        """Where the next launch says that it faulted, and its number there."""
+        _tell(self.bytes, _FAULT, told.fault_address, told.cancel)
+        _count(self.bytes, _NUMBER, number)
 
     def goes_on(self, spare: int) -> None:
         """Accesses outside are left out."""

@@ -167,22 +167,23 @@ class Memory:
         carried: Container[int],
     ) -> list[int] | None:
         """Where a launch finds its memory, where all of it is on the GPU and nobody looks at it; else None."""
-        mirrors, found = self._mirrors, []
+        mirrors, found, changed = self._mirrors, [], []
         for index, address in enumerate(addresses):
             if index in carried or not lengths[index]:
                 found.append(0)
                 continue
-            mirror = mirrors.get(address)
+            mirror = mirrors.get(address) or self.find(address)
             if mirror is None or mirror.newer is Newer.HOST or not mirror.device:
                 return None
             if mirror.handed is not None:
                 if mirror.handed() is not None:
                     return None
                 mirror.handed = None
-            found.append(mirror.device)
-        for index, write in enumerate(written):
-            if write and found[index]:
-                mirrors[addresses[index]].newer = Newer.DEVICE
+            found.append(mirror.device + address - mirror.host)
+            if written[index]:
+                changed.append(mirror)
+        for mirror in changed:
+            mirror.newer = Newer.DEVICE
         return found
 
     def place(self, address: int, size: int, written: bool) -> tuple[int, Mirror | None] | None:

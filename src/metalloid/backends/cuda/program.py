@@ -12,13 +12,14 @@ import numpy as np
 
 from metalloid.backends.base import Fault, Guard, Launch, LogMessage, Triple
 from metalloid.backends.cuda.code import KernelCode, Loaded
-from metalloid.backends.cuda.driver import Gpu
-from metalloid.backends.cuda.launch import Bound, Resource, Room, Shape, start, wait
+from metalloid.backends.cuda.driver import Gpu, Told
+from metalloid.backends.cuda.launch import Bound, Resource, Room, Shape, fill, start, wait
 from metalloid.backends.cuda.memory import Memory, Newer
 from metalloid.backends.cuda.messages import Messages
 from metalloid.backends.cuda.proofs import LaunchProof, Proofs
 from metalloid.backends.cuda.quick import CudaQuick
 from metalloid.backends.cuda.record import FaultRecord
+from metalloid.backends.cuda.span import CudaSpan
 from metalloid.backends.cuda.variant import Variant, layout
 from metalloid.backends.sites import access_fault
 from metalloid.backends.specialize import ParameterSnapshot, Specializer
@@ -74,6 +75,8 @@ class CudaProgram:
         addresses, lengths = places(launch, len(self.written), keep)
         code = self.pick(launch, guard, addresses, lengths)
         shape = self.shape(launch)
+        if timeout is None and self._held(launch, guard, code, shape, addresses, lengths):
+            return
         told = gpu.told()
         room = Room(told, shape)
         bound = Bound(self.memory)
@@ -89,7 +92,7 @@ class CudaProgram:
             bound.finish()
             if messages is not None and on_log is not None:
                 messages.tell(code.formats, on_log)
-            self.finish(room, code, launch, None if ended else timeout)
+            self.finish(told, code, launch, None if ended else timeout)
         except KernelFault:
             gpu.untold(told)
             raise
@@ -99,14 +102,35 @@ class CudaProgram:
                 messages.free()
         gpu.untold(told)
 
-    def finish(self, room: Room, code: Loaded, launch: Launch, timeout: float | None) -> None:
+    def _held(
+        self,
+        launch: Launch,
+        guard: Guard,
+        code: Loaded,
+        shape: Shape,
+        addresses: list[int],
+        lengths: list[int],
+    ) -> bool:
+        """Whether a launch was handed to the span of this thread, which waits for it later."""
+        span = self.memory.gpu.span
+        if not isinstance(span, CudaSpan) or not self.plain(launch, guard):
+            return False
+        found = self.memory.resident(addresses, lengths, self.written, code.variant.inlined)
+        if found is None:
+            return False
+        room = Room(span.told, shape)
+        fill(room, code, found, addresses, lengths)
+        span.start(room, shape, code, lambda: launch, self.finish)
+        return True
+
+    def finish(self, told: Told, code: Loaded, launch: Launch, timeout: float | None) -> None:
         """Raise what stopped a launch, if something did; what comes next finds its place clean."""
-        record = room.told.fault
+        record = told.fault
         if not record.taken and timeout is None:
             return
         if record.taken and code.variant.robust:
             self._note(self.fault(record, code, launch), launch)
-            self.memory.gpu.forgive(room.told)
+            self.memory.gpu.forgive(told)
             if timeout is None:
                 return
             record.taken = 0
@@ -115,7 +139,7 @@ class CudaProgram:
             if record.taken
             else Fault("", f"still running after {timeout:g} s and stopped", launch.kernel)
         )
-        self.memory.gpu.forgive(room.told)
+        self.memory.gpu.forgive(told)
         raise self.told(fault, launch)
 
     def _note(self, fault: Fault, launch: Launch) -> None:

@@ -9,6 +9,7 @@ from metalloid.backends.base import Launch, LogMessage
 from metalloid.backends.cuda.code import Loaded
 from metalloid.backends.cuda.launch import Bound, Room, Shape, fill, start
 from metalloid.backends.cuda.memory import Memory
+from metalloid.backends.cuda.span import CudaSpan, Finish
 
 
 class CudaQuick:
@@ -23,7 +24,7 @@ class CudaQuick:
         written: Sequence[bool],
         parameters: tuple[int, ...],
         pick: Callable[[list[int], Sequence[int]], tuple[Loaded, bool]],
-        finish: Callable[[Room, Loaded, Launch, float | None], None],
+        finish: Finish,
     ) -> None:
         self._memory, self._shape, self._written = memory, shape, written
         self.parameters, self._pick, self._finish = parameters, pick, finish
@@ -48,6 +49,11 @@ class CudaQuick:
         memory = self._memory
         memory.gpu.enter()
         found = memory.resident(addresses, lengths, self._written, code.variant.inlined)
+        span = memory.gpu.span
+        if found is not None and isinstance(span, CudaSpan):
+            fill(room, code, found, addresses, lengths)
+            span.start(room, self._shape, code, told, self._finish)
+            return
         if found is not None:
             fill(room, code, found, addresses, lengths)
             memory.gpu.launch(code.handle, self._shape.sizes, room.pointers_at)
@@ -55,7 +61,7 @@ class CudaQuick:
         else:
             self._slowly(room, code, addresses, lengths)
         if room.told.fault.taken:
-            self._finish(room, code, told(), None)
+            self._finish(room.told, code, told(), None)
 
     def native(self, code: Loaded) -> NativeLaunch | None:
         """Only Python starts launches here."""
