@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from metalloid.cli.launching import call_of, launch_options
+from metalloid.cli.options import device_option
 from metalloid.errors import MetalloidError
 from metalloid.measure import Machine, Measurement, Timing, measure, this_machine
 from metalloid.measure.chips import CHIPS, chip
@@ -28,6 +29,7 @@ from metalloid.measure.timing import shown
 @click.option("--chip", "chip_name", help=f"a Mac's chip, with --took: {', '.join(c.name for c in CHIPS)}")
 @click.option("--took", type=float, metavar="SECONDS", help="the time of this launch on that Mac")
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="a page with a roofline plot")
+@device_option
 @click.option("--json", "as_json", is_flag=True, help="for machines")
 def command(
     seconds: float,

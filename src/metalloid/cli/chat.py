@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from metalloid.cli.options import device_option
 from metalloid.llama import Chat, Choice, Cost, load
 from metalloid.llama.style import NAMES
 
@@ -31,6 +32,7 @@ from metalloid.llama.style import NAMES
 @click.option(
     "--style", type=click.Choice(NAMES), help="how questions are put; found by the tokenizer where not given"
 )
+@device_option
 @click.option("--json", "as_json", is_flag=True, help="for machines: the answer and what it cost, at the end")
 def command(
     model: Path | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import click
 
 from metalloid.errors import MetalloidError
+from metalloid.runtime.device import device
 from metalloid.source import MATH_MODES, Constant, Source
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -26,6 +28,25 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def _chosen(context: click.Context, option: click.Parameter, name: str | None) -> str | None:
+    """The default device of this process from here on; one that cannot be used is refused now."""
+    if name:
+        device(name)
+        os.environ["METALLOID_DEVICE"] = name
+    return name
+
+
+device_option = click.option(
+    "--device",
+    "device_name",
+    metavar="NAME",
+    callback=_chosen,
+    expose_value=False,
+    is_eager=True,
+    help="where kernels run; `metalloid devices` lists them",
+)
 
 
 def make_source(path: Path, include: tuple[Path, ...], define: tuple[str, ...], math: str) -> Source:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from metalloid.kernels.families import target
 from metalloid.llama.config import Config
 from metalloid.llama.formats import Array
 from metalloid.runtime.buffer import aligned
@@ -40,19 +41,36 @@ class Buffers:
     choice: Array
 
 
+def placed(array: Array) -> Array:
+    """The array for kernels to use: a copy on a device that has memory of its own, else the array itself."""
+    on = target()
+    return array if on.backend.unified else on.buffer(array, copy=True).memory()
+
+
+def seen(array: Array) -> Array:
+    """An array that kernels use, for the host to look at and to change for as long as it has it."""
+    found: Array = target().backend.host(array)
+    return found
+
+
 def buffers(config: Config, context: int) -> Buffers:
-    def zeros(*shape: int, dtype: object = np.float32) -> Array:
+    """What the host writes and reads at each token lies in its own memory, the rest where kernels are."""
+
+    def host(*shape: int, dtype: object = np.float32) -> Array:
         made = aligned(shape, dtype)
         made[...] = 0
         return made
 
+    def zeros(*shape: int) -> Array:
+        return placed(host(*shape))
+
     width, heads = config.width, config.heads * config.head
     cache = (config.kv_heads, config.head, context)
     angles = np.outer(np.arange(context, dtype=np.float64), np.array(config.frequencies))
-    turns = zeros(context, config.head // 2, 2)
+    turns = host(context, config.head // 2, 2)
     turns[..., 0], turns[..., 1] = np.cos(angles), np.sin(angles)
     return Buffers(
-        ids=zeros(TOKENS, dtype=np.int32),
+        ids=host(TOKENS, dtype=np.int32),
         x=zeros(TOKENS, width),
         h=zeros(TOKENS, width),
         q=zeros(TOKENS, heads),
@@ -64,11 +82,11 @@ def buffers(config: Config, context: int) -> Buffers:
         scores=zeros(TOKENS, config.heads, context),
         keys=tuple(zeros(*cache) for _ in range(config.layers)),
         values=tuple(zeros(*cache) for _ in range(config.layers)),
-        turns=turns,
+        turns=placed(turns),
         logits=zeros(config.vocabulary),
         kept=zeros(config.vocabulary),
-        token=zeros(1, dtype=np.int32),
+        token=host(1, dtype=np.int32),
         place=np.zeros(1, PLACE),
-        step=zeros(1, dtype=np.uint32),
+        step=host(1, dtype=np.uint32),
         choice=np.zeros(1, CHOICE),
     )

@@ -18,7 +18,7 @@ import numpy as np
 from metalloid.errors import ModelError
 from metalloid.kernels.families import kernel
 from metalloid.llama import weights
-from metalloid.llama.buffers import TOKENS, buffers
+from metalloid.llama.buffers import TOKENS, buffers, placed, seen
 from metalloid.llama.config import Config
 from metalloid.llama.formats import Array, Tensor
 from metalloid.runtime.recording import Recording
@@ -114,7 +114,7 @@ class Session:
     @property
     def logits(self) -> Array:
         """Of the token that comes next; overwritten by the next step."""
-        return self._b.logits
+        return seen(self._b.logits)
 
     def reset(self) -> None:
         self.length = 0
@@ -138,7 +138,9 @@ class Session:
             self._run(size)
             start += len(piece)
             self.length += len(piece)
-        self._b.x[0] = self._b.x[len(piece) - 1]
+        x = seen(self._b.x)
+        x[0] = x[len(piece) - 1]
+        del x  # kernels need not look whether it was changed again
         self._run("logits")
         return self.logits
 
@@ -327,11 +329,11 @@ def _multiply(run: Recording, matrix: Matrix, x: Array, out: Array, add: bool = 
 def _matrix(tensor: Tensor) -> Matrix:
     rows, columns = tensor.shape
     data = tensor.data if tensor.data.ctypes.data % 4 == 0 else tensor.data.copy()
-    return Matrix(tensor.format.name, data, rows, columns)
+    return Matrix(tensor.format.name, placed(data), rows, columns)
 
 
 def _gain(tensor: Tensor) -> Array:
-    return np.ascontiguousarray(tensor.array(), np.float32)
+    return placed(np.ascontiguousarray(tensor.array(), np.float32))
 
 
 def _layer(layer: weights.Layer) -> Layer:

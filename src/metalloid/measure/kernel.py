@@ -10,6 +10,7 @@ import numpy as np
 
 from metalloid.backends.base import Launch
 from metalloid.errors import LaunchError
+from metalloid.measure.clock import action
 from metalloid.measure.machine import Machine
 from metalloid.measure.timing import Timing, shown, timed
 from metalloid.runtime.kernel import Kernel
@@ -70,7 +71,7 @@ def measure(kernel: Kernel, *arguments: object, seconds: float = 1.0, **launch: 
     Buffers that the kernel writes are written again and again.
     """
     work = count(kernel, kernel.launch(*arguments, **launch))
-    (timing,) = timed(lambda: kernel(*arguments, **launch), seconds=seconds)
+    (timing,) = timed(action(kernel, *arguments, **launch), seconds=seconds)
     return Measurement(kernel.name, timing, work)
 
 

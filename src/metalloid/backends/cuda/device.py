@@ -25,11 +25,13 @@ class Cuda(Backend):
 
     @property
     def stages(self) -> Mapping[str, Stage]:
-        return {"ptx": _ptx}
+        return {"ptx": _ptx, "sass": _sass}
 
     def lined(self, stage: str, ir: str, size: Triple) -> Lined:
         from metalloid.backends.line_table import LineTable
 
+        if stage == "sass":
+            return super().lined(stage, ir, size)
         table = LineTable()
         return table.machine_code(_ptx(ir, size, table))
 
@@ -84,11 +86,20 @@ class Cuda(Backend):
         return {"processor": f"{gpu.name} ({gpu.processor})", "threads": gpu.threads}
 
 
-def _ptx(ir: str, size: Triple, table: LineTable | None = None) -> str:
+def _ptx(ir: str, size: Triple, table: LineTable | None = None, processor: str = "sm_90") -> str:
     from metalloid.backends.cuda.ptx import compile_ptx
     from metalloid.backends.cuda.variant import Variant
 
-    return compile_ptx(ir, variant=Variant(size, flat=False, apart=True, even=True), table=table).text
+    return compile_ptx(ir, processor, Variant(size, flat=False, apart=True, even=True), table).text
+
+
+def _sass(ir: str, size: Triple) -> str:
+    from metalloid.backends.cuda.driver import missing
+    from metalloid.backends.cuda.program import memory
+    from metalloid.backends.cuda.sass import disassembled
+
+    processor = "sm_90" if missing() else memory().gpu.processor
+    return disassembled(_ptx(ir, size, processor=processor), processor)
 
 
 BACKEND = Cuda()

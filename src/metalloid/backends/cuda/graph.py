@@ -46,7 +46,7 @@ class Graph:
     def _prepare(self, one: Recorded, number: int) -> _Prepared:
         program, launch, gpu = one.program, one.launch, self._memory.gpu
         assert isinstance(program, CudaProgram)
-        addresses, lengths = places(launch, len(program.written), self._keep)
+        addresses, lengths = places(launch, program.count, self._keep)
         code = program.pick(launch, self._guard, addresses, lengths, tuple(one.live))
         room = Room(self._told, program.shape(launch))
         found = []

@@ -123,7 +123,7 @@ class Bound:
         count = len(addresses)
         addresses = [*addresses, *(r.host for r in resources)]
         lengths = [*lengths, *(r.size for r in resources)]
-        written = [*written, *(True for _ in resources)]
+        written = [*written[:count], *(True for _ in resources)]
         inlined = code.variant.inlined
         found = self.addresses
         own: list[tuple[int, int, bool, int]] = []

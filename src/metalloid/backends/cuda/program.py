@@ -18,7 +18,7 @@ from metalloid.backends.cuda.memory import Memory, Newer
 from metalloid.backends.cuda.messages import Messages
 from metalloid.backends.cuda.proofs import LaunchProof, Proofs
 from metalloid.backends.cuda.quick import CudaQuick
-from metalloid.backends.cuda.record import FaultRecord
+from metalloid.backends.cuda.record import SLOTS, FaultRecord
 from metalloid.backends.cuda.span import CudaSpan
 from metalloid.backends.cuda.variant import Variant, layout
 from metalloid.backends.sites import access_fault
@@ -47,9 +47,11 @@ class CudaProgram:
         self.memory = memory()
         self.code = KernelCode(ir, signature, self.memory.gpu)
         self.names: Mapping[int, str] = {p.index: p.name for p in signature.buffers}
-        count = 1 + max(self.names, default=-1)
+        self.count = 1 + max(self.names, default=-1)
         access = {p.index: p.access in ("write", "read_write") for p in signature.buffers}
-        self.written = [access.get(n, False) for n in range(count)]
+        self.written = [
+            access.get(n, n >= self.count) for n in range(SLOTS)
+        ]  # more may be bound, to count in
         self._choices: dict[object, Choice] = {}
         self._shapes: dict[object, Shape] = {}
         self._lock = threading.RLock()
@@ -72,7 +74,7 @@ class CudaProgram:
         gpu = self.memory.gpu
         gpu.enter()
         keep: list[object] = []
-        addresses, lengths = places(launch, len(self.written), keep)
+        addresses, lengths = places(launch, self.count, keep)
         code = self.pick(launch, guard, addresses, lengths)
         shape = self.shape(launch)
         if timeout is None and self._held(launch, guard, code, shape, addresses, lengths):
@@ -246,7 +248,7 @@ class CudaProgram:
 
     def prepare(self, launch: Launch, guard: Guard, threads: int) -> None:
         keep: list[object] = []
-        self.pick(launch, guard, *places(launch, len(self.written), keep))
+        self.pick(launch, guard, *places(launch, self.count, keep))
 
     def quick(self, launch: Launch, guard: Guard, threads: int) -> CudaQuick | None:
         """The short way for launches like this one; none for those that have more to say than a fault."""
@@ -301,6 +303,7 @@ def _contents(choice: Choice, addresses: Sequence[int], lengths: Sequence[int]) 
 
 def places(launch: Launch, count: int, keep: list[object]) -> tuple[list[int], list[int]]:
     """Addresses and lengths of a launch's buffers on the host, by index."""
+    count = max(count, 1 + max(launch.buffers, default=-1))
     addresses, lengths = [0] * count, [0] * count
     for index, memory in launch.buffers.items():
         array = memory if isinstance(memory, np.ndarray) else np.frombuffer(memory, np.uint8)
