@@ -18,6 +18,8 @@ Made by `python -m docsite.variables` from `src/metalloid/config.py`, which read
 OTHERS = {
     "PYTORCH_MPS_FAST_MATH": "PyTorch's: 1 compiles the kernels of `compile_shader` with fast math,"
     " as PyTorch does ([forms/torch.md](forms/torch.md))",
+    "CUDA_HOME": "NVIDIA's: the CUDA toolkit, whose disassembler shows machine code of a GPU"
+    " (`metalloid show --stage sass`)",
 }
 TAIL = """
 `METALLOID` and `METALLOID_CHECK` reach a program that imports metalloid, and after `metalloid activate` every Python
