@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from conformance.cases import Case
-from conformance.instantiations import NAX, ROWS, Row, expand
+from conformance.instantiations import NAX, NAX_CONSTANTS, NAX_INVALID, ROWS, Row, expand
 from conformance.packages import MLX, fetch
 from metalloid.source import Source
 
@@ -19,9 +20,9 @@ def include_folder() -> Path:
 
 def cases() -> list[Case]:
     folder = include_folder()
-    found = [case for row in ROWS for case in _row(row, folder, refused=False)]
+    found = [case for row in ROWS for case in _row(row, folder)]
     found += _indexing(folder)
-    found += [case for row in NAX for case in _row(row, folder, refused=True)]
+    found += [case for row in NAX for case in _nax(row, folder)]
     return found
 
 
@@ -44,9 +45,18 @@ def templates() -> set[str]:
     return names
 
 
-def _row(row: Row, folder: Path, refused: bool) -> list[Case]:
+def _nax(row: Row, folder: Path) -> list[Case]:
+    """Kernels for the matrix units of Metal 4, with tensor operations."""
+    made = []
+    for case in _row(row, folder):
+        wrong = next((why for name, why in NAX_INVALID.items() if case.kernel.startswith(f"{name}_")), "")
+        given = next((c for name, c in NAX_CONSTANTS.items() if case.kernel.startswith(f"{name}_")), {})
+        made.append(replace(case, suite="mlx-nax", constants=given, invalid=wrong))
+    return made
+
+
+def _row(row: Row, folder: Path) -> list[Case]:
     header, before, table = row
-    suite = "mlx-nax" if refused else "mlx"
     texts = {"hadamard_radix_m": hadamard_radix_m()}
     lines = [texts.get(part, f'#include "{KERNELS}/{part}"') for part in (*before, header)]
     names: list[str] = []
@@ -60,7 +70,7 @@ def _row(row: Row, folder: Path, refused: bool) -> list[Case]:
             lines.append(f'template [[host_name("{name}")]] [[kernel]] decltype({instance}) {instance};')
             names.append(name)
     source = Source("\n".join(lines) + "\n", name=header, include=(folder,), math="safe")
-    return [Case(suite, header, name, ((source, name),), refused=refused) for name in names]
+    return [Case("mlx", header, name, ((source, name),)) for name in names]
 
 
 def _indexing(folder: Path) -> list[Case]:

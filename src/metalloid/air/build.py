@@ -14,8 +14,9 @@ from metalloid.air.described import Argument, Described, describe
 from metalloid.air.entry import PROBE
 from metalloid.air.given import by_symbol, undefined
 from metalloid.air.inferred import element_types
-from metalloid.air.library import library_path
+from metalloid.air.library import library_path, tensor_library
 from metalloid.air.refused import Refused
+from metalloid.air.tensors import is_tensor_operation
 from metalloid.air.translate import lowered
 from metalloid.errors import CompileError, DeviceError
 from metalloid.frontend import clang
@@ -85,7 +86,8 @@ def _compile(
     if described.unknown:
         raise Refused(f"a parameter asks for '{described.unknown}', which is not supported")
     given = write(lowered(module, described, by_symbol(described, constants), checked))
-    raw = _optimised(given, checked)
+    tensors = [f.name for f in module.functions if not f.blocks and is_tensor_operation(f.name)]
+    raw = _optimised(given, checked, tensors)
     present = {int(found[1]): found[2] for found in _PRESENT.finditer(raw)}
     if unknown := [number for number, word in present.items() if word not in ("true", "false")]:
         raise Refused(f"whether its parameter {unknown[0]} is there is not known before it runs")
@@ -115,10 +117,11 @@ def _tidy(module: Module) -> Module:
     return replace(module, functions=functions, globals=variables)
 
 
-def _optimised(text: str, checked: bool) -> str:
+def _optimised(text: str, checked: bool, tensors: list[str]) -> str:
     flags = clang.CHECKED if checked else clang.OPTIMISE
     kept = [word for word in flags if word not in clang.DEBUG]
-    library = ("-mlink-builtin-bitcode", str(library_path()))
+    paths = (library_path(), *([tensor_library(tensors)] if tensors else []))
+    library = tuple(word for path in paths for word in ("-mlink-builtin-bitcode", str(path)))
     result = clang.run([*_OPTIMISE, *kept, *library, "-o", "-", "-"], text)
     if result.failed:
         raise Refused(f"the compiler refuses its code: {_first(result.messages)}")

@@ -11,6 +11,7 @@ from metalloid.air.intrinsics import known, symbol
 from metalloid.air.lowering import Lowering, lane
 from metalloid.air.matrices import MATRICES
 from metalloid.air.refused import Refused
+from metalloid.air.tensors import is_tensor_operation
 from metalloid.ir.module import CallStyle, Instruction, Module
 from metalloid.ir.types import I1, VOID, FloatType, PointerType, VectorType
 from metalloid.ir.values import Global, Int, Value
@@ -64,7 +65,7 @@ def refuse_unknown(module: Module) -> None:
 
 
 def _supported(name: str) -> bool:
-    return _family(name) in _SPECIAL | MATRICES or known(_VECTOR.sub(".", name))
+    return _family(name) in _SPECIAL | MATRICES or known(_VECTOR.sub(".", name)) or is_tensor_operation(name)
 
 
 def _family(name: str) -> str:
@@ -77,14 +78,14 @@ def _intrinsic(work: Lowering, i: Instruction) -> None:
         handler(work, i)
         return
     scalar = _VECTOR.sub(".", name)
-    if not known(scalar):
+    if not known(scalar) and not is_tensor_operation(name):
         raise Refused(f"'{name}' is not supported")
     _each(work, i, scalar)
 
 
 def _each(work: Lowering, i: Instruction, name: str) -> None:
     """Call a function of scalars for every element."""
-    target = symbol(name) if name.startswith("air.") else name
+    target = name if name.startswith("llvm.") else symbol(name)
     widths = {shapes.lanes(t) for t in (i.type, *(o.type for o in i.operands))} - {0}
     if len(widths) > 1:
         raise Refused(f"'{i.called}' takes vectors of different sizes")

@@ -18,7 +18,7 @@ _KEPT = ("dbg", "llvm.loop")
 
 def lower_function(module: Module, function: Function) -> tuple[Function, Lowering]:
     """The function in scalars, and what it calls."""
-    work = Lowering(module)
+    work = Lowering(module, function)
     blocks: list[Block] = []
     for block in function.blocks:
         for i in block.instructions:

@@ -57,7 +57,7 @@ _FILLS = ("shuffle_and_fill_up", "shuffle_and_fill_down")
 _REDUCTIONS = """sum product min max prefix_inclusive_sum prefix_exclusive_sum prefix_inclusive_product
     prefix_exclusive_product""".split()
 _BITWISE = ("and", "or", "xor")
-_POSITIONS = ("simdgroup_size", "thread_index_in_simdgroup", "thread_index_in_quadgroup")
+_POSITIONS = ("thread_index_in_simdgroup", "thread_index_in_quadgroup")
 _SPACES = {"global": "device", "local": "threadgroup"}
 _ORDERED = "uint, uint, bool"  # order, scope, volatile: Metal's atomics are relaxed
 _UPDATES = ("add", "sub", "and", "or", "xor", "min", "max")
@@ -222,9 +222,10 @@ def _others() -> Iterator[Row]:
         f"{FENCE}(flags, order, {scope});",
     )
     for name, (suffix, type) in product(_POSITIONS, PLAIN.items()):
-        called = "threads_per_simdgroup" if name == "simdgroup_size" else name
-        yield Row(f"air.get_{name}.{suffix}", type, "", f"return {type}(__mt::{full(called)}(0));")
+        yield Row(f"air.get_{name}.{suffix}", type, "", f"return {type}(__mt::{full(name)}(0));")
     for suffix, type in PLAIN.items():
+        # A number, not a question: sizes of tensors are made of it.
+        yield Row(f"air.get_simdgroup_size.{suffix}", type, "", "return 32;")
         yield Row(f"air.normalize_function_constant_predicate.{suffix}", type, f"{type} a", "return a != 0;")
         yield Row(f"air.is_uniform.{suffix}", "bool", f"{type} a", "return true;")  # feeds assumptions only
     yield Row("air.is_uniform.i1", "bool", "bool a", "return true;")

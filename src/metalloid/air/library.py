@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from functools import cache as memoise
 from pathlib import Path
 
 from metalloid import background, cache
-from metalloid.air import intrinsics
+from metalloid.air import intrinsics, tensors
 from metalloid.errors import DeviceError
 from metalloid.frontend import clang
 from metalloid.frontend.header import header_arguments, header_key
@@ -51,12 +52,22 @@ def library_key() -> str:
     return hashlib.sha256(repr((flags, header_key(), stamps)).encode()).hexdigest()
 
 
-def _built() -> Path:
-    def build(path: Path) -> None:
-        flags = [*header_arguments(_MATH, False), *clang.language(_MATH, all_swizzles=False)]
-        external = _text().replace('extern "C"', 'extern "C" [[clang::sycl_external]]')
-        result = clang.run([*flags, "-O2", "-emit-llvm-bc", "-o", str(path), "-"], external)
-        if result.failed:
-            raise DeviceError(f"the library of AIR's intrinsics does not compile:\n{result.messages}")
+def tensor_library(names: Iterable[str]) -> Path:
+    """Tensor operations, just those of one kernel: most kernels of a library have the same."""
+    text = tensors.library_text(sorted(names))
+    key = hashlib.sha256(f"{library_key()} {text}".encode()).hexdigest()
+    return cache.default().path(
+        key, "bc", lambda path: _build(f"{_PROLOGUE}{text}\n#pragma clang attribute pop\n", path, "-O1")
+    )
 
-    return cache.default().path(library_key(), "bc", build)
+
+def _built() -> Path:
+    return cache.default().path(library_key(), "bc", lambda path: _build(_text(), path, "-O2"))
+
+
+def _build(text: str, path: Path, level: str) -> None:
+    flags = [*header_arguments(_MATH, False), *clang.language(_MATH, all_swizzles=False)]
+    external = text.replace('extern "C"', 'extern "C" [[clang::sycl_external]]')
+    result = clang.run([*flags, level, "-emit-llvm-bc", "-o", str(path), "-"], external)
+    if result.failed:
+        raise DeviceError(f"the library of AIR's intrinsics does not compile:\n{result.messages}")

@@ -8,7 +8,7 @@ from metalloid.air import shapes
 from metalloid.air.constants import constant, elements_of
 from metalloid.air.guards import guarded
 from metalloid.air.refused import Refused
-from metalloid.ir.module import Instruction, Module
+from metalloid.ir.module import Function, GlobalVariable, Instruction, Module
 from metalloid.ir.types import I32, VOID, PointerType, Type, VectorType
 from metalloid.ir.values import Global, Int, Local, Metadata, Value
 
@@ -21,6 +21,7 @@ class Lowering:
     """The code of one function as it is made."""
 
     module: Module
+    function: Function | None = None
     code: list[Instruction] = field(default_factory=list)
     stands_for: dict[str, Value] = field(default_factory=dict)
     counter: int = 0
@@ -42,6 +43,8 @@ class Lowering:
         """A value that is no vector."""
         if isinstance(value, Local):
             return Local(value.name, shapes.value(value.type))
+        if isinstance(value, Global) and is_table(self.module.variable.get(value.name)):
+            return Global(value.name, PointerType(shapes.DEVICE))
         return value if isinstance(value, Metadata) else constant(value)
 
     def each(self, value: Value, count: int) -> tuple[Value, ...]:
@@ -88,6 +91,11 @@ class Lowering:
         return self.temporary(
             "getelementptr", pointer.type, pointer, Int(I32, index), element=element, flags=("inbounds",)
         )
+
+
+def is_table(variable: GlobalVariable | None) -> bool:
+    """A constant that AIR has in private memory; all threads may share it."""
+    return variable is not None and variable.constant and shapes.space(variable.space) == shapes.PRIVATE
 
 
 def lane(name: str, index: int) -> str:

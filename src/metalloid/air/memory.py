@@ -8,6 +8,7 @@ from dataclasses import replace
 from metalloid.air import shapes
 from metalloid.air.calls import lower_call
 from metalloid.air.constants import index_constants
+from metalloid.air.deferred import number
 from metalloid.air.lowering import Lowering, lane
 from metalloid.air.refused import Refused
 from metalloid.ir.module import Instruction
@@ -102,7 +103,10 @@ def _alloca(work: Lowering, i: Instruction) -> None:
     assert i.element is not None
     count = work.one(i.operands[0]) if i.operands else None
     if count is not None and not isinstance(count, Int):
-        raise Refused("it has an array whose size is not known at compile time")
+        known = number(work.module, work.function, count) if work.function else None
+        if known is None:
+            raise Refused("it has an array whose size is not known at compile time")
+        count = Int(I64, known)
     type = PointerType(shapes.PRIVATE)
     pointer = work.emit(
         replace(i, type=type, element=shapes.memory(i.element), operands=(count,) if count else ())

@@ -17,7 +17,7 @@ from metalloid.air.entry import PROBE, entry_function
 from metalloid.air.functions import lower_function
 from metalloid.air.given import initial
 from metalloid.air.intrinsics import symbol
-from metalloid.air.lowering import Lowering
+from metalloid.air.lowering import Lowering, is_table
 from metalloid.air.refused import Refused
 from metalloid.ir import intrinsics
 from metalloid.ir.module import Function, GlobalVariable, Module, Parameter
@@ -95,7 +95,7 @@ def _globals(module: Module, values: Mapping[str, Number]) -> list[GlobalVariabl
 
 
 def _variable(variable: GlobalVariable, values: Mapping[str, Number]) -> GlobalVariable:
-    space = shapes.space(variable.space)
+    space = shapes.DEVICE if is_table(variable) else shapes.space(variable.space)
     if space == shapes.PRIVATE:
         raise Refused(f"all threads would share its variable '{variable.name}', which is not supported")
     type = shapes.memory(variable.type)

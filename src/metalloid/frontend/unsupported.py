@@ -1,4 +1,4 @@
-"""What a source uses that metalloid cannot compile: textures, ray tracing, function tables, tensors.
+"""What a source uses that metalloid cannot compile: textures, ray tracing, function tables, tensors of the host.
 
 The kernel that was asked for is refused where it uses one of these; anything else that does is left
 out, and with it what mentions it, so that the rest of the file compiles.
@@ -21,13 +21,13 @@ UNSUPPORTED = {
             depth2d_ms depth2d_ms_array depthcube depthcube_array sampler
             acceleration_structure primitive_acceleration_structure instance_acceleration_structure
             visible_function_table intersection_function_table
-            intersector intersection_query intersection_params tensor tensor_handle
-            tensor_inline cooperative_tensor imageblock imageblock_slice
+            intersector intersection_query intersection_params tensor_handle
+            tensor_offset imageblock imageblock_slice
             render_pipeline_state compute_pipeline_state command_buffer compute_command
             render_command depth_stencil_state simdgroup_event""".split()
     },
     "raytracing": "ray tracing",
-    "mpp": "MetalPerformancePrimitives",
+    "tensor": "a tensor that the host binds",  # others are made of buffers, and supported
 }
 
 
@@ -38,7 +38,7 @@ def unsupported_use(tokens: Sequence[Token], declarations: Declarations, span: S
         if token.kind == "name" and token.text in UNSUPPORTED and token.text not in declarations.functions:
             previous = tokens[index - 1].text if index else ""
             following = tokens[index + 1] if index + 1 < len(tokens) else token
-            if _is_type(previous, following):
+            if _is_type(previous, following) and (token.text != "tensor" or _is_bound(tokens, index)):
                 return index
     return None
 
@@ -51,6 +51,18 @@ def _is_type(previous: str, following: Token) -> bool:
     if following.text in (",", ">"):
         return previous == "<"
     return following.kind == "name" or following.text in ("<", "::")
+
+
+def _is_bound(tokens: Sequence[Token], index: int) -> bool:
+    """Whether the declaration that begins here has an attribute."""
+    depth = 0
+    for token in tokens[index + 1 :]:
+        depth += (token.text in ("<", "(")) - (token.text in (">", ")"))
+        if depth < 0 or token.text in ("{", ";") or (depth == 0 and token.text == ","):
+            return False
+        if depth == 0 and token.text == "[[":
+            return True
+    return False
 
 
 def unusable(tokens: Sequence[Token], declarations: Declarations, keep: frozenset[str]) -> list[Span]:

@@ -241,8 +241,8 @@ def include(
         return replace(
             diagnostic,
             rule="M616",
-            message=f"<{name}> (Metal's tensor operations) is not supported yet",
-            hint="see docs/support.md; simdgroup_matrix is supported",
+            message=f"<{name}> is not supported yet",
+            hint="<metal_tensor> and <MetalPerformancePrimitives/MetalPerformancePrimitives.h> have what is",
         )
     if re.search(r"cuda|cub/|cooperative_groups|mma\.h", name):
         hint = "a kernel in MSL includes <metal_stdlib>; CUDA's headers do not exist here"

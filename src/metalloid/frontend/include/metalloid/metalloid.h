@@ -6,11 +6,13 @@
 #pragma clang attribute push(__attribute__((nodebug)), apply_to = hasType(functionType))
 #include "types.h"
 #include "entry.h"
+#include "long_vec.h"
 #include "library.h"
 #include "sync.h"
 #include "atomic.h"
 #include "simd.h"
 #include "simdgroup_matrix.h"
+#include "tensor_ops.h"
 #include "log.h"
 #include "math.h"
 #include "integer.h"

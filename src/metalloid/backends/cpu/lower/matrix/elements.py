@@ -36,21 +36,39 @@ def matrix(e: Emitter, i: Instruction) -> None:
 
 def _multiply(e: Emitter, i: Instruction) -> None:
     a0, a1, b0, b1, c0, c1 = (e.vector(o) for o in i.operands)
-    vf, w = e.vt("float"), e.width
+    vf, _w = e.vt("float"), e.width
     if e.mask is not None:
         a0, a1, b0, b1 = (
             e.put(f"select {e.vt('i1')} {e.mask}, {vf} {x}, {vf} zeroinitializer") for x in (a0, a1, b0, b1)
         )
         a0, a1, b0, b1 = (e.put(f"freeze {vf} {x}") for x in (a0, a1, b0, b1))
+    e.out.helpers.setdefault("matrix.product", _product_function(e))
+    given = ", ".join(f"{vf} {x}" for x in (a0, a1, b0, b1, c0, c1))
+    both = e.put(f"call [2 x {vf}] @matrix.product({given})")
+    for n in (0, 1):
+        part = e.put(f"extractvalue [2 x {vf}] {both}, {n}")
+        e.set(f"{i.name}#{n}", Val("i32", vec=e.put(f"bitcast {vf} {part} to {e.vt('i32')}")))
+
+
+def _product_function(e: Emitter) -> str:
+    """A product as a function of its own. Where registers are of 128 bits its shuffles are a thousand instructions, and a
+    kernel with 64 products would take LLVM minutes."""
+    vf, w = e.vt("float"), e.width
     name = f"llvm.fma.v{w}f32"
     e.out.declare(name, f"declare {vf} @{name}({vf}, {vf}, {vf})")
+    parameters = ", ".join(f"{vf} %{x}" for x in ("a0", "a1", "b0", "b1", "c0", "c1"))
+    lines = [f"define internal [2 x {vf}] @matrix.product({parameters}) noinline nounwind {{"]
+    sums = ["%c0", "%c1"]
     for k in range(8):
-        a = picked(e, a0, a1, "row", k, range(w))
-        left, right = (picked(e, b0, b1, side, k, range(w)) for side in ("left", "right"))
-        c0 = e.put(f"call {vf} @{name}({vf} {a}, {vf} {left}, {vf} {c0})")
-        c1 = e.put(f"call {vf} @{name}({vf} {a}, {vf} {right}, {vf} {c1})")
-    for n, ref in enumerate((c0, c1)):
-        e.set(f"{i.name}#{n}", Val("i32", vec=e.put(f"bitcast {vf} {ref} to {e.vt('i32')}")))
+        for side, x in (("row", "a"), ("left", "b"), ("right", "b")):
+            picks = f"<{w} x i32> <{_picks(w, side, k, range(w))}>"
+            lines.append(f"  %{side}{k} = shufflevector {vf} %{x}0, {vf} %{x}1, {picks}")
+        for n, side in enumerate(("left", "right")):
+            lines.append(f"  %s{n}{k} = call {vf} @{name}({vf} %row{k}, {vf} %{side}{k}, {vf} {sums[n]})")
+            sums[n] = f"%s{n}{k}"
+    lines.append(f"  %one = insertvalue [2 x {vf}] poison, {vf} {sums[0]}, 0")
+    lines.append(f"  %both = insertvalue [2 x {vf}] %one, {vf} {sums[1]}, 1")
+    return "\n".join([*lines, f"  ret [2 x {vf}] %both", "}", ""])
 
 
 # What a lane needs in step k: its row of the left matrix; its two columns of the right one.
@@ -63,12 +81,16 @@ _CELLS: dict[str, Callable[[int, int, int], tuple[int, int]]] = {
 
 def picked(e: Emitter, x: str, y: str, side: str, k: int, lanes: range) -> str:
     """What these lanes need of a matrix whose elements are in `x` and `y`."""
+    vf, picks = e.vt("float"), _picks(e.width, side, k, lanes)
+    return e.put(f"shufflevector {vf} {x}, {vf} {y}, <{len(lanes)} x i32> <{picks}>")
+
+
+def _picks(width: int, side: str, k: int, lanes: range) -> str:
     picks = []
     for lane in lanes:
         holder, n = HOLDER[_CELLS[side](ROWS[lane % 32], COLUMNS[lane % 32], k)]
-        picks.append(f"i32 {lane - lane % 32 + holder + n * e.width}")
-    vf = e.vt("float")
-    return e.put(f"shufflevector {vf} {x}, {vf} {y}, <{len(lanes)} x i32> <{', '.join(picks)}>")
+        picks.append(f"i32 {lane - lane % 32 + holder + n * width}")
+    return ", ".join(picks)
 
 
 def _offsets(e: Emitter, i: Instruction, place: MemRef, size: int, element: int) -> tuple[str, str]:

@@ -1,1 +1,3 @@
-#pragma metalloid unsupported MetalPerformancePrimitives
+#pragma once
+#include <metal_tensor>
+namespace mpp { namespace tensor_ops { using namespace metal::__tensors; } }
