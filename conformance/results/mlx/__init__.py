@@ -19,6 +19,7 @@ from conformance.results.mlx import (
     hadamard,
     indexing,
     masked,
+    nax,
     quantize,
     quantized,
     quantized_gather,
@@ -44,6 +45,7 @@ MATRICES = (
     attention,
     attention_tiled,
     gated_delta,
+    nax,
     conv,
 )
 FAMILIES = (*ARRAYS, *MATRICES)

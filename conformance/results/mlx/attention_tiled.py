@@ -23,11 +23,11 @@ PARAMS = np.dtype(
 
 def _tiled(
     rng: np.random.Generator, size: Size, type: str, dim: int, value_dim: int, bk: int, wn: int, kind: str, rows: int,
-    length: int, sinks: bool = False, lse: bool = False,
+    length: int, sinks: bool = False, lse: bool = False, bq: int = 32,
 ) -> Work:  # fmt: skip
     if size == "large":
         rows, length = rows + 64, length + 96
-    batch, kv_heads, many, bq = 1, 1, 2, 32
+    batch, kv_heads, many = 1, 1, 2
     heads = kv_heads * many
     # Queries lie sequence first, as a transpose leaves them.
     q = np.swapaxes(normal(rng, type, batch, rows, heads, dim), 1, 2)

@@ -58,12 +58,13 @@ def _gather(
 
 
 def _rhs(
-    rng: np.random.Generator, size: Size, type: str, groups: tuple[int, ...], n: int, k: int, tb: bool
-) -> Work:
+    rng: np.random.Generator, size: Size, type: str, groups: tuple[int, ...], n: int, k: int, tb: bool,
+    tile: Tile = ROWS,
+) -> Work:  # fmt: skip
     """Rows sorted by the matrix they are multiplied with; `groups` says how many rows each has."""
     if size == "large":
         groups, n, k = tuple(3 * g for g in groups), n + 64, k + 50
-    tile, m = ROWS, sum(groups)
+    m = sum(groups)
     starts = np.cumsum([0, *groups[:-1]]).astype(np.int32)
     a, b = operand(rng, type, m, k, False)[0], operand(rng, type, k, n, tb, len(groups))
     c = poisoned((m, n), DTYPES[type])
@@ -84,11 +85,11 @@ def _rhs(
 
 
 def _segmented(
-    rng: np.random.Generator, size: Size, type: str, m: int, n: int, ta: bool, tb: bool, contiguous: bool
-) -> Work:
+    rng: np.random.Generator, size: Size, type: str, m: int, n: int, ta: bool, tb: bool, contiguous: bool,
+    tile: Tile = SMALL,
+) -> Work:  # fmt: skip
     """Products over segments of K, one of them empty; or neighbours that share their ends."""
     k = {"small": 50, "large": 300}[size]
-    tile = SMALL
     ends = [(0, 16), (3, 40), (20, 20), (k - 7, k)] if contiguous else [(0, 5), (5, 37), (37, k)]
     table = np.array(ends if contiguous else [0, *(end for _, end in ends)], np.uint32)
     a, b = operand(rng, type, m, k, ta)[0], operand(rng, type, k, n, tb)[0]

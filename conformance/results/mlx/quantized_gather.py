@@ -52,12 +52,12 @@ def _gather(
 
 def _rows(
     rng: np.random.Generator, size: Size, mode: str, type: str, group: int, bits: int, counts: tuple[int, ...], n: int,
-    k: int, transposed: bool, scale: float = 0.0,
+    k: int, transposed: bool, scale: float = 0.0, tile: tuple[int, int, int, int, int] = (16, 32, 32, 1, 2),
 ) -> Work:  # fmt: skip
     """Rows sorted by the matrix they meet, `counts` of them each."""
     if size == "large":
         counts, n, k = tuple(3 * c for c in counts), n + group, k + group
-    bm, bn, bk, wm, wn = 16, 32, 32, 1, 2
+    bm, bn, bk, wm, wn = tile
     m, lots = sum(counts), len(counts)
     weights = random_weights(
         rng, mode, type, bits, group, lots, *((n, k) if transposed else (k, n)), global_scale=scale

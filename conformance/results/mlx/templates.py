@@ -13,7 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from conformance.instantiations import ROWS
+from conformance.instantiations import NAX, ROWS
 from conformance.mlx_headers import KERNELS, include_folder
 from conformance.results.case import Argument, Array, Step, Triple
 from metalloid.source import Constant, Source
@@ -27,7 +27,7 @@ DTYPES = {
     "bool": np.dtype(np.bool_),
 }
 SHORT = {"float": "f32", "float16_t": "f16", "bfloat16_t": "bf16", "complex64_t": "c64"}
-BEFORE = {header: before for header, before, _ in ROWS}
+BEFORE = {header: before for header, before, _ in (*ROWS, *NAX)}
 
 
 @cache

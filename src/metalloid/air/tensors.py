@@ -150,9 +150,10 @@ def _about(name: str, word: str) -> Row | None:
             "return e + (i == 65535 ? 0 : i) * bytes(op, left, right, result);",
         ),
         "is_valid_element": (
-            f"mine void*, ushort i, {types}, int threads",
+            f"mine void*, ushort i, int before, {types}",
             "bool",
-            f"return __seat({_PLACE}).holds(i);",
+            # Types are large numbers; that of threads stands in front of them, or behind.
+            f"int threads = uint(before) >> 28 ? result : before; return __seat({_PLACE}).holds(i);",
         ),
         "get_coordinate": (
             f"mine void*, ushort i, mine int* to, int, int threads, {types}",

@@ -36,26 +36,46 @@ def matrix(e: Emitter, i: Instruction) -> None:
 
 def _multiply(e: Emitter, i: Instruction) -> None:
     a0, a1, b0, b1, c0, c1 = (e.vector(o) for o in i.operands)
-    vf, _w = e.vt("float"), e.width
+    vf = e.vt("float")
     if e.mask is not None:
         a0, a1, b0, b1 = (
             e.put(f"select {e.vt('i1')} {e.mask}, {vf} {x}, {vf} zeroinitializer") for x in (a0, a1, b0, b1)
         )
         a0, a1, b0, b1 = (e.put(f"freeze {vf} {x}") for x in (a0, a1, b0, b1))
+    operands = (a0, a1, b0, b1, c0, c1)
+    sums = _steps(e, *operands) if e.out.target.matrix_rows else _called(e, operands)
+    for n, ref in enumerate(sums):
+        e.set(f"{i.name}#{n}", Val("i32", vec=e.put(f"bitcast {vf} {ref} to {e.vt('i32')}")))
+
+
+def _steps(e: Emitter, a0: str, a1: str, b0: str, b1: str, c0: str, c1: str) -> tuple[str, str]:
+    vf, w = e.vt("float"), e.width
+    name = _fma(e)
+    for k in range(8):
+        a = picked(e, a0, a1, "row", k, range(w))
+        left, right = (picked(e, b0, b1, side, k, range(w)) for side in ("left", "right"))
+        c0 = e.put(f"call {vf} @{name}({vf} {a}, {vf} {left}, {vf} {c0})")
+        c1 = e.put(f"call {vf} @{name}({vf} {a}, {vf} {right}, {vf} {c1})")
+    return c0, c1
+
+
+def _fma(e: Emitter) -> str:
+    vf, name = e.vt("float"), f"llvm.fma.v{e.width}f32"
+    return e.out.declare(name, f"declare {vf} @{name}({vf}, {vf}, {vf})")
+
+
+def _called(e: Emitter, operands: tuple[str, ...]) -> tuple[str, str]:
+    """By a function of its own, where registers are of 128 bits: its shuffles are a thousand instructions there, and a
+    kernel with 64 products would take LLVM minutes."""
+    vf = e.vt("float")
     e.out.helpers.setdefault("matrix.product", _product_function(e))
-    given = ", ".join(f"{vf} {x}" for x in (a0, a1, b0, b1, c0, c1))
-    both = e.put(f"call [2 x {vf}] @matrix.product({given})")
-    for n in (0, 1):
-        part = e.put(f"extractvalue [2 x {vf}] {both}, {n}")
-        e.set(f"{i.name}#{n}", Val("i32", vec=e.put(f"bitcast {vf} {part} to {e.vt('i32')}")))
+    both = e.put(f"call [2 x {vf}] @matrix.product({', '.join(f'{vf} {x}' for x in operands)})")
+    one, other = (e.put(f"extractvalue [2 x {vf}] {both}, {n}") for n in (0, 1))
+    return one, other
 
 
 def _product_function(e: Emitter) -> str:
-    """A product as a function of its own. Where registers are of 128 bits its shuffles are a thousand instructions, and a
-    kernel with 64 products would take LLVM minutes."""
-    vf, w = e.vt("float"), e.width
-    name = f"llvm.fma.v{w}f32"
-    e.out.declare(name, f"declare {vf} @{name}({vf}, {vf}, {vf})")
+    vf, w, name = e.vt("float"), e.width, _fma(e)
     parameters = ", ".join(f"{vf} %{x}" for x in ("a0", "a1", "b0", "b1", "c0", "c1"))
     lines = [f"define internal [2 x {vf}] @matrix.product({parameters}) noinline nounwind {{"]
     sums = ["%c0", "%c1"]
