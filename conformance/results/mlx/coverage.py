@@ -11,7 +11,7 @@ from conformance.results.judge import made
 
 
 def wanted() -> set[str]:
-    """Every template that compiles, as `header: name`; those for the matrix units of Metal 4 are launched in part (`nax`)."""
+    """Every template that compiles, as `header: name`, less those for Metal 4: `nax` launches a part of them."""
     apart = {f"{header}: {name}" for header, _, rows in NAX for name in rows}
     return {re.sub(r"^reduction/reduce_\w+\.h", "reduce.h", t) for t in templates()} - apart
 
