@@ -218,7 +218,7 @@ def cases() -> list[Case]:
             add(f"gather_mm_rhs {label} {short}", partial(_rows, type=type, tb=tb))
     for type in TYPES:
         short = SHORT[type]
-        for dim, kind, rows, length in ((64, "", 64, 64), (128, "causal", 70, 50), (64, "bool", 9, 33)):
+        for dim, kind, rows, length in ((64, "", 64, 64), (128, "causal", 50, 70), (64, "bool", 9, 33)):
             add(
                 f"attention {short}, {dim}, {kind or 'no mask'}",
                 partial(_attention, type=type, dim=dim, kind=kind, rows=rows, length=length),
