@@ -119,15 +119,15 @@ def _move(name: str, direction: str, space: str, kind: str) -> Row:
     type = TYPES[kind]
     given = "int, int, " if direction == "load" else "int, "
     parameters = f"{_WHICH}, mine {type}* e, mine void* t, {given}int, int, int, int threads"
-    step = {
-        "load": f"e[i] = inside ? {type}(view.data[x * view.across + y * view.down]) : {type}(0);",
-        "store": "if (inside) view.data[x * view.across + y * view.down] = e[i];",
-    }[direction]
+    view = f"matrix<{_MEMORY[space]} {type}*>(t, false)"
+    if direction == "load":
+        return Row(name, "void", parameters, f"__fill(({type}*)e, {view}, {_PLACE});")
     body = (
-        f"auto view = matrix<{_MEMORY[space]} {type}*>(t, false); __seat seat({_PLACE});"
-        '_Pragma("unroll") for (int i = 0; i < seat.place.capacity(); i++) {'
+        f"auto view = {view}; __seat seat({_PLACE});"
+        ' _Pragma("unroll") for (int i = 0; i < seat.place.capacity(); i++) {'
         " int x = seat.column(i), y = seat.row(i);"
-        f" bool inside = seat.holds(i) && x < view.width && y < view.height; {step} }}"
+        " if (seat.holds(i) && x < view.width && y < view.height)"
+        " view.data[x * view.across + y * view.down] = e[i]; }"
     )
     return Row(name, "void", parameters, body)
 

@@ -117,7 +117,8 @@ inline void __multiply(int* c, const int* a, const int* b) {
 }
 
 // ---- where operands come from: `left` and `right` give the fragment at a row and a column of fragments
-// A matrix in memory; elements outside of it are zero.
+// A matrix in memory; elements outside of it are zero. A lane whose element is outside reads the first one and forgets it:
+// a branch for each element would be most of the code.
 template <class P>
 struct __in_memory {
   P data;
@@ -128,11 +129,20 @@ struct __in_memory {
   template <class S>
   inline S at(int row, int column) const {
     int x = transposed ? row : column, y = transposed ? column : row;
-    return x < width && y < height ? S(data[x * across + y * down]) : S(0);
+    bool inside = x < width && y < height;
+    S found = S(data[inside ? x * across + y * down : 0]);
+    return inside ? found : S(0);
+  }
+  inline bool empty() const { return width <= 0 || height <= 0; }
+  template <class S>
+  static inline void clear(S* to) {
+#pragma unroll
+    for (int i = 0; i < __held; i++) to[i] = S(0);
   }
   template <class S>
   inline void left(S* to, int down_, int across_) const {
     uint lane = __lane();
+    if (empty()) return clear(to);
 #pragma unroll
     for (int i = 0; i < __held; i++)
       to[i] = at<S>(down_ * __side + (i >> 2) * 8 + __lane_row(lane), across_ * __side + __lane_column(lane) + (i & 3));
@@ -140,11 +150,22 @@ struct __in_memory {
   template <class S>
   inline void right(S* to, int down_, int across_) const {
     uint lane = __lane();
+    if (empty()) return clear(to);
 #pragma unroll
     for (int i = 0; i < __held; i++)
       to[i] = at<S>(down_ * __side + __right_row(lane, i), across_ * __side + __lane_column(lane) + (i & 3));
   }
 };
+// All that a lane holds, from memory.
+template <class T, class P>
+inline void __fill(T* elements, __in_memory<P> from, const __place& place) {
+  __seat seat(place);
+  from.width = from.width < place.columns ? from.width : place.columns;
+  from.height = from.height < place.rows ? from.height : place.rows;
+  bool empty = from.empty();
+#pragma unroll
+  for (int i = 0; i < place.capacity(); i++) elements[i] = empty ? T(0) : from.template at<T>(seat.row(i), seat.column(i));
+}
 // A matrix in the lanes' registers, held by one SIMD-group.
 template <class P>
 struct __in_lanes {

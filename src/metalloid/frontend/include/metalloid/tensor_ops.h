@@ -35,13 +35,9 @@ struct cooperative_tensor {
   // Elements outside of the tensor are read as zero, and not written.
   template <class U, class E>
   void load(const tensor<U, E, tensor_inline>& from) {
-    __seat seat(__layout());
-#pragma unroll
-    for (int i = 0; i < get_capacity(); i++) {
-      int x = seat.column(i), y = seat.row(i);
-      bool inside = seat.holds(i) && x < from.get_extent(0) && y < from.get_extent(1);
-      __elements[i] = inside ? T(from.at(x, y)) : T(0);
-    }
+    __in_memory<U*> matrix{from.__data, int(from.get_extent(0)), int(from.get_extent(1)), long(from.get_stride(0)),
+                           long(from.get_stride(1)), false};
+    __fill(__elements, matrix, __layout());
   }
   template <class U, class E>
   void store(const tensor<U, E, tensor_inline>& to) const {
