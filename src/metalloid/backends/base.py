@@ -47,6 +47,7 @@ class Launch:
     place: str = ""  # the caller's line, as file:line
     during: str = ""  # labels around it: "command buffer 'frame', encoder 'blur', group 'pass 2'"
     resource_names: Mapping[int, str] = field(default_factory=dict)  # labels of resources, by address
+    undefined_resources: frozenset[int] = frozenset()  # addresses of those whose bytes nobody has set
 
     def __post_init__(self) -> None:
         if min(self.threadgroup) < 1:

@@ -94,6 +94,15 @@ class Record:
 
 
 @dataclass(frozen=True)
+class Pointed:
+    """Which granules of a resource, which only pointers inside argument buffers lead to, were written and read."""
+
+    granule: int  # bytes
+    written: np.ndarray  # bool
+    read: np.ndarray
+
+
+@dataclass(frozen=True)
 class Observation:
     """All that a checked run of one launch saw.
 
@@ -111,6 +120,7 @@ class Observation:
     threads: int = 0  # that ran
     stopped: str = ""  # why it did not run to its end
     reads: Mapping[int, np.ndarray] = field(default_factory=dict)  # bool per granule; may be left out
+    pointed: Mapping[int, Pointed] = field(default_factory=dict)  # resources, by the address they start at
     note: str = ""  # about how it was watched
     left: tuple[str, ...] = ()  # what was looked at in part only, in sentences
 

@@ -12,6 +12,7 @@ import numpy as np
 from metalloid.backends.base import Launch
 from metalloid.backends.observe import Access, Memory, Observation, Record
 from metalloid.checker.code import Code
+from metalloid.checker.pointed import Member, members
 from metalloid.findings import Finding, Side
 from metalloid.findings.places import pointed, python_line
 from metalloid.frontend.diagnose import Texts
@@ -54,6 +55,11 @@ class Case:
         return {p.index: p for p in self.kernel.signature.buffers}
 
     @cached_property
+    def pointed(self) -> tuple[Member, ...]:
+        """What pointers inside argument buffers lead to."""
+        return members(self.kernel.signature, self.launch) if self.launch.resources else ()
+
+    @cached_property
     def module(self) -> Module:
         """The kernel's scalar IR."""
         return _module(self.kernel.ir)
@@ -82,6 +88,9 @@ class Case:
         for p in self.kernel.parameters:
             if p.kind == memory.kind and p.index == memory.index:
                 return p.type.size
+        for member in self.pointed if memory.kind == "resource" else ():
+            if self.launch.resource_name(member.resource) == memory.name and member.pointer.element:
+                return member.pointer.element.size
         return 0
 
     def elements(self, index: int) -> int:

@@ -6,7 +6,7 @@ what was expected.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -50,6 +50,22 @@ def untouched(signature: Signature, given: Sequence[object], named: Mapping[str,
     for parameter, buffer in found.items():
         buffer.fresh = parameter.access not in WRITES
     return frozenset(p.index for p in found)
+
+
+def untouched_inside(*values: Iterable[object]) -> frozenset[int]:
+    """Addresses of buffers inside structs whose bytes nobody has set; a kernel may set them from now on."""
+    found = set()
+    work = [value for part in values for value in part if not isinstance(value, Buffer)]
+    while work:
+        value = work.pop()
+        if isinstance(value, Mapping):
+            work += value.values()
+        elif isinstance(value, list | tuple):
+            work += value
+        elif isinstance(value, Buffer) and value.fresh:
+            found.add(value.address)
+            value.fresh = False
+    return frozenset(found)
 
 
 # What launches are called elsewhere, and what is meant here.

@@ -275,8 +275,12 @@ class ComputeEncoder(Encoder):
         if below or during or self._used:
             used = [(at, buffer.memory()) for at, buffer in self._used.items()]
             names = {at: buffer.label for at, buffer in self._used.items() if buffer.label}
+            undefined = {at for at, buffer in self._used.items() if buffer.fresh}
+            for at in undefined:
+                self._used[at].fresh = False
             launch = replace(
                 launch,
+                undefined_resources=launch.undefined_resources | undefined,
                 below=below,
                 during=during,
                 resources=(*launch.resources, *used),

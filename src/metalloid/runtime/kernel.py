@@ -12,7 +12,7 @@ import numpy as np
 from metalloid import config
 from metalloid.backends.base import Fault, Guard, Launch
 from metalloid.errors import KernelFault, LaunchError, NotVectorised
-from metalloid.runtime.arguments import WRITES, bound, unshared, untouched
+from metalloid.runtime.arguments import WRITES, bound, unshared, untouched, untouched_inside
 from metalloid.runtime.guarding import GUARDS, refuse_guard, warn_outside
 from metalloid.runtime.guess import warn_about_grid
 from metalloid.runtime.kernel_code import KernelCode
@@ -119,6 +119,7 @@ class Kernel(KernelCode):
             resources=resources,
             kernel=self.name,
             undefined=undefined,
+            undefined_resources=untouched_inside(arguments, named.values()) if resources else frozenset(),
             inputs=unshared(self.inputs, memory) if overlap else self.inputs,
             place=place() if watchers else "",
         )

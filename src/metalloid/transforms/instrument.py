@@ -23,6 +23,7 @@ from metalloid.ir.intrinsics import (
     BOUNDS,
     ENTRY,
     FENCE,
+    MATRICES,
     PRIVATE,
     SIMD_BARRIER,
     lanes_marker_name,
@@ -69,6 +70,7 @@ def instrument(module: Module, options: Options) -> tuple[Module, Checks]:
     together = _together(function, [a for a in found if a.space == LOCAL])
     sites: list[CheckSite] = []
     marks: dict[tuple[str, int], Instruction] = {}
+    whole_group: dict[tuple[str, int], Instruction] = {}  # before the first matrix operation of a block
     for n, access in enumerate(found):
         site = _site(module, function, layout, access, n, usage, together, options)
         if site.tested or (site.reads and access.root.kind == "buffer") or options.continue_after_fault:
@@ -76,6 +78,9 @@ def instrument(module: Module, options: Options) -> tuple[Module, Checks]:
             sites.append(site)
     for block in function.blocks:
         for at, i in enumerate(block.instructions):
+            if i.called.startswith(MATRICES) and not any(name == block.name for name, _ in whole_group):
+                whole_group[block.name, at] = _lanes_marker(i, len(sites), Int(I32, 0))
+                sites.append(_operation(module, i))
             if moves(i.called):
                 marks[block.name, at] = _lanes_marker(i, len(sites))
                 sites.append(_operation(module, i))
@@ -83,7 +88,7 @@ def instrument(module: Module, options: Options) -> tuple[Module, Checks]:
                 marks[block.name, at] = _lanes_marker(i, len(sites))
                 size = i.operands[0]
                 sites.append(replace(_operation(module, i), size=size.value if isinstance(size, Int) else 0))
-    marked = function.with_blocks(tuple(_marked(b, marks) for b in function.blocks))
+    marked = function.with_blocks(tuple(_marked(b, whole_group, marks) for b in function.blocks))
     local_sizes = [a.size for a in found if a.space == LOCAL]
     checks = Checks(
         tuple(sites),
@@ -100,7 +105,7 @@ def instrument(module: Module, options: Options) -> tuple[Module, Checks]:
         _steps_of(function),
     )
     whole = module.with_function(marked)
-    for mark in marks.values():
+    for mark in (*marks.values(), *whole_group.values()):
         whole = whole.declare(mark.called, VOID, tuple(o.type for o in mark.operands))
     return whole, checks
 
@@ -118,11 +123,10 @@ def _steps_of(function: Function) -> int:
     return total
 
 
-def _marked(block: Block, marks: Mapping[tuple[str, int], Instruction]) -> Block:
+def _marked(block: Block, *marks: Mapping[tuple[str, int], Instruction]) -> Block:
     code: list[Instruction] = []
     for n, i in enumerate(block.instructions):
-        if (block.name, n) in marks:
-            code.append(marks[block.name, n])
+        code += [some[block.name, n] for some in marks if (block.name, n) in some]
         if i.called != BOUNDS:  # its marker says it all
             code.append(i)
     return Block(block.name, tuple(code))
@@ -155,8 +159,8 @@ def _access(i: Instruction) -> tuple[Value, int, bool, bool, bool] | None:
     return (i.operands[0], matrix.size, matrix.store, False, not matrix.store) if matrix else None
 
 
-def _lanes_marker(i: Instruction, number: int) -> Instruction:
-    operands = (Int(I32, number), i.operands[1])
+def _lanes_marker(i: Instruction, number: int, amount: Value | None = None) -> Instruction:
+    operands = (Int(I32, number), amount or i.operands[1])
     name = lanes_marker_name(operands[1].type)
     return Instruction("call", VOID, operands, callee=Global(name, PointerType()), metadata=i.debug_only)
 

@@ -12,12 +12,14 @@ from tests.checker.second_round import (
     layout,
     numbers,
     outputs,
+    places,
+    pointers,
     progress,
     undefined,
 )
 from tests.checker.second_round.case import Case, report_of
 
-PARTS = (agreement, outputs, undefined, progress, advice, bindings, alarms, layout, numbers)
+PARTS = (agreement, outputs, undefined, progress, advice, bindings, alarms, layout, numbers, places, pointers)
 CASES = tuple(case for part in PARTS for case in part.CASES)
 
 

@@ -20,12 +20,13 @@ from metalloid.backends.interpret import simd
 from metalloid.backends.interpret.memory import Object, Pointer
 from metalloid.backends.interpret.notes import Notes, Site
 from metalloid.backends.interpret.thread import Thread
-from metalloid.backends.observe import Observation
+from metalloid.backends.observe import Observation, Pointed
 from metalloid.backends.races import DEVICE, THREADGROUP, Clock, Event, Shadow
-from metalloid.ir.intrinsics import SIMD_BARRIER
+from metalloid.ir.intrinsics import MATRICES, SIMD_BARRIER
 from metalloid.ir.module import Instruction, Module
 
 _SEEN = ("buffer", "resource", "threadgroup", "variable")  # memory that threads share
+_ALIGNED = (*_SEEN, "private")
 _LOCAL = ("threadgroup", "variable")
 _SCOPE_DEVICE = 3
 MOST_CELLS = 2_000_000  # about a gigabyte
@@ -102,11 +103,17 @@ class Observer:
             first = next(iter(threads.values()))
             self._clock(first).simd_barrier(first.index // SIMD_WIDTH, next(iter(arrived.values()))[0])
             return
-        for lane, read in simd.inactive(name, dict(arrived)).items():
+        matrix = name.startswith(MATRICES)
+        absent = _first_absent(arrived) if matrix else simd.inactive(name, dict(arrived))
+        for lane, read in absent.items():
             thread = threads[lane]
             access = self.notes.access(thread, thread.current, "read")
             exists = read < 32 and thread.index - lane + read < thread.group.count
-            self.notes.add("inactive lane", access, detail={"lane": lane, "read": read, "exists": exists})
+            self.notes.add(
+                "inactive lane",
+                access,
+                detail={"lane": lane, "read": read, "exists": exists, "matrix": matrix},
+            )
 
     # Told by threads.
 
@@ -145,14 +152,15 @@ class Observer:
         if offset < 0 or offset + size > target.size:
             self.notes.wrong("read outside", thread, site, pointer, size, False)
             return False
+        if target.memory is not None and target.memory.kind in _ALIGNED:
+            self._aligned(thread, site, pointer, size, False)
         if target.memory is None or target.memory.kind not in _SEEN:
             return True
-        self._aligned(thread, site, pointer, size, False)
-        index = target.index
-        if index is not None:
-            self.read_buffers.add(index)
+        if target.index is not None:
+            self.read_buffers.add(target.index)
+        if (key := _key(target)) is not None:
             self._mark(self.readers, target, offset, size, 1)
-            self.smallest[index] = gcd(self.smallest.get(index, 0), size, offset)
+            self.smallest[key] = gcd(self.smallest.get(key, 0), size, offset)
         if not site.changes:  # an atomic change is one access: its write
             self._collisions(thread, site, pointer, size, None)
         defined = self._definedness(target)
@@ -176,17 +184,18 @@ class Observer:
         if target.constant or target.data.readonly:
             self.notes.wrong("write to an input", thread, site, pointer, size, True)
             return False
+        if target.memory is not None and target.memory.kind in _ALIGNED:
+            self._aligned(thread, site, pointer, size, True)
         if target.memory is None or target.memory.kind not in _SEEN:
             return True
         if target.index is not None and target.index in self.launch.inputs:
             self.notes.wrong("write to an input", thread, site, pointer, size, True)
-        self._aligned(thread, site, pointer, size, True)
         self._collisions(thread, site, pointer, size, data)
         defined = self._definedness(target)
         if defined is not None:
             defined[offset : offset + size] = b"\1" * size
-        if target.index is not None:
-            self.smallest[target.index] = gcd(self.smallest.get(target.index, 0), size, offset)
+        if (key := _key(target)) is not None:
+            self.smallest[key] = gcd(self.smallest.get(key, 0), size, offset)
             self._mark(self.writers, target, offset, size, self._number(thread) + 1)
         return True
 
@@ -220,22 +229,28 @@ class Observer:
     def _definedness(self, target: Object) -> bytearray | None:
         assert target.memory is not None
         local = target.memory.kind in _LOCAL
-        if not local and target.index not in self.launch.undefined:
+        if not local and not self._undefined(target):
             return None
         found = self.defined.get(target)
         if found is None:
             found = self.defined[target] = bytearray(target.size)
         return found
 
+    def _undefined(self, target: Object) -> bool:
+        if target.index is None:
+            return target.base in self.launch.undefined_resources
+        return target.index in self.launch.undefined
+
     def _mark(
         self, marks: dict[int, np.ndarray[Any, Any]], target: Object, offset: int, size: int, value: int
     ) -> None:
         """Put a value on all granules that an access touches."""
-        assert target.index is not None
+        key = _key(target)
+        assert key is not None
         unit = self.notes.granule
-        found = marks.get(target.index)
+        found = marks.get(key)
         if found is None:
-            found = marks[target.index] = np.zeros(-(-target.size // unit), np.uint32)
+            found = marks[key] = np.zeros(-(-target.size // unit), np.uint32)
         found[offset // unit : -(-(offset + size) // unit)] = value
 
     def _number(self, thread: Thread) -> int:
@@ -283,4 +298,24 @@ class Observer:
             self.threads,
             self.stopped,
             {index: marks(self.readers, index) != 0 for index in sizes},
+            {at: self._pointed(at, memoryview(memory).nbytes) for at, memory in self.launch.resources},
         )
+
+    def _pointed(self, at: int, size: int) -> Pointed:
+        """What happened to a resource."""
+        nothing = np.zeros(-(-size // self.notes.granule), np.uint32)
+        written, read = self.writers.get(at, nothing), self.readers.get(at, nothing)
+        return Pointed(self.notes.granule, written != 0, read != 0)
+
+
+def _first_absent(arrived: Mapping[int, Any]) -> dict[int, int]:
+    """A lane that takes part in an operation of all, and the first one that does not."""
+    missing = [lane for lane in range(SIMD_WIDTH) if lane not in arrived]
+    return {min(arrived): missing[0]} if missing else {}
+
+
+def _key(target: Object) -> int | None:
+    """What marks are kept by: the index of a buffer, the address of a resource."""
+    if target.index is not None or target.memory is None:
+        return target.index
+    return target.base if target.memory.kind == "resource" else None

@@ -32,7 +32,7 @@ from metalloid.checker.rules import meant
 from metalloid.checker.rules.effect import nothing_stored, without_effect
 from metalloid.findings import Finding
 from metalloid.ir.debug import Location
-from metalloid.types import Parameter
+from metalloid.types import Array, Parameter, Struct
 
 _WRITES = ("write", "read_write")
 _PIECE = 1 << 16  # elements that are looked at at once
@@ -213,7 +213,7 @@ def _input(case: Case) -> Iterator[Finding]:
         seen = extent(case, parameter, case.observation.reads.get(parameter.index))
         if seen is None or parameter.access != "read" or not seen.prefix or seen.count != threads:
             continue
-        outputs = [case.elements(p.index) for p in case.kernel.signature.buffers if p.access in _WRITES]
+        outputs = [_places(case, p) for p in case.kernel.signature.buffers if p.access in _WRITES]
         reduced = bool(outputs) and max(outputs) < min(threads, seen.total)
         if seen.count < seen.total and reduced and seen.count not in meant.numbers(case):
             yield _finding(
@@ -224,6 +224,13 @@ def _input(case: Case) -> Iterator[Finding]:
                 f" and it has {seen.total}",
                 f"launch grid={seen.total}, or loop in each thread: for (uint j = i; j < n; j += threads_per_grid)",
             )
+
+
+def _places(case: Case, parameter: Parameter) -> int:
+    """How many results an output has room for: those inside a struct count each."""
+    if isinstance(parameter.type, Struct | Array) and parameter.index in case.launch.buffers:
+        return nbytes(case.launch.buffers[parameter.index]) // 4
+    return case.elements(parameter.index)
 
 
 def _writers(case: Case, written: Extent) -> int:

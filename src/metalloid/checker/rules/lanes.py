@@ -26,7 +26,8 @@ _APART = frozenset((THREAD, SIMDGROUP))  # what differs between SIMD-groups
 
 
 def inactive(case: Case) -> Iterator[Finding]:
-    """M207: a shuffle or broadcast from a lane that is not there."""
+    """M207: a shuffle or broadcast from a lane that is not there, or a matrix without all lanes."""
+    told: set[object] = set()  # what follows in the same lanes lacks the same one
     for record in case.records("M207"):
         lane, read = record.detail.get("lane", 0), record.detail.get("read", 0)
         if record.detail.get("exists", True):
@@ -35,6 +36,13 @@ def inactive(case: Case) -> Iterator[Finding]:
         else:
             why = "which this SIMD-group does not have"
             hint = "make the threadgroup a multiple of 32 threads, or read only lanes that exist"
+        if record.detail.get("matrix"):
+            if (read, record.access.thread) in told:
+                continue
+            told.add((read, record.access.thread))
+            message = f"an operation with SIMD-group matrices lacks lane {read}, {why}: each lane holds two elements"
+            yield case.finding(record, f"{message}, and the result is undefined", hint)
+            continue
         yield case.finding(record, f"lane {lane} reads lane {read}, {why}: the value is undefined", hint)
 
 

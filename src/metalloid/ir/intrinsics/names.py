@@ -24,6 +24,7 @@ SIMD_OPERATIONS = f"{PREFIX}simd_"  # how all begin that lanes of a SIMD-group d
 MATRIX_LOADS = f"{PREFIX}matrix_load_"
 MATRIX_STORES = f"{PREFIX}matrix_store_"
 MATRIX_PRODUCT = f"{PREFIX}matrix_multiply_accumulate"
+MATRICES = f"{PREFIX}matrix_"  # all that 32 lanes do with matrices together
 LOG_BEGIN = f"{PREFIX}log_begin"
 
 STATE = f"{PREFIX}state"  # where a segment stopped

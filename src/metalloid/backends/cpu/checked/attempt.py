@@ -71,6 +71,7 @@ class CheckedRun:
         self.record = native.LaunchRecord.from_buffer_copy(prepared.record)
         bind(self.record, launch, addresses, lengths, prepared, self.keep)
         self.covers: list[Cover] = []  # of buffers; the last is that of threadgroup memory
+        self.resources: dict[int, Cover] = {}  # shadows of what pointers lead to, by address
         self.words: dict[int, np.ndarray[Any, Any]] = {}
         self.firsts: dict[int, int] = {}  # granules of a buffer before its first word
         self.windows = 1  # that the buffers have to be divided into
@@ -208,7 +209,10 @@ class CheckedRun:
                 raise NotWatched("[check] more resources than a checked run can follow")
             made = cover(address, range_of(memory)[1], granule, self.word, True)
             self.covers.append(made)
-            made.fill(self.check.shadows[number], address, made.length, False)
+            made.fill(
+                self.check.shadows[number], address, made.length, address in self.launch.undefined_resources
+            )
+            self.resources[address] = made
             self.check.shadow_count = number + 1
 
     def _cover_local(self) -> None:

@@ -13,9 +13,9 @@ from metalloid.backends.base import SIMD_WIDTH, Triple
 from metalloid.backends.cpu.checked.arena import ARENA
 from metalloid.backends.cpu.checked.attempt import CheckedRun
 from metalloid.backends.cpu.checked.mode import range_of
-from metalloid.backends.cpu.checked.records import KINDS, LOCAL, FindingRecord, Writers, thread_at
-from metalloid.backends.observe import Access, Memory, Observation, Record
-from metalloid.ir.intrinsics import BOUNDS
+from metalloid.backends.cpu.checked.records import KINDS, LOCAL, Cover, FindingRecord, Writers, thread_at
+from metalloid.backends.observe import Access, Memory, Observation, Pointed, Record
+from metalloid.ir.intrinsics import BOUNDS, MATRICES
 from metalloid.location import Location
 from metalloid.transforms.check_sites import CheckSite
 
@@ -51,7 +51,14 @@ class Findings:
             self._threads(),
             stopped,
             {i: run.read_words[i] >= run.check.start for i in run.mode.marked & run.read_words.keys()},
+            {at: self._pointed(made) for at, made in run.resources.items()},
         )
+
+    def _pointed(self, made: Cover) -> Pointed:
+        """What happened to a resource."""
+        count, start = -(-made.length // made.granule), self.run.check.start
+        written, first, other = (piece.array[:count] >= start for piece in made.pieces)
+        return Pointed(made.granule, written, first | other)
 
     def _threads(self) -> int:
         if len(self.groups) == self.run.record.total:
@@ -115,7 +122,8 @@ class Findings:
         read = lane - lane % width + ctypes.c_int32(raw.offset & 0xFFFFFFFF).value
         exists = read < SIMD_WIDTH and raw.thread - lane + read < x * y * z
         access = Access(site.location, thread_at(self.launch, group, raw.thread), group, "read")
-        detail = {"lane": lane, "read": read, "exists": exists}
+        matrix = site.operation.startswith(MATRICES)
+        detail = {"lane": lane, "read": read, "exists": exists, "matrix": matrix}
         return Record("inactive lane", access, count=int(raw.count), detail=detail)
 
     def _input_writes(self) -> list[Record]:

@@ -73,7 +73,7 @@ class CheckedProgram:
         if 0 in launch.grid:
             return Observation()
         mode = Options(
-            undefined=frozenset(launch.undefined & launch.buffers.keys()),
+            undefined=_undefined(launch),
             aliased=overlapping(launch),
             marked=self._marked(launch),
             starts=tuple((i, far) for i, m in sorted(launch.buffers.items()) if (far := start_of(m) % 16)),
@@ -264,3 +264,9 @@ def _copied(view: np.ndarray[Any, Any]) -> Piece:
 
 
 __all__ = ["CheckedProgram", "CheckedRun", "NotWatched", "Options"]
+
+
+def _undefined(launch: Launch) -> frozenset[int]:
+    """Buffers whose bytes nobody has set; -1 stands for what only pointers lead to."""
+    behind = {-1} if launch.undefined_resources else set()
+    return frozenset(launch.undefined & launch.buffers.keys()) | behind

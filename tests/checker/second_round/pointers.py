@@ -1,0 +1,141 @@
+"""Outputs behind pointers in argument buffers: they have names, and what is left out of them is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import metalloid as mt
+from metalloid.runtime.kernel import Kernel
+from tests.checker.second_round.case import Case, floats, pair, twin
+
+ARGUMENTS = """struct Args { device const float* x; device float* out; uint n; };
+kernel void k(constant Args& args, uint i [[thread_position_in_grid]]) {
+    {BODY}
+}"""
+COPY = ARGUMENTS.replace("{BODY}", "if (i < args.n) args.out[i] = 2 * args.x[i];")
+EVEN = ARGUMENTS.replace("{BODY}", "if (i < args.n) args.out[{AT}] = args.x[i];")
+RACE = ARGUMENTS.replace("{BODY}", "if (i < args.n) args.out[{AT}] = args.x[i];")
+READ = ARGUMENTS.replace("{BODY}", "args.out[i] {SET} args.x[i];")
+NESTED = """struct Inner { device float* to; device const float* from; };
+struct Outer { Inner pair[2]; uint n; };
+kernel void k(constant Outer& job, uint i [[thread_position_in_grid]]) {
+    job.pair[0].to[i] = job.pair[0].from[i];
+    if (i < job.n) job.pair[1].to[i] = job.pair[1].from[i];
+}"""
+
+
+def given(out: Any, n: int, count: int = 64):
+    return lambda: [{"x": floats(count), "out": out(), "n": n}]
+
+
+def fresh(count: int = 64):
+    return lambda: mt.device().empty(count, np.float32)
+
+
+def zeros(count: int = 64):
+    return lambda: np.zeros(count, np.float32)
+
+
+def nested(n: int):
+    def made():
+        pairs = [{"to": fresh()(), "from": floats(64)} for _ in range(2)]
+        return [{"pair": pairs, "n": n}]
+
+    return made
+
+
+def encoded(n: int, label: str = ""):
+    """The same through an argument encoder."""
+
+    def call(kernel: Kernel) -> None:
+        device = kernel.device
+        x, out = device.buffer(floats(64)), device.empty(64, np.float32)
+        out.label = label
+        encoder = kernel.argument_encoder(0)
+        arguments = device.buffer(np.zeros(encoder.encoded_length, np.uint8))
+        encoder.set_argument_buffer(arguments)
+        encoder.set_buffer(x, index=0)
+        encoder.set_buffer(out, index=1)
+        encoder.set_constant(n, index=2)
+        commands = device.queue().command_buffer()
+        work = commands.compute_encoder()
+        work.set_pipeline(kernel)
+        work.set_buffer(arguments, index=0)
+        work.use_resource(x)
+        work.use_resource(out)
+        work.dispatch_threads(64, 32)
+        work.end_encoding()
+        commands.commit()
+        commands.wait_until_completed()
+
+    return call
+
+
+ALL = {"grid": 64}
+FRESH = Case("half of what a pointer leads to", COPY, given(fresh(), 32), ALL, "M106", "'args.out'")
+SHORT = Case(
+    "a grid that covers half of what a pointer leads to",
+    COPY,
+    given(zeros(), 64),
+    {"grid": 32},
+    "M305",
+    "'args.out'",
+)
+SILENT = Case(
+    "nothing behind a pointer is written", COPY, given(fresh(), 0), ALL, "M106", "nothing was written"
+)
+INNER = Case("half of an array inside two structs", NESTED, nested(16), ALL, "M106", "'job.pair[1].to'")
+OUTSIDE = Case("a write past what a pointer leads to", COPY, given(zeros(60), 64), ALL, "M102", "'args.out'")
+ENCODED = Case(
+    "half of an output in an argument buffer", COPY, find="M106", says="args.out", call=encoded(32)
+)
+LABELLED = Case(
+    "half of an output with a label", COPY, find="M106", says="'result'", call=encoded(32, "result")
+)
+SECOND = Case(
+    "every second element behind a pointer",
+    EVEN.replace("{AT}", "2 * i"),
+    given(fresh(), 32),
+    {"grid": 32},
+    "M106",
+    "'args.out'",
+)
+CASES = (
+    FRESH,
+    twin(FRESH, arguments=given(fresh(), 64)),
+    SHORT,
+    twin(SHORT, sizes=ALL),
+    SILENT,
+    twin(SILENT, arguments=given(fresh(), 64)),
+    INNER,
+    twin(INNER, arguments=nested(64)),
+    OUTSIDE,
+    twin(OUTSIDE, arguments=given(zeros(), 64)),
+    ENCODED,
+    twin(ENCODED, call=encoded(64)),
+    LABELLED,
+    twin(LABELLED, call=encoded(64, "result")),
+    SECOND,
+    twin(SECOND, text=EVEN.replace("{AT}", "i"), arguments=given(fresh(32), 32)),
+    *pair(
+        "two threads at one place behind a pointer",
+        RACE.replace("{AT}", "i / 2"),
+        RACE.replace("{AT}", "i"),
+        given(zeros(), 64),
+        ALL,
+        "M202",
+        "'args.out'",
+    ),
+    *pair(
+        "a sum that starts from nothing behind a pointer",
+        READ.replace("{SET}", "+="),
+        READ.replace("{SET}", "="),
+        given(fresh(), 64),
+        ALL,
+        "M105",
+        "'args.out'",
+    ),
+    Case("a first part that an argument names", COPY, given(zeros(), 32), {"grid": 32}),
+)
