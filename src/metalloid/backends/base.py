@@ -40,6 +40,7 @@ class Launch:
     kernel: str = "kernel"  # what messages call it
     # What checkers want to know.
     undefined: frozenset[int] = frozenset()  # buffers whose bytes nobody has set
+    launched: Mapping[int, int] = field(default_factory=dict)  # buffers that only so many launches have set
     inputs: frozenset[int] = frozenset()  # buffers that the kernel declares const
     filled: frozenset[int] = (
         frozenset()

@@ -101,16 +101,17 @@ class CheckedLaunches:
         if finding.rule not in ("M106", "M305"):
             return False
         index = next((i for i, p in launch.case.parameters.items() if p.name == finding.buffer), None)
-        if index is None or index in launch.launch.undefined or index not in launch.launch.buffers:
+        if index is None or index not in launch.launch.buffers:
             return False
+        undefined = index in launch.launch.undefined
         place = _place(launch.launch.buffers[index])
         written = launch.observation.touched(index).copy()
         for other in self._launches:
             for number, memory in other.launch.buffers.items():
                 if other is launch or _place(memory) != place or number not in other.observation.writers:
                     continue
-                if number in other.observation.read:
-                    return True
+                if number in other.observation.read and (not undefined or number in other.launch.launched):
+                    return True  # of memory that starts undefined: M105 tells where it read what nobody wrote
                 marks = other.observation.touched(number)
                 if len(marks) == len(written):
                     written |= marks

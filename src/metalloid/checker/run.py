@@ -14,6 +14,7 @@ from metalloid.checker.checked_launches import Checked
 from metalloid.checker.engines import observe, within
 from metalloid.checker.examined import before, forget, with_numbers
 from metalloid.checker.fold import fold
+from metalloid.checker.holes import remember, with_holes
 from metalloid.checker.pointed import with_names
 from metalloid.checker.refusals import listening, refusal
 from metalloid.checker.report import Report
@@ -68,12 +69,13 @@ def check(
 def check_launch(kernel: KernelCode, launch: Launch) -> Checked:
     """Check a launch that has been validated. Its buffers are changed as by a run."""
     start = time.perf_counter()
-    launch = with_names(kernel.signature, _exported(launch))
+    launch = with_holes(with_names(kernel.signature, _exported(launch)))
     kept = before(kernel, launch)
     small = {index: array for index, array in kept.contents.items() if array.nbytes <= _SMALL}
     case = Case(kernel, launch, with_numbers(kept, observe(kernel, launch)), small)
     homes = homes_of(kernel.source)
     found = tuple(_labelled(at_home(finding, homes), launch) for finding in judged(case))
+    remember(kernel.signature, launch, case.observation)
     return Checked(case, found, time.perf_counter() - start, small)
 
 

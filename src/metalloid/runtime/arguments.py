@@ -42,14 +42,15 @@ def bound(
     return memory, resources
 
 
-def untouched(signature: Signature, given: Sequence[object], named: Mapping[str, object]) -> frozenset[int]:
-    """Buffers whose bytes nobody has set before this launch; those it writes are set from now on."""
+def untouched(signature: Signature, given: Sequence[object], named: Mapping[str, object]) -> dict[int, int]:
+    """Buffers whose bytes nobody but launches has set, and how many did before this one: 0 is nobody."""
     values = matched(signature, given, named)
     buffers = {p: values[p.index] for p in signature.buffers}
-    found = {p: b for p, b in buffers.items() if isinstance(b, Buffer) and b.fresh}
+    found = {p: b for p, b in buffers.items() if isinstance(b, Buffer) and b.launches >= 0}
+    before = {p.index: b.launches for p, b in found.items()}
     for parameter, buffer in found.items():
-        buffer.fresh = parameter.access not in WRITES
-    return frozenset(p.index for p in found)
+        buffer.launches += parameter.access in WRITES
+    return before
 
 
 def untouched_inside(*values: Iterable[object]) -> frozenset[int]:

@@ -44,7 +44,7 @@ def aligned(shape: int | tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
 class Buffer:
     """A piece of memory, or a slice of one: `buffer[2:8]` shares its bytes."""
 
-    __slots__ = ("__weakref__", "_array", "_parent", "_pending", "device", "fresh", "label", "shared")
+    __slots__ = ("__weakref__", "_array", "_parent", "_pending", "device", "label", "launches", "shared")
 
     def __init__(
         self,
@@ -62,9 +62,19 @@ class Buffer:
         self.device = device
         self.shared = shared  # the memory is the caller's own array
         self.label = ""
-        self.fresh = fresh  # nobody has set its bytes, or has had a way to; checkers want to know
+        # Launches that have written to it, where nobody else has had a way to; -1 otherwise. Checkers want to know.
+        self.launches = 0 if fresh else -1
         if parent is None:
             resources.made(self, "buffer")
+
+    @property
+    def fresh(self) -> bool:
+        """Whether nobody has set its bytes, or has had a way to."""
+        return self.launches == 0
+
+    @fresh.setter
+    def fresh(self, still: bool) -> None:
+        self.launches = 0 if still else -1
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The contents, without a copy; warns where commands that will write them have not run yet."""

@@ -110,7 +110,7 @@ class Kernel(KernelCode):
             memory, resources = bound(self.signature, arguments, named, self.device, overlap)
         if grid is not None and threadgroup is not None:
             warn_about_grid(self, threads, size, memory)
-        undefined = untouched(self.signature, arguments, named)
+        written_by = untouched(self.signature, arguments, named)
         return Launch(
             threads,
             size,
@@ -118,7 +118,8 @@ class Kernel(KernelCode):
             local,
             resources=resources,
             kernel=self.name,
-            undefined=undefined,
+            undefined=frozenset(i for i, launches in written_by.items() if not launches),
+            launched={i: launches for i, launches in written_by.items() if launches},
             undefined_resources=untouched_inside(arguments, named.values()) if resources else frozenset(),
             inputs=unshared(self.inputs, memory) if overlap else self.inputs,
             place=place() if watchers else "",

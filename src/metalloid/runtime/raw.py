@@ -33,14 +33,14 @@ def raw_launch(
         threads, size = sizes(kernel.signature, limits, grid, threadgroup, threadgroups)
         lengths = local_memory(kernel.signature, limits, local)
         memory: dict[int, Any] = {}
-        undefined = []
+        written_by: dict[int, int] = {}
         resources: list[tuple[int, Any]] = []
         for parameter, value in zip(kernel.signature.buffers, arguments, strict=True):
             if isinstance(value, Buffer):
                 memory[parameter.index] = _plain(value.memory())
-                if value.fresh:
-                    undefined.append(parameter.index)
-                    value.fresh = parameter.access not in WRITES
+                if value.launches >= 0:
+                    written_by[parameter.index] = value.launches
+                    value.launches += parameter.access in WRITES
             elif isinstance(value, bytes):
                 memory[parameter.index] = np.frombuffer(bytearray(value), np.uint8)
             elif isinstance(value, np.ndarray):
@@ -56,7 +56,8 @@ def raw_launch(
         lengths,
         resources=resources,
         kernel=kernel.name,
-        undefined=frozenset(undefined),
+        undefined=frozenset(i for i, launches in written_by.items() if not launches),
+        launched={i: launches for i, launches in written_by.items() if launches},
         inputs=unshared(kernel.inputs, memory),
         place=place() if watchers else "",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.checker.second_round import (
+    across,
     advice,
     agreement,
     alarms,
@@ -19,7 +20,20 @@ from tests.checker.second_round import (
 )
 from tests.checker.second_round.case import Case, report_of
 
-PARTS = (agreement, outputs, undefined, progress, advice, bindings, alarms, layout, numbers, places, pointers)
+PARTS = (
+    agreement,
+    outputs,
+    undefined,
+    progress,
+    advice,
+    bindings,
+    alarms,
+    layout,
+    numbers,
+    places,
+    pointers,
+    across,
+)
 CASES = tuple(case for part in PARTS for case in part.CASES)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 from metalloid.checker.case import Case
 from metalloid.checker.rules import (
+    across,
     cost,
     coverage,
     lanes,
@@ -29,6 +30,7 @@ Rule = Callable[[Case], Iterable[Finding]]
 
 RULES: tuple[Rule, ...] = (
     memory.accesses,
+    across.read_holes,
     synchronisation.races,
     synchronisation.flags,
     synchronisation.barriers,

@@ -137,13 +137,14 @@ class CheckedProgram:
         return joined.observation()
 
     def _marked(self, launch: Launch) -> frozenset[int]:
-        """Inputs that have more elements than there are threads: did these read one each, and leave the rest?"""
+        """Buffers whose reads are wanted: those with holes, and inputs of more elements than there are threads (did
+        these read one each, and leave the rest?)."""
         x, y, z = launch.grid
         return frozenset(
             i
             for i, size in self._once.items()
             if i in launch.buffers and bytes_of(launch.buffers[i]).nbytes // size > x * y * z
-        )
+        ) | frozenset(launch.launched)
 
     def _writable(self, launch: Launch, mode: Options, backwards: bool) -> Launch:
         """Kernels that write to arrays which cannot be written get copies of them."""
