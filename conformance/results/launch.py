@@ -84,7 +84,7 @@ def _library(source: Any, device: str) -> Any:
     """One library per source; a file on disk is given as a path, so that its includes are found."""
     key = source.key(), device
     if key not in _libraries:
-        text = Path(source.name) if source.directory else source.text
+        text = Path(source.name) if source.directory or isinstance(source, Binary) else source.text
         _libraries[key] = _device(device).library(
             text, math=source.math, defines=dict(source.defines), include=list(source.include)
         )

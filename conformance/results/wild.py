@@ -1,6 +1,8 @@
-"""`python -m conformance wild [--only TEXT]`: every case under the checker; what it finds is kept.
+"""`python -m conformance wild [--only TEXT] [--library] [--resume]`: every case under the checker; what it finds is kept.
 
 `docs/found-in-the-wild.md` argues each finding. This command says which there are, one line per rule and kernel.
+With `--library` MLX's kernels come from its compiled library. Cases are run in an order that has nothing to do with
+their names, so that a run that is stopped (`--limit`) has seen some of every family; `--resume` goes on behind it.
 """
 
 from __future__ import annotations
@@ -8,106 +10,143 @@ from __future__ import annotations
 import json
 import os
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from zlib import crc32
 
 import click
-import numpy as np
 from rich.console import Console
 from rich.progress import track
 
+from conformance.binaries.mlx import cases as library_cases
+from conformance.binaries.mlx import from_library
 from conformance.packages import STORE
+from conformance.results import kept
 from conformance.results.case import Case, Step
+from conformance.results.judge import made
 from conformance.results.launch import run_on_engine
 from conformance.results.suites import all_cases
+from conformance.results.workers import Died, work_on
 
-KEPT = STORE / "wild.json"
+KEPT = STORE / "wild.jsonl"
 
 
 @dataclass(frozen=True)
 class Found:
     """A finding, or the sentence that says why a case could not be checked."""
 
-    suite: str
-    family: str
-    case: str
     kernel: str
     rule: str
     message: str
-    place: str
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A case that was run, and what was found in it."""
+
+    label: str
+    found: tuple[Found, ...]
+    seconds: float
 
 
 @click.command(help=__doc__)
 @click.option("--only", default="", help="Only cases whose suite, family or name contains this.")
+@click.option("--library", is_flag=True, help="MLX's kernels from its compiled library instead of all from source.")
+@click.option("--resume", is_flag=True, help="Skip what the same code has been told of before.")
 @click.option("--jobs", default=os.cpu_count() or 1, help="Processes.")
 @click.option("--limit", default=0.0, help="Seconds after which no further case is begun.")
-def main(only: str, jobs: int, limit: float) -> None:
-    cases = [case for case in all_cases() if only in case.label]
+def main(only: str, library: bool, resume: bool, jobs: int, limit: float) -> None:
     console = Console()
-    found, done = check_all(cases, jobs, limit, console)
-    for f in sorted(set(found), key=lambda f: (f.rule, f.suite, f.kernel, f.case)):
+    cases = [case for case in (library_cases() if library else all_cases()) if only in case.label]
+    cases.sort(key=lambda case: crc32(case.label.encode()))
+    known = _known() if resume else {}
+    done = [known[key] for case in cases if (key := _key(case, library)) in known]
+    waiting = [case for case in cases if _key(case, library) not in known]
+    done += check_all(waiting, library, jobs, limit, console)
+    _tell(done, len(cases), console)
+
+
+def _tell(done: list[Checked], total: int, console: Console) -> None:
+    """Each rule and kernel once, with the number of its cases and the first of them."""
+    by: dict[tuple[str, str, str], list[tuple[Checked, Found]]] = {}
+    for one in done:
+        for f in one.found:
+            by.setdefault((f.rule, f.kernel, f.place), []).append((one, f))
+    for (rule, kernel, place), all_of in sorted(by.items()):
+        first, f = all_of[0]
         console.print(
-            f"{f.rule} {f.suite} {f.kernel} ({f.case}): {f.message}  {f.place}",
-            highlight=False,
-            soft_wrap=True,
+            f"{rule} {kernel} {place} ({len(all_of)}: {first.label}): {f.message}", highlight=False, soft_wrap=True
         )
-    clean = done - len({(f.suite, f.family, f.case) for f in found})
-    console.print(f"{clean} of {done} cases without a finding; {len(cases) - done} not begun")
-    if not only:
-        KEPT.write_text(json.dumps([asdict(f) for f in found], indent=1))
+    clean = sum(not one.found for one in done)
+    console.print(f"{clean} of {len(done)} cases without a finding; {total - len(done)} not begun")
 
 
 _cases: list[Case] = []  # filled before the processes fork
 
 
-def check_all(cases: list[Case], jobs: int, limit: float, console: Console) -> tuple[list[Found], int]:
-    """Findings of all cases, and how many cases were run."""
+def check_all(
+    cases: list[Case], library: bool, jobs: int, limit: float, console: Console
+) -> Iterator[Checked]:
+    """What was found in each case, as they are done; kept on disk at once."""
     _cases[:] = cases
     end = time.monotonic() + limit if limit else None
-    found: list[Found] = []
-    done = 0
-    with ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
-        pending = [pool.submit(_check, n, end) for n in range(len(cases))]
-        for one in track(as_completed(pending), "checking", total=len(cases), console=console):
-            result = one.result()
-            if result is not None:
-                found += result
-                done += 1
-                if not console.is_terminal:
-                    told = (f"  {f.rule} {f.kernel}: {f.message} {f.place}" for f in result)
-                    print(cases[pending.index(one)].label, *told, sep="\n", flush=True)
-    return found, done
+    work = work_on(_check, len(cases), (library, end), jobs)
+    for index, result in track(work, "checking", total=len(cases), console=console):
+        label = cases[index].label
+        if isinstance(result, Died):
+            result = Checked(label, (Found("", "died", str(result)),), 0.0)
+        if result is None:
+            continue
+        with KEPT.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"key": _key(cases[index], library), **asdict(result)}) + "\n")
+        if not console.is_terminal:
+            told = (f"  {f.rule} {f.kernel}: {f.message} {f.place}" for f in result.found)
+            print(f"{label} {result.seconds:.1f} s", *told, sep="\n", flush=True)
+        yield result
 
 
-def _check(index: int, end: float | None) -> list[Found] | None:
-    if end is not None and time.monotonic() > end:
-        return None
-    case = _cases[index]
-    rng = np.random.default_rng(crc32(case.label.encode()))
-    found: list[Found] = []
-    for step in case.make(rng, "small").steps:
-        found += _step(case, step)
+def _key(case: Case, library: bool) -> str:
+    return f"{kept.code()[:24]} {'library' if library else 'source'} {case.label}"
+
+
+def _known() -> dict[str, Checked]:
+    """By key; a line that a stopped run left half-written does not count."""
+    found: dict[str, Checked] = {}
+    for line in KEPT.read_text(encoding="utf-8").splitlines() if KEPT.exists() else ():
+        try:
+            entry = json.loads(line)
+            inside = tuple(Found(**f) for f in entry["found"])
+            found[entry["key"]] = Checked(entry["label"], inside, entry["seconds"])
+        except (ValueError, KeyError, TypeError):
+            continue
     return found
 
 
-def _step(case: Case, step: Step) -> list[Found]:
+def _check(index: int, library: bool, end: float | None) -> Checked | None:
+    if end is not None and time.monotonic() > end:
+        return None
+    case, start = _cases[index], time.perf_counter()
+    steps = made(case, "small").steps
+    if library:
+        steps = [found for step in steps if (found := from_library(step)) is not None]
+    found = tuple(f for step in steps for f in _step(step))
+    return Checked(case.label, found, time.perf_counter() - start)
+
+
+def _step(step: Step) -> list[Found]:
     import metalloid as mt
     from metalloid.findings.finding import NOTE
-
-    def made(rule: str, message: str, place: str = "") -> Found:
-        return Found(case.suite, case.family, case.name, step.kernel, rule, message, place)
 
     try:
         with mt.checked() as report:
             run_on_engine(step)
     except mt.MetalloidError as error:
-        return [made("refused", str(error).splitlines()[0])]
+        return [Found(step.kernel, "refused", str(error).splitlines()[0])]
     found = []
     for f in report.findings:
         if f.severity != NOTE:
             place = f"{Path(f.location.file).name}:{f.location.line}" if f.location else ""
-            found.append(made(f.rule, f.message, place))
+            found.append(Found(step.kernel, f.rule, f.message, place))
     return found
