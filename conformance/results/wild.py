@@ -1,4 +1,4 @@
-"""`python -m conformance wild [--only TEXT] [--library] [--resume]`: every case under the checker; what it finds is kept.
+"""`python -m conformance wild [--only TEXT] [--library] [--resume]`: every case under the checker; findings are kept.
 
 `docs/found-in-the-wild.md` argues each finding. This command says which there are, one line per rule and kernel.
 With `--library` MLX's kernels come from its compiled library. Cases are run in an order that has nothing to do with
@@ -53,13 +53,17 @@ class Checked:
 
 @click.command(help=__doc__)
 @click.option("--only", default="", help="Only cases whose suite, family or name contains this.")
-@click.option("--library", is_flag=True, help="MLX's kernels from its compiled library instead of all from source.")
+@click.option("--without", multiple=True, help="Not cases that contain this.")
+@click.option(
+    "--library", is_flag=True, help="MLX's kernels from its compiled library instead of all from source."
+)
 @click.option("--resume", is_flag=True, help="Skip what the same code has been told of before.")
 @click.option("--jobs", default=os.cpu_count() or 1, help="Processes.")
 @click.option("--limit", default=0.0, help="Seconds after which no further case is begun.")
-def main(only: str, library: bool, resume: bool, jobs: int, limit: float) -> None:
+def main(only: str, without: tuple[str, ...], library: bool, resume: bool, jobs: int, limit: float) -> None:
     console = Console()
     cases = [case for case in (library_cases() if library else all_cases()) if only in case.label]
+    cases = [case for case in cases if not any(word in case.label for word in without)]
     cases.sort(key=lambda case: crc32(case.label.encode()))
     known = _known() if resume else {}
     done = [known[key] for case in cases if (key := _key(case, library)) in known]
@@ -77,7 +81,9 @@ def _tell(done: list[Checked], total: int, console: Console) -> None:
     for (rule, kernel, place), all_of in sorted(by.items()):
         first, f = all_of[0]
         console.print(
-            f"{rule} {kernel} {place} ({len(all_of)}: {first.label}): {f.message}", highlight=False, soft_wrap=True
+            f"{rule} {kernel} {place} ({len(all_of)}: {first.label}): {f.message}",
+            highlight=False,
+            soft_wrap=True,
         )
     clean = sum(not one.found for one in done)
     console.print(f"{clean} of {len(done)} cases without a finding; {total - len(done)} not begun")

@@ -140,6 +140,14 @@ LAUNCHES: dict[str, tuple[Call, Call]] = {
         (lambda: [np.zeros(1, np.uint32), floats(256)], {"grid": 256, "threadgroup": 64}),
         (lambda: [np.zeros(1, np.uint32), floats(256)], {"grid": 256, "threadgroup": 64}),
     ),
+    "M407": (
+        (lambda: [np.zeros(64, np.int32), indices() + 9, indices()], {"grid": 64}),
+        (lambda: [np.zeros(64, np.int32), indices() + 9, indices()], {"grid": 64}),
+    ),
+    "M408": (
+        (lambda: [np.zeros(8, np.int32), np.full(512, 1000, np.int16)], {"grid": 8}),
+        (lambda: [np.zeros(8, np.int32), np.full(512, 1000, np.int16)], {"grid": 8}),
+    ),
     "M305": (
         (lambda: [blank(200), floats(200)], {"grid": 100}),
         (lambda: [blank(200), floats(200), 200], {"grid": 100}),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from metalloid.backends.base import Triple
+from metalloid.ir.intrinsics import DIVISOR
 from metalloid.location import Location
 
 KINDS = {
@@ -38,7 +39,14 @@ KINDS = {
     "index wraps": "M404",
     "infinity under fast math": "M405",
     "depends on the schedule": "M406",
+    "division by zero": "M407",
+    "does not fit": "M408",
 }
+
+
+def told_kind(what: int) -> str:
+    """What a marker of the compiler's tests tells, by its first operand (`ir/intrinsics/names.py`: BOUNDS)."""
+    return "outside an array" if what >= 0 else "division by zero" if what == DIVISOR else "does not fit"
 
 
 @dataclass(frozen=True)

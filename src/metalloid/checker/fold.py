@@ -7,6 +7,7 @@ was not written yet, a wrapped index makes accesses out of bounds. What follows 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from metalloid.ir.debug import Location
 # The first of two that speak of one line and memory is the cause.
 CAUSES: dict[str, tuple[str, ...]] = {
     "M404": ("M101", "M102", "M103", "M106", "M203", "M305"),
+    "M408": ("M101", "M102", "M103", "M106", "M202", "M203", "M305", "M404"),
     "M108": ("M101", "M102", "M104"),
     "M204": ("M104", "M201", "M206"),
     "M205": ("M104", "M105"),
@@ -34,7 +36,7 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "M305": ("M106",),
 }
 # Of the rest, worst first.
-_ORDER = "M30 M108 M204 M404 M102 M101 M103 M107 M201 M202 M203 M205 M206 M207 M208 M104 M105 M106".split()
+_ORDER = "M30 M108 M204 M404 M408 M407 M102 M101 M103 M107 M201 M202 M203 M205 M206 M207 M208 M104 M105 M106".split()
 
 
 def fold(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -83,6 +85,9 @@ def follows(finding: Finding, cause: Finding) -> bool:
         return True
     if finding.rule == "M106" and cause.rule in ("M202", "M203"):  # stores that meet leave others out
         return finding.buffer == cause.buffer
+    if cause.rule == "M408":  # what uses the variable that got the wrong number
+        name = cause.detail.get("named", "")
+        return not finding.location or (bool(name) and bool(re.search(rf"\b{name}\b", finding.excerpt)))
     # Whoever puts a barrier for the threadgroup there has one for the lanes too.
     if cause.rule == "M404" and cause.detail.get("position"):  # everything goes by it
         return True

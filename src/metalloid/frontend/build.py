@@ -5,8 +5,10 @@ Where clang refuses what Metal allows, the source is mended and given again.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from metalloid.errors import CompileError, Diagnostic
-from metalloid.frontend import clang, subscripts
+from metalloid.frontend import clang, subscripts, watched
 from metalloid.frontend.declarations import Entry
 from metalloid.frontend.diagnose import Preimage, Texts, Wanted, diagnose
 from metalloid.frontend.entry import Binding, entry_text
@@ -33,7 +35,9 @@ def build(
 ) -> tuple[str, Rewritten]:
     """Optimised IR of one kernel, as clang writes it, and the text it is of; `checked` keeps every access of the
     user's."""
-    tests = subscripts.FLAGS if checked and subscripts.wanted(parsed.unit.text) else ()
+    tests = _tests(parsed.unit.text) if checked else ()
+    if checked:
+        rewritten = replace(rewritten, text=watched.divisions(rewritten.text))
     action = (*(clang.CHECKED if checked else clang.OPTIMISE), *tests, "-o", "-", "-")
     result, rewritten = _run(parsed.source, rewritten, entry_text(wanted.entry, bound), action)
     if result.failed:
@@ -42,7 +46,13 @@ def build(
         known = tuple(Known(b.argument.name, " ".join(b.argument.words[:-1]), b.builtin) for b in bound)
         texts = Texts(parsed.source)
         raise CompileError(diagnose(result.messages, texts, Preimage(rewritten), known, wanted))
-    return subscripts.told(result.output), rewritten
+    return subscripts.told(watched.told(result.output)), rewritten
+
+
+def _tests(text: str) -> tuple[str, ...]:
+    """What clang is to test while a checked kernel runs."""
+    parts = (subscripts, watched)
+    return tuple(flag for part in parts if part.wanted(text) for flag in part.FLAGS)
 
 
 def check_source(parsed: Parsed) -> tuple[Diagnostic, ...]:

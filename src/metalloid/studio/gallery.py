@@ -75,6 +75,8 @@ LAUNCHES = {
     "M404": Launch("8", "out=output:8 x=arange:64 D=8"),
     "M405": Launch("64", "out=output:64 x=ones:64 n=40"),
     "M406": Launch("256", "out=zeros:1 x=cycle:256:37", "64"),
+    "M407": Launch("64", "out=output:64 sums=arange:64 counts=cycle:64:8"),
+    "M408": Launch("8", "out=output:8 x=full:512:1000"),
     "M501": Launch("64,64", "a=ones:64x64 b=output:64x64 width=64", "32,8"),
     "M502": Launch("64,64", "a=ones:64x64 b=output:64x64 width=64", "32,32"),
     "M601": Launch("64", "x=arange:64"),

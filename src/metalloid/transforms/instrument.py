@@ -87,7 +87,9 @@ def instrument(module: Module, options: Options) -> tuple[Module, Checks]:
             elif i.called == BOUNDS:
                 marks[block.name, at] = _lanes_marker(i, len(sites))
                 size = i.operands[0]
-                sites.append(replace(_operation(module, i), size=size.value if isinstance(size, Int) else 0))
+                sites.append(
+                    replace(_operation(module, i), size=_signed(size.value) if isinstance(size, Int) else 0)
+                )
     marked = function.with_blocks(tuple(_marked(b, whole_group, marks) for b in function.blocks))
     local_sizes = [a.size for a in found if a.space == LOCAL]
     checks = Checks(
@@ -108,6 +110,11 @@ def instrument(module: Module, options: Options) -> tuple[Module, Checks]:
     for mark in (*marks.values(), *whole_group.values()):
         whole = whole.declare(mark.called, VOID, tuple(o.type for o in mark.operands))
     return whole, checks
+
+
+def _signed(word: int) -> int:
+    """A constant of 32 bits: those below 0 tell of something else than an array."""
+    return word - (1 << 32) if word >> 31 else word
 
 
 def _steps_of(function: Function) -> int:

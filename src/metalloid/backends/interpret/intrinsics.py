@@ -103,5 +103,5 @@ OWN: dict[str, Callable[..., Any]] = {
     "log_i64": lambda t, value: t.log.append(numbers.signed(value, 64)),
     "log_f32": lambda t, bits: t.log.append(to_float(FLOAT, bits)),
     "log_end": _log_end,
-    "check_bounds": lambda t, size, index: t.left_array(size, numbers.signed(index, 64)),
+    "check_bounds": lambda t, size, index: t.left_array(numbers.signed(size, 32), numbers.signed(index, 64)),
 }

@@ -20,7 +20,7 @@ from metalloid.backends.interpret import simd
 from metalloid.backends.interpret.memory import Object, Pointer
 from metalloid.backends.interpret.notes import Notes, Site
 from metalloid.backends.interpret.thread import Thread
-from metalloid.backends.observe import Observation, Pointed
+from metalloid.backends.observe import Observation, Pointed, told_kind
 from metalloid.backends.races import DEVICE, THREADGROUP, Clock, Event, Shadow
 from metalloid.ir.intrinsics import MATRICES, SIMD_BARRIER
 from metalloid.ir.module import Instruction, Module
@@ -142,7 +142,7 @@ class Observer:
 
     def _left_array(self, thread: Thread, size: int, index: int) -> None:
         access = self.notes.access(thread, thread.current, "access")
-        self.notes.add("outside an array", access, detail={"index": index, "size": size})
+        self.notes.add(told_kind(size), access, detail={"index": index, "size": size})
 
     # What is noted.
 

@@ -13,6 +13,7 @@ from metalloid.checker.rules import (
     across,
     cost,
     coverage,
+    integers,
     lanes,
     lost,
     memory,
@@ -44,6 +45,7 @@ RULES: tuple[Rule, ...] = (
     pointed.behind_pointers,
     cost.cost,
     numerics.numbers,
+    integers.integers,
     numerics.tested_under_fast_math,
     text.warned,
 )

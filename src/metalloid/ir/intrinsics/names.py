@@ -29,8 +29,16 @@ LOG_BEGIN = f"{PREFIX}log_begin"
 
 STATE = f"{PREFIX}state"  # where a segment stopped
 MARKER = f"{PREFIX}check"  # before an access that a checked run looks at
-BOUNDS = f"{MARKER}_bounds"  # an index has left a dimension of an array: its size, the index
+# What the compiler's tests tell: an index that left a dimension of an array (its size, the index), a divisor that is 0
+# (`DIVISOR`, 0), a number that its type of 8 or 16 bits does not hold (`narrow`, the number).
+BOUNDS = f"{MARKER}_bounds"
+DIVISOR = -1
 _OF_A_MATRIX = "_matrix"
+
+
+def narrow(width: int, signed: bool) -> int:
+    """What stands for an integer type in a marker: -8 and -16, of signed ones -7 and -15."""
+    return signed - width
 
 
 def is_ours(name: str) -> bool:

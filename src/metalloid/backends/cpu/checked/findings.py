@@ -14,7 +14,7 @@ from metalloid.backends.cpu.checked.arena import ARENA
 from metalloid.backends.cpu.checked.attempt import CheckedRun
 from metalloid.backends.cpu.checked.mode import range_of
 from metalloid.backends.cpu.checked.records import KINDS, LOCAL, Cover, FindingRecord, Writers, thread_at
-from metalloid.backends.observe import Access, Memory, Observation, Pointed, Record
+from metalloid.backends.observe import Access, Memory, Observation, Pointed, Record, told_kind
 from metalloid.ir.intrinsics import BOUNDS, MATRICES
 from metalloid.location import Location
 from metalloid.transforms.check_sites import CheckSite
@@ -98,7 +98,7 @@ class Findings:
         if site.operation == BOUNDS:
             detail = {"index": int(raw.offset), "size": site.size}
             return Record(
-                "outside an array",
+                told_kind(site.size),
                 replace(access, what="access", size=0),
                 count=int(raw.count),
                 detail=detail,

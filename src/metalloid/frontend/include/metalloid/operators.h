@@ -4,8 +4,12 @@
 // depends on it vanish, and after `a / b` it takes b for anything but zero. The front end writes `a << b` as
 // `a << by() << b`, which binds as the user's did, and `a <<= b` as `a <<= by() += b`. What the guards leave where b is
 // not known until the kernel runs, the front end takes out again (divisions.py): the engines define x / 0 themselves.
+//
+// In a checked run the front end writes `a / dv() / b` instead (watched.py): a divisor that is 0 is told as well.
 #pragma once
 #include "traits.h"
+
+extern "C" __attribute__((convergent)) void __mt_check_bounds(int what, long value);
 
 namespace __mt {
 using namespace metal;
@@ -125,4 +129,43 @@ __MT_OPERATOR(>>, shifted_right)
 __MT_OPERATOR(/, quotient)
 __MT_OPERATOR(%, remainder)
 #undef __MT_OPERATOR
+
+struct dv {};
+template <class T>
+struct divided {
+  T a;
+};
+template <class N>
+struct divisor {
+  N value;
+};
+template <class N>
+constexpr divisor<N> operator+=(dv, N n) { return {n}; }
+template <class N>
+constexpr void tell_zero(N n) {
+  if (!__builtin_is_constant_evaluated() && n == N(0)) __mt_check_bounds(-1, 0);
+}
+
+#define __MT_WATCHED(op)                                                                                   \
+  template <class T, if_scalar<T> = 0>                                                                     \
+  constexpr divided<T> operator op(T a, dv) { return {a}; }                                                \
+  template <class T, if_object<T> = 0>                                                                     \
+  constexpr left_object<T> operator op(T&& a, dv) { return {static_cast<T&&>(a)}; }                        \
+  template <class T, class N, if_scalar<N> = 0>                                                            \
+  constexpr auto operator op(divided<T> l, N n) -> decltype(l.a op n) {                                    \
+    if constexpr (is_number<T> && is_number<N>) tell_zero(n);                                              \
+    return left_scalar<T>{l.a} op n;                                                                       \
+  }                                                                                                        \
+  template <class T, class N, if_object<N> = 0>                                                            \
+  constexpr auto operator op(divided<T> l, N&& n) -> decltype(l.a op static_cast<N&&>(n)) {                \
+    return l.a op static_cast<N&&>(n);                                                                     \
+  }                                                                                                        \
+  template <class T, class N>                                                                              \
+  constexpr auto operator op##=(T& a, divisor<N> n) -> decltype(a op##= n.value) {                         \
+    if constexpr (is_number<T> && is_number<N>) tell_zero(n.value);                                        \
+    return a op##= by() += n.value;                                                                        \
+  }
+__MT_WATCHED(/)
+__MT_WATCHED(%)
+#undef __MT_WATCHED
 }  // namespace __mt
