@@ -25,6 +25,7 @@ from metalloid.backends.base import Launch, Triple
 from metalloid.backends.interpret import Wanted
 from metalloid.backends.interpret.notes import unflattened
 from metalloid.backends.observe import Observation, Record
+from metalloid.checker.conspicuous import LOOKED_AT, odd_elements, writers_of
 from metalloid.checker.finite import not_finite
 from metalloid.checker.orders import arrives, order_matters
 from metalloid.checker.proofs import never_wraps
@@ -169,23 +170,34 @@ def _examined(seen: Before, observation: Observation, new: bool) -> tuple[tuple[
     kernel, launch, known = seen.kernel, seen.launch, seen.known
     fast = kernel.source.math == "fast"
     outside, odd = list(_outside(observation)), list(_not_finite(seen, observation))
+    first: dict[Triple, list[int]] = {}
     floats = new and (known.narrow or (fast and (known.infinite or _given_infinities(seen))))
     indices = new and not never_wraps(kernel, launch)
     groups = [*outside, *odd]
+    if new and known.narrow:
+        for group, thread in _conspicuous(seen, observation):
+            first.setdefault(group, []).append(thread)
+        groups += first
     if floats or indices:
         groups += _spread(launch)
     if not groups:
         return (), ""
     wanted = Wanted(
-        STEPS, indices or bool(outside), floats or bool(odd), fast, lambda place: _calls(kernel, place)
+        STEPS,
+        indices=indices or bool(outside),
+        floats=floats or bool(odd),
+        fast=fast,
+        calls=lambda place: _calls(kernel, place),
     )
     order = list(dict.fromkeys(groups))
-    records, ended = interpret.examine(kernel.checked_ir, seen.again(), order, wanted)
+    records, ended = interpret.examine(kernel.checked_ir, seen.again(), order, wanted, first)
     total = prod(launch.threadgroups)
     asked = [name for name, on in (("M402, M403, M405", floats), ("M404", indices)) if on]
     if not asked or ended >= total:
         return records, ""
-    return records, f"{', '.join(asked)}: numbers were followed in {max(1, ended)} of {total} threadgroups"
+    if not ended:
+        return records, f"{', '.join(asked)}: numbers were followed in a part of one threadgroup of {total}"
+    return records, f"{', '.join(asked)}: numbers were followed in {ended} of {total} threadgroups"
 
 
 def _spread(launch: Launch) -> list[Triple]:
@@ -237,6 +249,21 @@ def _not_finite(seen: Before, observation: Observation) -> Iterator[Triple]:
             x, y, z = unflattened(int(wrote[np.flatnonzero(wrote)[0]]) - 1, launch.grid)
             width, height, depth = launch.threadgroup
             yield x // width, y // height, z // depth
+
+
+def _conspicuous(seen: Before, observation: Observation) -> Iterator[tuple[Triple, int]]:
+    """Who wrote what looks odd in an output: threadgroups, and the threads in them."""
+    launch = seen.launch
+    for parameter in seen.kernel.signature.buffers:
+        memory, kind = launch.buffers.get(parameter.index), element(parameter.type)
+        if parameter.index not in seen.written or parameter.index not in observation.writers:
+            continue
+        if memory is None or kind is None or kind.kind in "iub":
+            continue
+        data = np.frombuffer(memoryview(memory).cast("B"), np.uint8)
+        values = data[: min(data.size, LOOKED_AT) // kind.itemsize * kind.itemsize].view(kind)
+        odd = odd_elements(values)
+        yield from writers_of(launch, observation, parameter.index, odd, kind.itemsize)
 
 
 def _calls(kernel: KernelCode, place: Location) -> bool:

@@ -18,6 +18,7 @@ from metalloid.ir.debug import Location
 # The first of two that speak of one line and memory is the cause.
 CAUSES: dict[str, tuple[str, ...]] = {
     "M404": ("M101", "M102", "M103", "M106", "M203", "M305"),
+    "M310": ("M105",),
     "M408": ("M101", "M102", "M103", "M106", "M202", "M203", "M305", "M404"),
     "M108": ("M101", "M102", "M104"),
     "M204": ("M104", "M201", "M206"),
@@ -85,6 +86,8 @@ def follows(finding: Finding, cause: Finding) -> bool:
         return True
     if finding.rule == "M106" and cause.rule in ("M202", "M203"):  # stores that meet leave others out
         return finding.buffer == cause.buffer
+    if cause.rule == "M310":
+        return finding.buffer == cause.detail.get("read")
     if cause.rule == "M408":  # what uses the variable that got the wrong number
         name = cause.detail.get("named", "")
         return not finding.location or (bool(name) and bool(re.search(rf"\b{name}\b", finding.excerpt)))

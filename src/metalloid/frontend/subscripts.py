@@ -43,7 +43,9 @@ def told(ir: str) -> str:
     sizes = {m["name"]: _size(types.get(m["type"], "")) for m in _DATA.finditer(ir)}
     made = _CALL.sub(lambda m: f"call void @{BOUNDS}(i32 {sizes.get(m['data'], 0)}, i64 {m['index']})", ir)
     had = f"declare void @{BOUNDS}(" in made  # by divisions, or narrow numbers
-    made = _DECLARED.sub("" if had else f"declare void @{BOUNDS}(i32, i64)", made)
+    if had:
+        made = re.sub(rf"^declare void @{_HANDLER}\(.*\n", "", made, flags=re.M)
+    made = _DECLARED.sub(f"declare void @{BOUNDS}(i32, i64)", made)
     return "".join(line for line in made.splitlines(keepends=True) if not _unused(line, sizes, types))
 
 

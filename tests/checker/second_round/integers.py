@@ -71,6 +71,14 @@ HALVES = """kernel void k(device const int* x, device int* out, uint t [[thread_
     if (t == 0) out[0] = s[0] / {COUNT};
 }"""
 
+PRIVATE = """kernel void k(device const int* x, device int* out, constant uint& n, uint i [[thread_position_in_grid]]) {
+    int tile[4];
+    for (uint j = 0; j < 4; j++) tile[j] = x[4 * i + j];
+    ushort sum = 0;
+    for (uint j = 0; j < 4; j++) sum += tile[(i + j) % n];
+    out[i] = sum;
+}"""
+
 
 def counted():
     counts = np.full(256, 3, np.int32)
@@ -98,6 +106,14 @@ WIDTH = Case(
     "M407",
     "'shape.width' is 0",
 )
+MIXED = Case(
+    "private arrays, narrow sums and a divisor of 0 together",
+    PRIVATE,
+    lambda: [ints(256) % 100, np.zeros(64, np.int32), 0],
+    {"grid": 64},
+    "M407",
+    "'n' is 0",
+)
 WIDE = {"grid": (300, 240), "threadgroup": (60, 8)}
 CASES = (
     *pair(
@@ -111,6 +127,8 @@ CASES = (
     ),
     BUCKETS,
     twin(BUCKETS, arguments=lambda: [ints(64, np.uint32), np.zeros(64, np.uint32), 7]),
+    MIXED,
+    twin(MIXED, arguments=lambda: [ints(256) % 100, np.zeros(64, np.int32), 4]),
     WIDTH,
     twin(WIDTH, arguments=lambda: [ints(64), np.zeros(64, np.int32), {"width": 8, "height": 8}]),
     *pair(

@@ -16,6 +16,7 @@ from tests.checker.second_round import (
     outputs,
     places,
     pointers,
+    positions,
     progress,
     undefined,
 )
@@ -34,6 +35,7 @@ PARTS = (
     integers,
     places,
     pointers,
+    positions,
     across,
 )
 CASES = tuple(case for part in PARTS for case in part.CASES)

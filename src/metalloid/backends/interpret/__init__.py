@@ -7,7 +7,7 @@ against the object its pointer came from.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -116,12 +116,17 @@ def trace(module: Module, launch: Launch, thread: Triple, seconds: float = OBSER
 
 
 def examine(
-    module_text: str, launch: Launch, positions: Sequence[Triple], wanted: Wanted
+    module_text: str,
+    launch: Launch,
+    positions: Sequence[Triple],
+    wanted: Wanted,
+    before: Mapping[Triple, Sequence[int]] | None = None,
 ) -> tuple[tuple[Record, ...], int]:
     """Run some threadgroups with exact twins beside their numbers; the launch's buffers are changed in place.
 
-    Where no thread waits for another, the first and the last 32 threads of each stand for all. Returned are the
-    records, and how many threadgroups came to their end before the steps were used up.
+    Where no thread waits for another, the first and the last 32 threads of each stand for all, behind those that
+    `before` names by their index. Returned are the records, and how many threadgroups came to their end before the
+    steps were used up: the first is given more of them.
     """
     module = _read(module_text)
     function = module.function[ENTRY]
@@ -137,13 +142,13 @@ def examine(
             group = _group(launch, position, device, constants)
             group.globals = {**constants, **local_objects(module, group.local)}
             count = group.count
-            threads = [Thread(code, group, n, buffers, wanted.steps) for n in range(count)]
+            threads = [Thread(code, group, n, buffers, wanted.steps + wanted.more) for n in range(count)]
             examiner.begin(threads)
-            ends = (
-                threads[n] for pair in zip(range(32), range(count - 1, -1, -1), strict=False) for n in pair
-            )
+            sides = [n for pair in zip(range(32), range(count - 1, -1, -1), strict=False) for n in pair]
+            ends = (threads[n] for n in (*(before or {}).get(position, ()), *sides))
             for part in [[t] for t in dict.fromkeys(ends)] if alone else [threads]:
                 scheduler.run(part)
+                examiner.first_is_done()
             ended += 1
     except KernelFault:
         pass  # enough was seen, or it is stuck at a barrier: what was seen so far counts

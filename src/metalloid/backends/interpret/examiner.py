@@ -16,8 +16,9 @@ from metalloid.backends.base import Launch
 from metalloid.backends.interpret import lenient
 from metalloid.backends.interpret.memory import Pointer
 from metalloid.backends.interpret.observer import Observer
+from metalloid.backends.interpret.shared_twins import shared
 from metalloid.backends.interpret.thread import Thread
-from metalloid.backends.interpret.twins import Birth, Place, Real
+from metalloid.backends.interpret.twins import LOST_ULPS, Birth, Place, Real
 from metalloid.backends.observe import Access, Record
 from metalloid.ir.debug import Location, location
 from metalloid.ir.floats import to_float
@@ -27,7 +28,6 @@ from metalloid.ir.types import FloatType
 from metalloid.ir.values import Local
 
 ENOUGH_ADDS = 16  # additions in a narrow type before their loss is worth a word
-LOST_ULPS = 4  # of the largest sum on the way
 _SHARED = ("buffer", "resource")
 
 
@@ -36,6 +36,9 @@ class Wanted:
     """What is to be looked at, and for how long."""
 
     steps: int = 200_000  # instructions of all threads together; about two seconds
+    more: int = (
+        400_000  # for those that run first, all of a threadgroup or one thread: to get as far as a store
+    )
     indices: bool = True
     floats: bool = True
     fast: bool = False  # arithmetic on infinities is noted
@@ -49,7 +52,8 @@ class Examiner(Observer):
 
     def __init__(self, module: Module, launch: Launch, wanted: Wanted) -> None:
         super().__init__(module, launch, float("inf"))
-        self.module, self.wanted, self.fast, self.left = module, wanted, wanted.fast, wanted.steps
+        self.module, self.wanted, self.fast = module, wanted, wanted.fast
+        self.left, self._more = wanted.steps + wanted.more, wanted.more
         self.births: list[Birth] = []
         self.foreign = False  # something that is not finite came from memory
         self.memory: dict[tuple[int, int], Real] = {}
@@ -65,9 +69,13 @@ class Examiner(Observer):
         self.memory.clear()
         for thread in threads:
             thread.examiner = self  # type: ignore[attr-defined]
-            thread.twins, thread.entering = {}, {}  # type: ignore[attr-defined]
+            thread.twins, thread.moved, thread.entering = {}, {}, {}  # type: ignore[attr-defined]
             thread.load, thread.store = lenient.load, lenient.store
             thread.load_bytes, thread.store_bytes = lenient.load_bytes, lenient.store_bytes
+
+    def first_is_done(self) -> None:
+        """Those that come now have to do with what is left."""
+        self.left, self._more = self.left - self._more, 0
 
     def barrier(self, thread: Thread, flags: int) -> None:
         pass
@@ -76,7 +84,16 @@ class Examiner(Observer):
         pass
 
     def together(self, name: str, threads: Mapping[int, Thread], arrived: Mapping[int, Any]) -> None:
-        pass
+        """What lanes are about to get from each other has twins, too."""
+        i = next(iter(threads.values())).current
+        if not self.wanted.floats or i is None or not i.name:
+            return
+        found = shared(self.module.function[ENTRY], i, threads, arrived)
+        into = "twins" if isinstance(i.type, FloatType) else "moved"
+        for lane, thread in threads.items():
+            getattr(thread, into).pop(i.name, None)
+            if lane in found:
+                getattr(thread, into)[i.name] = found[lane]
 
     def records(self) -> tuple[Record, ...]:
         return self.notes.records()

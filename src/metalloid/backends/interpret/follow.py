@@ -12,11 +12,14 @@ from typing import Any
 
 from metalloid.backends.interpret import maths, numbers
 from metalloid.backends.interpret.twins import (
+    LOST_ULPS,
+    MOST_ADDS,
     Birth,
     Place,
     Real,
     Twin,
     Whole,
+    belongs,
     finite,
     place,
     real,
@@ -72,7 +75,8 @@ def cast(i: Instruction) -> Follow:
     if isinstance(target, FloatType):
         if isinstance(source, FloatType):
             return lambda t, v, o: floating(t, i, target, v, o, o[0].exact)
-        return lambda t, v, o: _leaf(t, i, target, v)
+        name = getattr(i.operands[0], "name", "")  # bits that came from another lane
+        return lambda t, v, o: moved if belongs(moved := t.moved.get(name), v) else _leaf(t, i, target, v)
     return lambda t, v, o: place(v)
 
 
@@ -165,8 +169,10 @@ def floating(t: Any, i: Instruction, type: FloatType, value: int, o: tuple[Any, 
     result = to_float(type, value)
     name = i.opcode if i.opcode != "call" else i.called.removeprefix("llvm.").split(".")[0]
     if type.name in NARROW and name in _ADDS:
-        adds, narrow, summed = adds + 1, type, i
-        largest = max(largest, abs(result) if math.isfinite(result) else 0.0)
+        worst = max(reals, key=lambda r: r.lost)  # the loss is told where it came about
+        summed = worst.summed if worst.lost > LOST_ULPS else i
+        adds, narrow = min(sum(r.adds for r in reals) + 1, MOST_ADDS), type
+        largest = max([abs(result) if math.isfinite(result) else 0.0, *(r.largest for r in reals)])
         lost = abs(result - exact) / ulp(type, largest) if math.isfinite(result - exact) else 0.0
     birth = next((r.birth for r in reals if r.birth), None)
     if birth is None and operands and _is_born(result, operands):

@@ -19,6 +19,9 @@ from metalloid.ir.floats import to_float
 from metalloid.ir.module import Instruction
 from metalloid.ir.types import FloatType
 
+LOST_ULPS = 4  # of the largest sum on the way: what is worth a word
+MOST_ADDS = 1 << 20  # that are counted: `x = x + x` doubles them
+
 
 @dataclass(frozen=True, slots=True)
 class Whole:
@@ -63,7 +66,7 @@ class Real:
 
     actual: int  # its bits
     exact: float
-    adds: int = 0  # additions one after the other in a narrow type
+    adds: int = 0  # additions in a narrow type that are in it, one after the other or as a tree
     narrow: FloatType | None = None  # that type
     largest: float = 0.0  # of the sums on the way
     lost: float = 0.0  # how far the last of them is off, in units in the last place of the largest

@@ -28,7 +28,7 @@ import numpy as np
 
 from metalloid.checker.case import Case, nbytes
 from metalloid.checker.guards import guards, scalars, stores_to
-from metalloid.checker.rules import meant
+from metalloid.checker.rules import meant, mixed
 from metalloid.checker.rules.effect import nothing_stored, without_effect
 from metalloid.findings import Finding
 from metalloid.ir.debug import Location
@@ -120,7 +120,8 @@ def _output(case: Case, written: Extent) -> Iterator[Finding]:
         return
     memory = case.launch.buffers[parameter.index]
     away = not undefined and meant.turned_away(case, parameter.index, written.touched, memory)
-    if not undefined and not away and written.count in meant.numbers(case):
+    mixed_up = mixed.one_of_each_group(case, parameter.index, written.total)
+    if not undefined and not away and not mixed_up and written.count in meant.numbers(case):
         return
     share = written.count // threads if threads and written.count % threads == 0 else 0
     short_grid = (
@@ -128,7 +129,7 @@ def _output(case: Case, written: Extent) -> Iterator[Finding]:
     )
     if short_grid and (undefined or (share == 1 and _all_meant(case, written))):
         yield _short_grid(case, written, share)
-    elif undefined or away or (meant.whole(case, written.total) and _rest(case, written)):
+    elif undefined or away or mixed_up or (meant.whole(case, written.total) and _rest(case, written)):
         yield _finding(
             case,
             "M106",
@@ -136,7 +137,9 @@ def _output(case: Case, written: Extent) -> Iterator[Finding]:
             f"{written.total - written.count} of {written.total} elements of '{parameter.name}'"
             f" {'was' if written.total - written.count == 1 else 'were'} never written: {written.missing()}"
             + ("; what was there before is still there" if undefined else ""),
-            _guard_hint(case, parameter.index) or _unwritten_hint(written, undefined),
+            mixed.unwritten_hint(case, parameter.index, written.total)
+            or _guard_hint(case, parameter.index)
+            or _unwritten_hint(written, undefined),
         )
 
 
@@ -161,6 +164,8 @@ def _by_groups(case: Case, written: Extent) -> Finding | None:
     """A launch of as many threads as there are rows, one for each threadgroup."""
     groups, threads, index = prod(case.launch.threadgroups), prod(case.launch.grid), written.parameter.index
     share = written.count // groups if groups and written.count % groups == 0 else 0
+    if mixed.unwritten_hint(case, index, written.total):
+        return None
     few = written.prefix and share and written.total == share * threads and threads > groups
     if not few or not meant.by_groups(case, index):
         return None

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from metalloid.backends.observe import Memory, Record
 from metalloid.checker.case import Case, nbytes
+from metalloid.checker.rules import mixed
 from metalloid.findings import Finding
 from metalloid.findings.bounds import Outside
 from metalloid.runtime.alive import buffer_at
@@ -65,7 +66,7 @@ def _outside(case: Case, record: Record) -> tuple[str, str]:
         _barrier_follows(case, record),
         _without_gaps(case, memory),
     )
-    return outside.message, outside.hint
+    return outside.message, mixed.outside_hint(case, record) or outside.hint
 
 
 def _left(case: Case, address: int) -> tuple[Memory, int] | None:

@@ -33,7 +33,7 @@ def swapped(case: Case) -> Iterator[Finding]:
         f"'{read.name}' is buffer {read.index} and '{written.name}' buffer {written.index}: pass the data as"
         f" '{read.name}' and the array for results as '{written.name}', or both by name",
     )
-    yield replace(found, buffer=written.name)
+    yield replace(found, buffer=written.name, detail={"read": read.name})
 
 
 def _blank(memory: Any) -> bool:
