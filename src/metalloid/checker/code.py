@@ -9,7 +9,16 @@ from functools import cached_property
 from metalloid.ir import Module, read
 from metalloid.ir.debug import Location, location
 from metalloid.ir.dominance import post_dominators
-from metalloid.ir.intrinsics import BARRIER, ENTRY, POSITIONS, REDUCTIONS, Tells, collective, full
+from metalloid.ir.intrinsics import (
+    BARRIER,
+    ENTRY,
+    POSITIONS,
+    REDUCTIONS,
+    SIMD_BARRIER,
+    Tells,
+    collective,
+    full,
+)
 from metalloid.ir.module import Block, Function, Instruction
 from metalloid.ir.values import Int, Local, Value
 
@@ -63,6 +72,12 @@ class Code:
         found = (i for i in self.function.instructions() if i.called == BARRIER)
         flags = ((i, i.operands[0]) for i in found)
         return tuple(Barrier(f.value if isinstance(f, Int) else 0, self.location(i)) for i, f in flags)
+
+    @cached_property
+    def simd_barriers(self) -> tuple[Location, ...]:
+        """Where barriers of SIMD-groups stand."""
+        found = (self.location(i) for i in self.function.instructions() if i.called == SIMD_BARRIER)
+        return tuple(place for place in found if place is not None)
 
     @cached_property
     def depends(self) -> Mapping[str, Dependences]:

@@ -18,6 +18,7 @@ from tests.checker.second_round import (
     pointers,
     positions,
     progress,
+    sentences,
     undefined,
 )
 from tests.checker.second_round.case import Case, report_of
@@ -27,6 +28,7 @@ PARTS = (
     outputs,
     undefined,
     progress,
+    sentences,
     advice,
     bindings,
     alarms,

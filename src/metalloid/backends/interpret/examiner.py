@@ -117,6 +117,15 @@ class Examiner(Observer):
         values = ((a.type, t.registers.get(a.name)) for a in self._calls.get(i.debug, ()))
         return tuple(to_float(k, v) for k, v in values if isinstance(k, FloatType) and v is not None)
 
+    def birth_given(self, t: Thread, i: Instruction) -> Birth | None:
+        """Where a NaN was born that the user's call gave to the function of Metal's that an instruction is part of."""
+        if not self.in_header(i):
+            return None
+        if self._calls is None:
+            self._calls = _arguments(self.module)
+        twins = (t.twins.get(a.name) for a in self._calls.get(i.debug, ()))  # type: ignore[attr-defined]
+        return next((x.birth for x in twins if isinstance(x, Real) and x.birth), None)
+
     def infinity(self, t: Thread, i: Instruction, operands: tuple[float, ...], reals: Sequence[Real]) -> bool:
         """Arithmetic on an infinity, under fast math; whether it was reported."""
         if any(r.birth for r in reals):

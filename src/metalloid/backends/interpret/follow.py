@@ -112,7 +112,7 @@ def chosen(i: Instruction) -> Follow:
     first = 1 if i.opcode == "select" else 0
 
     def follow(t: Any, v: Any, o: tuple[Any, ...]) -> Twin:
-        for twin in o[first:]:
+        for twin in sorted(o[first:], key=lambda twin: getattr(twin, "birth", None) is None):
             if twin is not None and (twin.actual is v or twin.actual == v):
                 if isinstance(twin, Real) and isinstance(i.type, FloatType):
                     return _constant_in_header(t, i, i.type, twin)
@@ -194,6 +194,9 @@ def _is_born(result: float, operands: tuple[float, ...]) -> bool:
 
 
 def born(t: Any, i: Instruction, type: FloatType, operands: tuple[float, ...], result: float) -> Birth:
+    """The birth of a number that is not finite, here or where what was given to this function came from."""
+    if math.isnan(result) and (earlier := t.examiner.birth_given(t, i)):
+        return earlier  # a function of Metal's was given it
     half = type.name == "half" and math.isinf(result)
     birth = Birth(i, t.position, t.group.position, operands, result, half, t.examiner.given(t, i))
     t.examiner.births.append(birth)

@@ -208,7 +208,9 @@ def _guard_hint(case: Case, index: int) -> str:
     for place in chain.from_iterable(lines):
         if values := scalars(case, case.line(place)):
             return f"line {place.line} decides who writes, and {', '.join(values)}: pass the size of the whole output"
-    return ""
+    conditions = [p for s in stores_to(case, index) if s.count for p in guards(case, s)]
+    tested = next((p for p in conditions if re.search(r"\bif\b|\?", case.line(p))), None)
+    return f"the condition in line {tested.line} leaves them out: let a thread write each" if tested else ""
 
 
 def _input(case: Case) -> Iterator[Finding]:

@@ -70,7 +70,9 @@ def partial_results(case: Case) -> Iterator[Finding]:
                 case.launch.kernel,
                 case.place(place),
                 hint=(
-                    f"store the {groups} results in threadgroup memory (one per SIMD-group), put a"
+                    "let the first lane of every SIMD-group add its own: if (thread_index_in_simdgroup == 0)"
+                    if instruction.opcode == "atomicrmw"
+                    else f"store the {groups} results in threadgroup memory (one per SIMD-group), put a"
                     f" threadgroup_barrier, and combine them; or launch with a threadgroup of {SIMD_WIDTH}"
                 ),
                 excerpt=case.line(place),

@@ -126,7 +126,8 @@ def _misaligned(case: Case, record: Record) -> tuple[str, str]:
         )
     return (
         f"{what} at offset {record.offset} of {name}, where a multiple of {align} is needed",
-        "read the elements one by one, or through a packed_ vector type, which needs no alignment",
+        f"{'write' if record.access.what == 'write' else 'read'} the elements one by one, or through a packed_ vector"
+        " type, which needs no alignment",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from metalloid.backends.observe import Access, Record
@@ -111,19 +111,37 @@ def _places(record: Record) -> list[Location]:
 def barriers(case: Case) -> Iterator[Finding]:
     for record in case.records("M204"):
         reached, total = record.detail.get("reached", 0), record.detail.get("threads", 0)
-        returned = record.detail.get("returned", True)
         count = f"{reached} of {total}" if total else "not all"
         message = f"barrier reached by {count} threads of the threadgroup"
-        hint = (
-            BARRIER_HINT
-            if returned
-            else "move the barrier out of the branch or loop that only some threads take"
-        )
+        hint = _reached_hint(case, record)
         if record.detail.get("passes", False):
             hint += "; Apple GPUs go on without the others, and so does a plain launch, but Metal does not promise it"
             yield case.finding(record, message, hint, severity=WARNING)
         else:
             yield case.finding(record, message, hint)
+
+
+def _reached_hint(case: Case, record: Record) -> str:
+    """By what the others did instead: they returned, made fewer rounds, or took another branch."""
+    way = record.other.location if record.other else None
+    if way is None:
+        returned = record.detail.get("returned", True)
+        return (
+            BARRIER_HINT
+            if returned
+            else "move the barrier out of the branch or loop that only some threads take"
+        )
+    lines = [case.line(replace(way, line=way.line + n)) for n in range(2)]
+    if re.search(r"\breturn\b", lines[0]) or re.match(r"\s*return\b", lines[1]):
+        return BARRIER_HINT
+    if re.search(r"\b(for|while|do)\b", lines[0]):
+        return (
+            f"the loop in line {way.line} has not as many rounds in all threads: let all go round as often, and put the"
+            " work, not the barrier, under the condition"
+        )
+    if re.search(r"\bif\b", lines[0]):
+        return f"move the barrier out of the branch in line {way.line}: only some threads take it"
+    return BARRIER_HINT
 
 
 def _flag(record: Record) -> str:
@@ -174,10 +192,25 @@ def _threadgroup_race(case: Case, record: Record) -> tuple[str, str]:
             f"let one thread write each element of {name} (if (t == 0), or at its own index): no barrier helps where"
             " two threads write one place",
         )
+    if line := _standing(record, case.code.simd_barriers):
+        return (
+            f"race in threadgroup memory: {_pair(record)} of {name} with nothing but a simdgroup_barrier between them",
+            f"the simdgroup_barrier in line {line} orders lanes of one SIMD-group, and these threads are of two: write"
+            f" threadgroup_barrier({_LOCAL}) there",
+        )
     return (
         f"race in threadgroup memory: {_pair(record)} of {name} without a barrier between them",
         f"put threadgroup_barrier({_LOCAL}) {_between(case, record)}",
     )
+
+
+def _standing(record: Record, barriers: Sequence[Location]) -> int:
+    """The line of a barrier between the two accesses; 0 where none is."""
+    places = _places(record)
+    if len(places) < 2 or len({(p.file, p.function) for p in places}) > 1:
+        return 0
+    first, last = sorted(p.line for p in places)
+    return next((b.line for b in barriers if b.file == places[0].file and first < b.line < last), 0)
 
 
 def _device_race(case: Case, record: Record) -> tuple[str, str]:
@@ -224,8 +257,22 @@ def _device_hint(case: Case, record: Record) -> str:
             " one place"
         )
     if record.rule == "M203":
+        line = _standing(record, [b.location for b in case.code.barriers if b.location])
+        own = (
+            f"the threadgroup_barrier in line {line} waits for its own threadgroup only, and " if line else ""
+        )
+        counted = any(
+            i.opcode == "atomicrmw" and getattr(i.operands[0].type, "space", 0) == 1
+            for i in case.code.function.instructions()
+        )
+        if counted and _verbs(record) == "read and write":
+            return (
+                "an atomic that counts threadgroups does not order other memory: put atomic_thread_fence("
+                "mem_flags::mem_device, memory_order_seq_cst, thread_scope_device) before and behind it, or split the"
+                " work into two launches"
+            )
         return (
-            f"no barrier orders threadgroups: let one thread own each element of '{name}', use atomics,"
+            f"{own}no barrier orders threadgroups: let one thread own each element of '{name}', use atomics,"
             " or split the work into two launches"
         )
     return (
