@@ -27,9 +27,10 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "M201": ("M206", "M104", "M205"),
     "M203": ("M206", "M105", "M106"),
     "M206": ("M104", "M105"),
-    "M101": ("M109",),
-    "M102": ("M101", "M106", "M305", "M109"),
+    "M101": ("M109", "M623"),
+    "M102": ("M101", "M106", "M305", "M109", "M623"),
     "M109": ("M106",),
+    "M621": ("M407",),
     "M623": ("M109", "M106"),
     "M208": ("M202", "M203", "M201", "M206"),
     "M301": ("M106", "M305"),
@@ -76,7 +77,7 @@ def follows(finding: Finding, cause: Finding) -> bool:
     """Whether one finding is but an echo of another."""
     if finding.kernel != cause.kernel or finding.rule not in CAUSES.get(cause.rule, ()):
         return False
-    if finding.rule == "M109":
+    if finding.rule in ("M109", "M407", "M623"):
         return bool(_lines(finding) & _lines(cause))
     if cause.rule in ("M109", "M623"):  # what follows from it is compiled away
         return "no store" in finding.message

@@ -67,7 +67,7 @@ def warnings(
         told = _TOLD.get(flagged["flag"])
         if told is not None:
             one = Diagnostic(
-                flagged["text"],
+                flagged["text"].replace("__local ", "threadgroup ").replace("__global ", "device "),
                 said["file"],
                 int(said["line"]),
                 int(said["column"]),

@@ -58,6 +58,10 @@ SOFTMAX = """kernel void k(device const float* x, device float* out, uint row [[
     float sum = simd_sum(e);
     out[row * 32 + t] = e / max(sum, 1e-20f);
 }"""
+SQUARE = """kernel void k(device const float* x, device float* out, constant uint& rows,
+                     uint2 p [[thread_position_in_grid]]) {
+    if (p.y < rows {LESS}) out[p.y * 16 + p.x] = x[p.y * 16 + p.x];
+}"""
 STRICT = """kernel void k(device const float* x, device float* out, uint i [[thread_position_in_grid]]) {
     if (i {MORE} < 64) out[i] = x[i];
 }"""
@@ -146,6 +150,15 @@ CASES = (
         {"grid": 64},
         "M106",
         "the condition in line 4 leaves",
+    ),
+    *pair(
+        "a condition that leaves the last row out",
+        SQUARE.replace("{LESS}", "- 1"),
+        SQUARE.replace("{LESS}", ""),
+        lambda: [floats(256), np.zeros((16, 16), np.float32), 16],
+        {"grid": (16, 16)},
+        "M106",
+        "look at the condition",
     ),
     *pair(
         "a float3 stored every 12 bytes",

@@ -32,7 +32,7 @@ from metalloid.checker.rules import meant, mixed
 from metalloid.checker.rules.effect import nothing_stored, without_effect
 from metalloid.findings import Finding
 from metalloid.ir.debug import Location
-from metalloid.types import Array, Parameter, Struct
+from metalloid.types import Array, Parameter, Struct, Vector
 
 _WRITES = ("write", "read_write")
 _PIECE = 1 << 16  # elements that are looked at at once
@@ -138,7 +138,7 @@ def _output(case: Case, written: Extent) -> Iterator[Finding]:
             f" {'was' if written.total - written.count == 1 else 'were'} never written: {written.missing()}"
             + ("; what was there before is still there" if undefined else ""),
             mixed.unwritten_hint(case, parameter.index, written.total)
-            or _guard_hint(case, parameter.index)
+            or _guard_hint(case, parameter.index, written.total * _parts(written.parameter))
             or _unwritten_hint(written, undefined),
         )
 
@@ -202,15 +202,26 @@ def _by_axis(case: Case, written: Extent, undefined: bool) -> Finding | None:
     )
 
 
-def _guard_hint(case: Case, index: int) -> str:
+def _guard_hint(case: Case, index: int, total: int) -> str:
     """The condition that decides who stores, with the arguments it compares with."""
     lines = (guards(case, store) for store in stores_to(case, index) if store.count)
     for place in chain.from_iterable(lines):
-        if values := scalars(case, case.line(place)):
+        values = scalars(case, case.line(place))
+        if values and any(str(n) in v.split() for v in values for n in (total, *case.launch.grid) if n > 1):
+            return (
+                f"the condition in line {place.line} leaves them out, although {', '.join(values)}, as the launch has"
+                " it: look at the condition"
+            )
+        if values:
             return f"line {place.line} decides who writes, and {', '.join(values)}: pass the size of the whole output"
     conditions = [p for s in stores_to(case, index) if s.count for p in guards(case, s)]
     tested = next((p for p in conditions if re.search(r"\bif\b|\?", case.line(p))), None)
     return f"the condition in line {tested.line} leaves them out: let a thread write each" if tested else ""
+
+
+def _parts(parameter: Parameter) -> int:
+    """How many numbers an element has."""
+    return parameter.type.length if isinstance(parameter.type, Vector) else 1
 
 
 def _input(case: Case) -> Iterator[Finding]:

@@ -95,18 +95,18 @@ def outside_hint(case: Case, record: Record) -> str:
     if memory is None or memory.kind != "buffer" or groups < 2 or each < 2 or place is None:
         return ""
     total = case.elements(memory.index)
-    if record.rule == "M102":
-        here = [s for s in stores_to(case, memory.index) if s.location == place]
-        one = here and all(made_of(case, s.pointer) == {GRID} and s.count <= groups for s in here)
-        return by_group_hint(case, each) if one and total == groups else ""
-    loads = [
+    here = [s for s in stores_to(case, memory.index) if s.location == place]
+    one = here and all(made_of(case, s.pointer) == {GRID} and s.count <= groups for s in here)
+    if record.rule == "M102" and one and total == groups:
+        return by_group_hint(case, each)
+    addresses = [s.pointer for s in here] or [
         i.operands[0]
         for i in case.code.function.instructions()
         if i.opcode == "load"
         and case.code.location(i) == place
         and memory.index in buffers_of(case.code, i.operands[0])
     ]
-    both = loads and all(GRID in (made := made_of(case, p)) and made & {*LOCAL} for p in loads)
+    both = addresses and all(GRID in (made := made_of(case, p)) and made & {*LOCAL} for p in addresses)
     if not both or total > prod(launch.grid):
         return ""
     return (

@@ -101,7 +101,8 @@ def _born(case: Case, record: Record) -> tuple[str, str]:
 
 _HINTS = {
     "log": "log of 0 is -infinity and of a negative number NaN: add a small epsilon, or use max(x, epsilon)",
-    "exp": "exp of more than 88 does not fit a float: subtract the maximum before exp, as softmax does",
+    "exp": "exp of more than 88 does not fit a float: limit what it is given, or, in a softmax, subtract the maximum of"
+    " the row first",
     "sqrt": "sqrt of a negative number is NaN; rounding makes differences negative: use max(x, 0.0f)",
     "rsqrt": "rsqrt of 0 is infinity and of a negative number NaN: add epsilon before it",
     "pow": "pow of a negative number with a fraction as exponent is NaN, of 0 with a negative one infinity: guard it",

@@ -19,16 +19,20 @@ from metalloid.types import Parameter
 
 def swapped(case: Case) -> Iterator[Finding]:
     arrays = [p for p in case.kernel.signature.buffers if p.index in case.launch.buffers and not p.reference]
-    reads = [p for p in arrays if p.access == "read" and _blank(case.launch.buffers[p.index])]
+    unset = case.launch.undefined
+    reads = [
+        p for p in arrays if p.access == "read" and (p.index in unset or _blank(case.launch.buffers[p.index]))
+    ]
     writes = [p for p in arrays if p.access == "write" and p.index in case.before and _filled(case, p)]
     if len(reads) != 1 or len(writes) != 1 or case.observation.stopped:
         return
     read, written = reads[0], writes[0]
     if str(read.type) != str(written.type) or case.elements(read.index) != case.elements(written.index):
         return
+    empty = "was never filled" if read.index in unset else "is all zeros"
     found = case.at_launch(
         "M310",
-        f"'{written.name}' held numbers and is only written, '{read.name}' is all zeros and only read: have the two"
+        f"'{written.name}' held numbers and is only written, '{read.name}' {empty} and only read: have the two"
         " changed places?",
         f"'{read.name}' is buffer {read.index} and '{written.name}' buffer {written.index}: pass the data as"
         f" '{read.name}' and the array for results as '{written.name}', or both by name",
