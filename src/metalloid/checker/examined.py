@@ -48,6 +48,7 @@ TOO_LARGE = (
     "M401 to M406: numbers and orders of threads were not followed, since the launch changes {} MB in place, of which"
     " no copy is kept"
 )
+LARGE = 1 << 24  # bytes of an output that is looked at whole
 MOST_LOOKS = 3  # at the NaNs of one kernel
 _CALL = re.compile(r"(?:[A-Za-z_]\w*::)*[A-Za-z_]\w*\s*\(")
 
@@ -241,7 +242,7 @@ def _not_finite(seen: Before, observation: Observation) -> Iterator[Triple]:
             continue
         data = np.frombuffer(memoryview(memory).cast("B"), np.uint8)
         values = data[: data.size // kind.itemsize * kind.itemsize].view(kind)
-        bad = not_finite(values)
+        bad = _bad(values, kind.itemsize, observation, parameter.index)
         step = max(1, observation.granules.get(parameter.index, 1))
         wrote = observation.who(parameter.index, bad * kind.itemsize // step) if bad.size else bad
         if np.any(wrote):
@@ -249,6 +250,20 @@ def _not_finite(seen: Before, observation: Observation) -> Iterator[Triple]:
             x, y, z = unflattened(int(wrote[np.flatnonzero(wrote)[0]]) - 1, launch.grid)
             width, height, depth = launch.threadgroup
             yield x // width, y // height, z // depth
+
+
+def _bad(
+    values: np.ndarray[Any, Any], size: int, observation: Observation, index: int
+) -> np.ndarray[Any, Any]:
+    """Elements that are not finite; of a large output, of which little was written, only among those."""
+    if values.nbytes <= LARGE:
+        return not_finite(values)
+    touched, step = observation.touched(index), max(1, observation.granules.get(index, 1))
+    if int(np.count_nonzero(touched)) * 16 > len(touched):
+        return not_finite(values)
+    elements = np.unique(np.flatnonzero(touched) * step // size)
+    elements = elements[elements < values.size]
+    return elements[not_finite(values[elements])]
 
 
 def _conspicuous(seen: Before, observation: Observation) -> Iterator[tuple[Triple, int]]:

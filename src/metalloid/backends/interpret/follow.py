@@ -195,7 +195,8 @@ def _is_born(result: float, operands: tuple[float, ...]) -> bool:
 
 def born(t: Any, i: Instruction, type: FloatType, operands: tuple[float, ...], result: float) -> Birth:
     """The birth of a number that is not finite, here or where what was given to this function came from."""
-    if math.isnan(result) and (earlier := t.examiner.birth_given(t, i)):
+    earlier: Birth | None = t.examiner.birth_given(t, i) if math.isnan(result) else None
+    if earlier is not None:
         return earlier  # a function of Metal's was given it
     half = type.name == "half" and math.isinf(result)
     birth = Birth(i, t.position, t.group.position, operands, result, half, t.examiner.given(t, i))
