@@ -15,7 +15,8 @@ import pytest
 import metalloid as mt
 from metalloid.backends.cpu.checked import attempt
 from metalloid.backends.cpu.checked.attempt import CheckedRun
-from metalloid.backends.cpu.checked.joined import Packed
+from metalloid.backends.cpu.checked.joined import Packed, Windows
+from metalloid.backends.cpu.checked.records import Writers
 from tests.checker.triplet import HEADER, compiled
 
 TYPES = {"uchar": np.uint8, "half": np.float16, "float": np.float32, "ulong": np.uint64}
@@ -94,3 +95,12 @@ def test_packed_words_come_out_as_they_went_in(values: list[int]):
     np.testing.assert_array_equal(Packed.of(many).array(), many)
     noise = np.random.default_rng(1).integers(0, 1 << 32, 70_000).astype(np.uint32)
     np.testing.assert_array_equal(Packed.of(noise).array(), noise)
+
+
+@pytest.mark.parametrize("kind", [Windows, Writers])
+def test_whether_a_buffer_has_writers_is_said_without_decoding_them(
+    kind: type[Any], monkeypatch: pytest.MonkeyPatch
+):
+    made = Windows({0: 4}) if kind is Windows else Writers({0: np.zeros(4, np.uint32)}, {}, None)  # type: ignore[arg-type]
+    monkeypatch.setattr(kind, "__getitem__", lambda self, index: pytest.fail("all of it was put together"))
+    assert 0 in made and 1 not in made

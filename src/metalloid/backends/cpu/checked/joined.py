@@ -111,6 +111,10 @@ class Windows(Mapping[int, np.ndarray[Any, Any]]):
                 found[here] = decoder.threads(packed.at(granules[here] - first))
         return found
 
+    def __contains__(self, index: object) -> bool:
+        """Without putting anything together, which Mapping's own would do."""
+        return index in self.sizes
+
     def __iter__(self) -> Iterator[int]:
         return iter(self.sizes)
 

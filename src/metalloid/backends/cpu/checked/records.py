@@ -284,6 +284,10 @@ class Writers(Mapping[int, np.ndarray[Any, Any]]):
             return np.zeros(len(granules), np.uint32)
         return self._decoder.threads(words[granules])
 
+    def __contains__(self, index: object) -> bool:
+        """Without decoding anything, which Mapping's own would do."""
+        return index in self._words or index in self._unwatched
+
     def __iter__(self) -> Iterator[int]:
         yield from self._words
         yield from self._unwatched
