@@ -119,3 +119,19 @@ def test_of_jobs_that_wait_only_the_last_is_done(worker: Worker) -> None:
     for thread in threads:
         thread.join()
     assert found.count("superseded") == 3
+
+
+def test_after_the_end_nothing_is_started(worker: Worker) -> None:
+    """A page asks on while its studio ends; a job that waited used to start a process that nobody ended."""
+    asked: list[dict[str, Any]] = []
+    spinning = threading.Thread(target=lambda: asked.append(launched(worker, ENDLESS)))
+    spinning.start()
+    while worker._process is None:
+        time.sleep(0.01)
+    waiting = threading.Thread(target=lambda: asked.append(launched(worker, ADD)))
+    waiting.start()
+    worker.close()
+    spinning.join()
+    waiting.join()
+    assert worker._process is None
+    assert asked == [{"error": "the studio has ended"}] * 2

@@ -53,7 +53,7 @@ class Studio:
 
     def end(self) -> None:
         for worker in (self._typing, self._running):
-            worker.end()
+            worker.close()
 
     def _placed(self, asked: Data) -> Data:
         """What is asked, with the name and the folder that only this side knows."""

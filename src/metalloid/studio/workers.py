@@ -25,11 +25,17 @@ class Superseded(Exception):
     """A newer job of the same kind makes this one needless."""
 
 
+class Closed(Exception):
+    """The studio has ended: nothing is started any more."""
+
+
 class Worker:
     """One process, one job at a time."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
+        self._life = threading.RLock()  # starting and ending: a job that waits must not start after the end
         self._turn = threading.Lock()
         self._newest = 0
         self._count = threading.Lock()
@@ -42,7 +48,10 @@ class Worker:
         with self._turn:
             if last_only and mine != self._newest:
                 raise Superseded
-            return self._done(kind, data)
+            try:
+                return self._done(kind, data)
+            except Closed:
+                return {"error": "the studio has ended"}
 
     def start(self) -> None:
         with self._turn:
@@ -57,12 +66,14 @@ class Worker:
                 process.stdin.write(json.dumps({"kind": kind, "data": data}).encode() + b"\n")
                 process.stdin.flush()
                 break
-            except OSError:
+            except (OSError, ValueError):  # broken, or closed by another thread
                 self.end()
                 if fresh:
                     return {"error": "the worker of the studio cannot be started"}
         assert process.stdout is not None
         line = _line_within(process.stdout, seconds)
+        if self._closed:
+            raise Closed
         if line is None:
             self.end()
             return {
@@ -85,20 +96,30 @@ class Worker:
         )
 
     def _started(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
+        with self._life:
+            if self._closed:
+                raise Closed
+            if self._process is None or self._process.poll() is not None:
+                self.end()
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-m", "metalloid.studio.worker"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    start_new_session=True,  # a group of its own, to be ended with the compilers it starts
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+                )
+            return self._process
+
+    def close(self) -> None:
+        """End the process for good."""
+        with self._life:
+            self._closed = True
             self.end()
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "metalloid.studio.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                start_new_session=True,  # a group of its own, to be ended with the compilers it starts
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-            )
-        return self._process
 
     def end(self) -> None:
-        """End the process and all that it has started."""
-        process, self._process = self._process, None
+        """End the process and all that it has started; the next job gets another."""
+        with self._life:
+            process, self._process = self._process, None
         if process is None:
             return
         with suppress(OSError):
@@ -123,7 +144,10 @@ def _line_within(pipe: IO[bytes], seconds: float) -> bytes | None:
 
     if hasattr(select, "poll"):  # the usual way: no thread is left behind
         waiting = select.poll()
-        waiting.register(pipe, select.POLLIN | select.POLLHUP)
+        try:
+            waiting.register(pipe, select.POLLIN | select.POLLHUP)
+        except ValueError:  # another thread has closed it
+            return None
         if not waiting.poll(seconds * 1000):
             return None
         read()

@@ -1,29 +1,26 @@
 // The source: a textarea over a painted copy, with marks for mistakes and findings.
 import { $, h } from "./dom.js";
-import { metal } from "./highlight.js";
 import { keys } from "./keys.js";
 import { on, state, tell } from "./state.js";
+import { gutter, lineAt, lineCount, lineText, openView, paint, setMarked, setView, show, startOf } from "./view.js";
 
-const TAB = 4;
-const LONG = 40_000; // characters
-let later = 0;
+export { show };
 const RANK = { error: 0, warning: 1, note: 2 };
 const input = h("textarea", { class: "type-here", id: "source", spellcheck: "false", wrap: "off", "aria-label": "Metal source", autocapitalize: "off", autocomplete: "off" });
-const paint = h("pre", { class: "paint", "aria-hidden": "true" });
-const gutter = h("div", { class: "gutter", "aria-hidden": "true" });
 const marks = h("div", { class: "marks", "aria-hidden": "true" });
 const lenses = h("div", { class: "lenses" });
 
 export function openEditor() {
-  $("editor").append(h("div", { class: "sheet" }, gutter, h("div", { class: "page" }, marks, paint, input, lenses)));
+  const page = h("div", { class: "page" }, marks, paint, input, lenses);
+  $("editor").append(h("div", { class: "sheet" }, gutter, page));
+  openView($("editor"), page);
   input.addEventListener("input", () => changed(true));
   input.addEventListener("keydown", (event) => keys(event, input));
   document.addEventListener("selectionchange", () => document.activeElement === input && place());
   gutter.addEventListener("click", (event) => {
-    const line = [...gutter.children].indexOf(event.target) + 1;
-    if (line) tell("line", line);
+    if (event.target !== gutter) tell("line", Number(event.target.textContent));
   });
-  input.addEventListener("click", () => tell("line", lineOf(input.selectionStart)));
+  input.addEventListener("click", () => tell("line", lineAt(input.selectionStart)));
   on("diagnostics", draw);
   on("findings", draw);
   on("linked", () => draw());
@@ -37,54 +34,28 @@ export function setText(text) {
 }
 
 export function goTo(line, column = 1) {
-  const lines = input.value.split("\n");
-  const at = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0) + Math.max(0, column - 1);
+  const at = startOf(line) + units(lineText(line), column - 1);
   input.focus({ preventScroll: true });
   input.setSelectionRange(at, at);
   show(line);
   place();
 }
 
-export function show(line) {
-  gutter.children[line - 1]?.scrollIntoView({ block: "nearest", inline: "nearest" });
-}
-
 function changed(typed) {
   state.text = input.value;
-  const count = state.text.split("\n").length;
-  colour(typed);
-  while (gutter.children.length < count) gutter.append(h("div", {}, String(gutter.children.length + 1)));
-  while (gutter.children.length > count) gutter.lastChild.remove();
+  setView(state.text);
   if (typed) state.findings = [];
   draw();
   tell(typed ? "typed" : "replaced");
 }
 
-// Of a long text the colours follow when the fingers rest: a key must not wait for them.
-function colour(typed) {
-  clearTimeout(later);
-  if (typed && state.text.length > LONG) {
-    paint.textContent = `${state.text}\n`;
-    later = setTimeout(() => colour(false), 300);
-  } else paint.innerHTML = `${metal(state.text)}\n`;
-}
-
-function lineOf(offset) {
-  return input.value.slice(0, offset).split("\n").length;
-}
-
 function place() {
-  const line = lineOf(input.selectionStart);
-  const column = input.selectionStart - input.value.lastIndexOf("\n", input.selectionStart - 1);
-  tell("cursor", { line, column });
+  const line = lineAt(input.selectionStart);
+  tell("cursor", { line, column: [...input.value.slice(startOf(line), input.selectionStart)].length + 1 });
 }
 
-// Where a column is on the screen, in characters: tabs take more than one.
-function across(text, column) {
-  let at = 0;
-  for (const mark of text.slice(0, column)) at += mark === "\t" ? TAB - (at % TAB) : 1;
-  return at;
-}
+// Columns count characters; a string of JavaScript counts two for some of them.
+const units = (text, characters) => [...text].slice(0, Math.max(0, characters)).join("").length;
 
 function noted() {
   const here = state.diagnostics.filter((one) => one.here && one.line);
@@ -100,20 +71,18 @@ function noted() {
 }
 
 function draw() {
-  const lines = state.text.split("\n");
-  const notes = noted().filter((note) => note.line <= lines.length);
+  const notes = noted().filter((note) => note.line <= lineCount());
   const by = new Map();
   for (const note of notes) by.set(note.line, [...(by.get(note.line) ?? []), note]);
   marks.replaceChildren();
   lenses.replaceChildren();
-  for (const number of gutter.querySelectorAll("[class]")) number.removeAttribute("class");
-  for (const [line, here] of by) gutter.children[line - 1]?.setAttribute("class", worst(here));
+  setMarked(new Map([...by].map(([line, here]) => [line, worst(here)])));
   if (state.linked) marks.append(band(state.linked, "linked"));
   for (const [line, here] of by) {
     marks.append(band(line, worst(here)));
-    for (const note of here) if (note.column && !note.quiet) marks.append(squiggle(lines[line - 1], note));
+    for (const note of here) if (note.column && !note.quiet) marks.append(squiggle(lineText(line), note));
     const told = here.filter((note) => note.what);
-    if (told.length) lenses.append(lens(lines[line - 1], line, told));
+    if (told.length) lenses.append(lens(lineText(line), line, told));
   }
 }
 
@@ -125,18 +94,24 @@ function band(line, kind) {
   return h("div", { class: `band ${kind}`, style: `top: calc(${line - 1} * var(--line))` });
 }
 
+// Marks stand behind an unseen copy of the line's text: tabs and wide letters take what they take in the source.
+function behind(line, text, mark) {
+  return h("div", { class: "behind", style: `top: calc(${line - 1} * var(--line))` }, h("i", {}, text), mark);
+}
+
 function squiggle(text, note) {
-  const word = /^[\w.]+(\[[^\]]*\])?|^./.exec(text.slice(note.column - 1));
-  const from = across(text, note.column - 1), to = across(text, note.column - 1 + Math.max(note.length, word?.[0].length ?? 1));
-  return h("div", { class: `squiggle ${note.severity}`, style: `top: calc(${note.line - 1} * var(--line)); left: ${from}ch; width: ${Math.max(1, to - from)}ch` });
+  const from = units(text, note.column - 1), word = /^[\w.]+(\[[^\]]*\])?|^./u.exec(text.slice(from));
+  const under = text.slice(from, from + Math.max(units(text.slice(from), note.length), word?.[0].length ?? 1)) || " ";
+  return behind(note.line, text.slice(0, from), h("span", { class: `squiggle ${note.severity}` }, under));
 }
 
 function lens(text, line, told) {
   const more = told.length > 1 ? ` and ${told.length - 1} more` : "";
-  return h(
+  const button = h(
     "button",
-    { class: `lens ${worst(told)}`, type: "button", title: told.map((note) => note.what).join("\n"), style: `top: calc(${line - 1} * var(--line)); left: ${across(text, text.length) + 2}ch`, onclick: () => tell("lens", told[0]) },
+    { class: `lens ${worst(told)}`, type: "button", title: told.map((note) => note.what).join("\n"), onclick: () => tell("lens", told[0]) },
     told[0].rule ? h("b", {}, told[0].rule) : "",
     told[0].what + more,
   );
+  return behind(line, `${text}  `, button);
 }

@@ -16,7 +16,27 @@ const METAL = new RegExp(
 
 const MACHINE = /(?<comment>;[^\n]*|#(?= )[^\n]*|\/\/[^\n]*)|(?<string>"[^"\n]*")|(?<attribute>![\w.]+|^[ \t]*\.[\w.]+)|(?<call>@[\w.$]+|@"[^"]*")|(?<type>%[\w.$]+)|(?<word>^\s*[a-z][\w.]*(?=\s|$)|(?<== )[a-z]\w*)|(?<digits>(?<![\w.])-?\d[\w.]*)/gm;
 
+const SPANS = /\/\/[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?/g;
+
 export const metal = (text) => coloured(text, METAL);
+
+// The lines from `start` to `end`. A comment that begins above them is a comment in them too.
+export function metalFrom(text, start, end) {
+  const open = text.lastIndexOf("/*", start - 1) < 0 ? 0 : opened(text, start);
+  if (!open) return metal(text.slice(start, end));
+  const close = Math.min(end, open);
+  return `<span class="comment">${escaped(text.slice(start, close))}</span>${metal(text.slice(close, end))}`;
+}
+
+// Where the comment ends that `start` lies in; 0 where it lies in none.
+function opened(text, start) {
+  SPANS.lastIndex = 0;
+  for (let found = SPANS.exec(text); found && found.index < start; found = SPANS.exec(text)) {
+    if (SPANS.lastIndex > start) return SPANS.lastIndex;
+  }
+  return 0;
+}
+
 export const machine = (text) => coloured(text, MACHINE);
 
 function coloured(text, pattern) {
