@@ -57,7 +57,7 @@ def test_the_page_has_source_findings_map_and_timeline():
     text = "".join(page.texts)
     for number, finding in enumerate(report.findings, 1):
         assert f"finding-{number}" in page.ids and f"#finding-{number}" in page.links
-        assert finding.message in text and finding.hint in text
+        assert finding.message in text and finding.hint.replace("`", "") in text  # what they enclose is code
     assert '// <sum> & "rows"' in text  # source lines, escaped and back
     assert "timeline" in page.classes and "barrier, line 12" in text
     assert text.count("never written") == 3 + 1  # a square each, and the sentence above the map
@@ -141,6 +141,22 @@ def test_lines_of_a_chain_are_those_of_the_file_that_the_kernel_is_written_in():
     text = mt.check(kernel, np.zeros(4, np.float32), grid=4).explain().text()
     assert f"stores to 'out' ran: line {first + 2} (4 times)" in text
     assert f"the value stored in line {first + 2} does not depend on the thread" in text
+
+
+def test_words_in_backquotes_are_code_on_the_page_and_one_store_ran_once():
+    kernel = mt.device().library("""
+        kernel void turn(device const float* x [[buffer(0)]], device float* out [[buffer(1)]],
+                         uint i [[thread_position_in_threadgroup]]) {
+            threadgroup float row[64];
+            row[i] = x[i];
+            if (i == 0) out[0] = row[63];
+        }
+    """)["turn"]
+    report = mt.check(kernel, np.ones(64, np.float32), np.zeros(1, np.float32), grid=64, threadgroup=64)
+    page = report.html()
+    assert "`if`" in report.findings[0].hint
+    assert "outside any <code>if</code>" in page and "`if`" not in page
+    assert "(once)" in page and "(1 times)" not in page
 
 
 def test_severities_have_colours_of_their_own():

@@ -21,7 +21,7 @@ def stored(output: Output, report: CheckedLaunches) -> Link:
     stores = stores_to(case, output.parameter.index)
     ran = sum(s.count for s in stores)
     if ran:
-        lines = ", ".join(f"line {line_of(case, s.location)} ({s.count} times)" for s in stores if s.count)
+        lines = ", ".join(f"line {line_of(case, s.location)} ({_times(s.count)})" for s in stores if s.count)
         return Link(True, f"stores to '{output.name}' ran: {lines}")
     if not stores:
         return Link(
@@ -132,3 +132,7 @@ def _missing(output: Output, written: Extent, report: CheckedLaunches) -> Link:
 def _overwritten(output: Output) -> Finding | None:
     races = (f for f in output.checked.findings if f.rule in ("M202", "M203"))
     return next((f for f in races if f.buffer == output.name), None)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

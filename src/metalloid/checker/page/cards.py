@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from metalloid.checker.page.timeline import timeline
-from metalloid.checker.page.words import where, who
+from metalloid.checker.page.words import coded, where, who
 from metalloid.findings import Finding
 
 
@@ -14,7 +14,7 @@ def card(number: int, finding: Finding, linked: bool = True) -> str:
     facts = [who(finding.thread, finding.threadgroup)]
     facts += [f"{finding.count:,} times in all"] if finding.count > 1 else []
     facts += [where(finding.location)] if finding.location else []
-    hint = f'<p class="hint"><b>hint</b> {escape(finding.hint)}</p>' if finding.hint else ""
+    hint = f'<p class="hint"><b>hint</b> {coded(finding.hint)}</p>' if finding.hint else ""
     rule = f'<a href="#rule-{finding.rule}">{finding.rule}</a>' if linked else f"<b>{finding.rule}</b>"
     own = f' id="finding-{number}"' if linked else ""
     return (

@@ -97,7 +97,8 @@ def _cell(checked: Checked, name: str, first: int, writers: np.ndarray, x: int, 
     if len(written) < len(writers):
         said += f"; {len(writers) - len(written)} never written"
     groups = checked.launch.threadgroups
-    hue = (group[0] + groups[0] * (group[1] + groups[1] * group[2])) * 137.508 % 360
+    number = group[0] + groups[0] * (group[1] + groups[1] * group[2])
+    hue = (215 + number * 137.508) % 360  # the first is blue: red would look like a mistake
     partly = ' class="partly"' if len(written) < len(writers) else ""
     title = f"<title>{escape(span)}: {said}, threadgroup {triple(group)}</title>"
     return f'<rect{partly} style="--hue:{hue:.0f}" {square}>{title}</rect>'

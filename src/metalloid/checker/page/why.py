@@ -7,6 +7,7 @@ from html import escape
 from metalloid.checker.checked_launches import Checked, CheckedLaunches
 from metalloid.checker.explain import explain
 from metalloid.checker.explain.link import Explanation, Link
+from metalloid.checker.page.words import coded
 from metalloid.findings import NOTE
 
 # What stands before a link, and its class.
@@ -43,7 +44,7 @@ def _row(link: Link, odd: bool) -> str:
     first, *rest = link.said.split("\n")
     more = "".join(f"<br>{escape(line)}" for line in rest)
     hint = (
-        f'<p class="hint"><b>hint</b> {escape(link.hint)}</p>' if link.hint and not link.holds and odd else ""
+        f'<p class="hint"><b>hint</b> {coded(link.hint)}</p>' if link.hint and not link.holds and odd else ""
     )
     mark, name = _MARKS["yes" if link.holds else "no" if odd else "remark"]
     return f'<li class="{name}"><span class="mark">{mark}</span><div>{escape(first)}{more}{hint}</div></li>'

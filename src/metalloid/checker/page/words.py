@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from html import escape
 from pathlib import PurePath
 
 from metalloid.backends.base import Launch, Triple
@@ -11,6 +13,11 @@ from metalloid.ir.debug import Location
 
 def counted(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def coded(text: str) -> str:
+    """A text for the page, with what stands between backquotes as code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text))
 
 
 def triple(position: Triple | None) -> str:

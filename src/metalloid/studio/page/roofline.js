@@ -8,7 +8,9 @@ const W = 640, H = 330, LEFT = 54, RIGHT = 18, TOP = 16, BOTTOM = 44;
 
 export function drawRoofline(panel) {
   const start = h("button", { class: "plain", type: "button", id: "measure", onclick: () => measured(panel, start) }, "Measure this launch");
-  panel.replaceChildren(empty("Roofline", "Times the launch, counts its work, and shows how near it comes to what this machine can do. It takes a few seconds."), h("div", { class: "empty" }, start));
+  const words = empty("Roofline", "Times the launch, counts its work, and shows how near it comes to what this machine can do. It takes a few seconds.");
+  words.append(start);
+  panel.replaceChildren(words);
 }
 
 async function measured(panel, start) {
@@ -16,7 +18,9 @@ async function measured(panel, start) {
   start.textContent = "Measuring";
   const found = await call("measure", { text: state.text, lesson: Boolean(state.lesson), ...currentForm() });
   if (found.error) {
-    panel.replaceChildren(empty("It could not be measured", found.error), h("div", { class: "empty" }, start));
+    const words = empty("It could not be measured", found.error);
+    words.append(start);
+    panel.replaceChildren(words);
     start.disabled = false;
     start.textContent = "Try again";
     return;
