@@ -293,36 +293,19 @@ def _images() -> Iterator[Case]:
     yield Case(
         "conv2d bias", (IMAGE, weights, (6,)), lambda x, w, b: conv(x, w, b), lambda x, w, b: x.conv2d(w, b)
     )
-    yield Case(
-        "conv2d padding",
-        (IMAGE, weights),
-        lambda x, w: conv(x, w, padding=1),
-        lambda x, w: x.conv2d(w, padding=1),
-    )
-    yield Case(
-        "conv2d stride",
-        (IMAGE, weights),
-        lambda x, w: conv(x, w, stride=2),
-        lambda x, w: x.conv2d(w, stride=2),
-    )
-    yield Case(
-        "conv2d dilation",
-        (IMAGE, weights),
-        lambda x, w: conv(x, w, dilation=2),
-        lambda x, w: x.conv2d(w, dilation=2),
-    )
-    yield Case(
-        "conv2d groups",
-        (IMAGE, (8, 2, 3, 3)),
-        lambda x, w: conv(x, w, groups=2),
-        lambda x, w: x.conv2d(w, groups=2),
-    )
-    yield Case(
-        "conv2d depthwise",
-        (IMAGE, deep),
-        lambda x, w: conv(x, w, groups=4),
-        lambda x, w: x.conv2d(w, groups=4),
-    )
+    for name, shape, options in (
+        ("padding", weights, {"padding": 1}),
+        ("stride", weights, {"stride": 2}),
+        ("dilation", weights, {"dilation": 2}),
+        ("groups", (8, 2, 3, 3), {"groups": 2}),
+        ("depthwise", deep, {"groups": 4}),
+    ):
+        yield Case(
+            f"conv2d {name}",
+            (IMAGE, shape),
+            lambda x, w, o=options: conv(x, w, **o),
+            lambda x, w, o=options: x.conv2d(w, **o),
+        )
     yield Case("conv2d 1x1", (IMAGE, (6, 4, 1, 1)), lambda x, w: conv(x, w), lambda x, w: x.conv2d(w))
     yield Case("conv1d", ((2, 4, 9), (3, 4, 3)), lambda x, w: F.conv1d(x, w), lambda x, w: x.conv2d(w))
     yield Case(

@@ -1,4 +1,4 @@
-"""Metal's enumerations with Apple's values, read from a table: `enumerations.txt` has a paragraph for each type."""
+"""Metal's enumerations with Apple's values, read from the header that C programs include: there is one table."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ import re
 from functools import cache
 from importlib import resources
 
+HEADER = "framework/include/Metal/MTLEnumerations.h"
+_ENUMERATION = re.compile(r"enum (\w*)[^{]*\{([^}]*)\}")
+_VALUE = re.compile(r"(\w+) = (-?\d+)")
+
 
 @cache
 def enumerations() -> dict[str, dict[str, int]]:
-    """Each type with its names and values."""
-    text = resources.files(__package__).joinpath("enumerations.txt").read_text(encoding="utf-8")
-    whole = re.sub(r"\n +", " ", text)
-    found = {}
-    for line in whole.splitlines():
-        head, _, values = line.partition(": ")
-        if line.startswith("#") or not values:
-            continue
-        kind, prefix = head.split()
-        pairs = (pair.rsplit(" ", 1) for pair in values.split(", "))
-        found[kind] = {prefix + name: int(value) for name, value in pairs}
-    return found
+    """Each type with its names and values; plain numbers are of "int"."""
+    text = resources.files("metalloid").joinpath(HEADER).read_text(encoding="utf-8")
+    return {
+        kind or "int": {name: int(value) for name, value in _VALUE.findall(body)}
+        for kind, body in _ENUMERATION.findall(text)
+    }
 
 
 @cache
