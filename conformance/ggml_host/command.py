@@ -1,7 +1,7 @@
 """`python -m conformance ggml-host [OPERATION ...] [--seconds N] [--again] [--warm N]`: build, run, write the page.
 
-Every case that has not been run yet is; `--again` runs all anew, `--warm N` runs every Nth case that passed once more,
-with its kernels in the cache, `--slice` runs what test-backend-ops has behind FLASH_ATTN_EXT.
+Every case that has not been run yet is; `--again` runs all anew, `--warm N` runs every Nth case that compiled
+something once more, with its kernels in the cache, `--slice` runs what test-backend-ops has behind FLASH_ATTN_EXT.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from conformance.ggml_host.state import Outcome
 @click.option("--seconds", default=1e9, help="Stop beginning batches after so long.")
 @click.option("--each", default=900.0, help="Seconds for one case.")
 @click.option("--again", is_flag=True, help="Run what has been run.")
-@click.option("--warm", default=0, help="Time every Nth case that has passed once more.")
+@click.option("--warm", default=0, help="Time every Nth case that compiled and passed once more.")
 @click.option("--slice", "flash", is_flag=True, help="Run the slice behind FLASH_ATTN_EXT.")
 @click.option("--jobs", default=2, help="Compilers at a time.")
 def main(
@@ -33,7 +33,7 @@ def main(
     chosen = [case for case in cases if not operations or case.partition("(")[0] in operations]
     left = suite.ordered([case for case in chosen if again or case not in done])
     if warm:
-        left = [case for case in chosen if case in done and done[case].passed][::warm]
+        left = [case for case in chosen if case in done and done[case].passed and done[case].compiled][::warm]
 
     def told(case: str, outcome: Outcome) -> None:
         had = done.get(case)

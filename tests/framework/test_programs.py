@@ -86,7 +86,10 @@ binding: shape 0 2, access 0, 32 bytes, aligned 16, type 1, used 1; size at 0, t
 binding: out 0 5, access 2, 8 bytes, aligned 8, type 19, used 1
 binding: t 1 0, access 2, 4 bytes, aligned 4, type 3, used 1
 constants: 1, factor 29 3
-counters: timestamp, in order 1, without compiling 1
+counters: timestamp, resolved 1, in order 1, without compiling 1
+waited for 3: status 4, code 0
+error: an event did not reach 4 within 20 ms
+waited for 4: status 5, code 2
 """
 AROUND = "in command buffer 'frame', encoder 'blur', group 'pass 2'"
 

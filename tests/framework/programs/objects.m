@@ -145,10 +145,25 @@ static void counted(void) {
     [encoder sampleCountersInBuffer:samples atSampleIndex:1 withBarrier:YES];
     [encoder dispatchThreads:MTLSizeMake(16, 1, 1) threadsPerThreadgroup:MTLSizeMake(16, 1, 1)];
     [encoder endEncoding];
+    id<MTLBuffer> resolved = [device newBufferWithLength:32 options:0];
+    id<MTLBlitCommandEncoder> blit = [commands blitCommandEncoder];
+    [blit resolveCounters:samples inRange:NSMakeRange(0, 3) destinationBuffer:resolved destinationOffset:8];
+    [blit endEncoding];
     finish(commands);
     const uint64_t *times3 = [samples resolveCounterRange:NSMakeRange(0, 3)].bytes;
     double took = 1e-9 * (double)(times3[2] - times3[0]);
-    printf("counters: %s, in order %d, without compiling %d\n", [device.counterSets[0] name].UTF8String, times3[0] && times3[0] <= times3[1] && times3[1] <= times3[2], took < 0.5 && commands.GPUEndTime - commands.GPUStartTime < 0.5);
+    printf("counters: %s, resolved %d, in order %d, without compiling %d\n", [device.counterSets[0] name].UTF8String, !memcmp((char *)resolved.contents + 8, times3, 24), times3[0] && times3[0] <= times3[1] && times3[1] <= times3[2], took < 0.5 && commands.GPUEndTime - commands.GPUStartTime < 0.5);
+}
+
+static void late(void) {
+    id<MTLSharedEvent> event = [device newSharedEvent];
+    event.signaledValue = 3;
+    for (int value = 3; value < 5; value++) {
+        id<MTLCommandBuffer> commands = [queue commandBuffer];
+        [commands encodeWaitForEvent:event value:value timeoutMS:20];
+        finish(commands);
+        printf("waited for %d: status %lu, code %ld\n", value, (unsigned long)commands.status, (long)commands.error.code);
+    }
 }
 
 int main(int argc, char **argv) {
@@ -166,5 +181,6 @@ int main(int argc, char **argv) {
     indirect(YES);
     reflected();
     counted();
+    late();
     return 0;
 }

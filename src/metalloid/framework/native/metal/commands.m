@@ -161,6 +161,11 @@ enum { CHUNK = 16384 };
     TRACE(kind == WAIT ? "wait" : "signal", self.words.UTF8String, "event %p, value %llu", (void *)event, (unsigned long long)value);
 }
 - (void)encodeWaitForEvent:(id<MTLEvent>)event value:(uint64_t)value { [self event:event value:value kind:WAIT method:_cmd]; }
+- (void)encodeWaitForEvent:(id<MTLEvent>)event value:(uint64_t)value timeoutMS:(uint32_t)milliseconds {
+    struct command **at = end;
+    [self event:event value:value kind:WAIT method:_cmd];
+    (*at)->size = milliseconds;
+}
 - (void)encodeSignalEvent:(id<MTLEvent>)event value:(uint64_t)value { [self event:event value:value kind:SIGNAL method:_cmd]; }
 
 - (void)addScheduledHandler:(MTLCommandBufferHandler)block {

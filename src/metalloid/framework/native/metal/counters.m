@@ -113,6 +113,25 @@ void mt_take_sample(_MTLCommandBuffer *buffer, struct command *command) {
 }
 @end
 
+@interface _MTLBlitCommandEncoder : _MTLCommandEncoder <MTLBlitCommandEncoder>
+@end
+@implementation _MTLBlitCommandEncoder (Counters)
+- (void)resolveCounters:(id<MTLCounterSampleBuffer>)from inRange:(NSRange)range destinationBuffer:(id<MTLBuffer>)to destinationOffset:(NSUInteger)offset {
+    _MTLCounterSampleBuffer *taken = (_MTLCounterSampleBuffer *)from;
+    _MTLBuffer *one = (_MTLBuffer *)to;
+    REQUIRE(!ended, "encoding after endEncoding");
+    REQUIRE(taken && one, "sampleBuffer and destinationBuffer must not be nil.");
+    REQUIRE(range.length <= taken->count && range.location <= taken->count - range.length, "range(%lu, %lu) must lie in the %lu samples.", range.location, range.length, taken->count);
+    REQUIRE(8 * range.length <= one->length && offset <= one->length - 8 * range.length, "(destinationOffset(%lu) + %lu) must be <= [buffer length](%lu).", offset, 8 * range.length, one->length);
+    struct command *command = [buffer add:COPY];
+    command->from = taken->samples + range.location;
+    command->to = one->bytes + offset;
+    command->size = 8 * range.length;
+    [buffer keep:taken];
+    [buffer keep:one];
+}
+@end
+
 @implementation _MTLDevice (Counters)
 - (NSArray *)counterSets { return [NSArray arrayWithObject:[[[_MTLCounterSet alloc] init] autorelease]]; }
 - (BOOL)supportsCounterSampling:(MTLCounterSamplingPoint)point {

@@ -48,18 +48,25 @@ static int64_t dispatches(_MTLCommandBuffer *buffer, struct command **at, char *
     return count ? ask_python(buffer, waiting, count, words) : 0;
 }
 
-static void run_other(_MTLCommandBuffer *buffer, struct command *at) {
+// 0, or a kind of error.
+static int64_t run_other(_MTLCommandBuffer *buffer, struct command *at, char **words) {
     switch (at->kind) {
     case COPY: memmove(at->to, at->from, at->size); break;
     case FILL: memset(at->to, (int)at->value, at->size); break;
     case SIGNAL: at->event.signaledValue = at->value; break;
-    case WAIT: [at->event reached:at->value within:-1]; break;
+    case WAIT:
+        if ([at->event reached:at->value within:at->size ? (int64_t)at->size * 1000000 : -1])
+            break;
+        *words = *words ? *words : calloc(1, ERROR_ROOM);
+        snprintf(*words, ERROR_ROOM, "an event did not reach %llu within %zu ms", (unsigned long long)at->value, at->size);
+        return MTLCommandBufferErrorTimeout;
     case SIGNPOST: TRACE("signpost", "encoder", "%s", at->during); break;
     case EXECUTE: mt_expand(buffer, at); break;
     case RESET: mt_reset_commands(at); break;
     case SAMPLE: mt_take_sample(buffer, at); break;
     default: break;
     }
+    return 0;
 }
 
 NSString *mt_run(_MTLCommandBuffer *buffer, NSInteger *code) {
@@ -70,7 +77,7 @@ NSString *mt_run(_MTLCommandBuffer *buffer, NSInteger *code) {
             *code = dispatches(buffer, &at, words);
             continue;
         }
-        run_other(buffer, at);
+        *code = run_other(buffer, at, &words);
         at = at->next;
     }
     NSString *failed = *code ? [NSString stringWithUTF8String:words] : nil;
