@@ -261,9 +261,9 @@ def _bad(
     touched, step = observation.touched(index), max(1, observation.granules.get(index, 1))
     if int(np.count_nonzero(touched)) * 16 > len(touched):
         return not_finite(values)
-    elements = np.unique(np.flatnonzero(touched) * step // size)
+    elements: np.ndarray[Any, Any] = np.unique(np.flatnonzero(touched) * step // size)
     elements = elements[elements < values.size]
-    return elements[not_finite(values[elements])]
+    return np.asarray(elements[not_finite(values[elements])])
 
 
 def _conspicuous(seen: Before, observation: Observation) -> Iterator[tuple[Triple, int]]:

@@ -68,7 +68,7 @@ def _extent(member: Member, seen: Pointed | None, which: str) -> Extent | None:
     if not total:
         return None
     parameter = replace(member.parameter, name=member.name, type=type, access="write", reference=False)
-    return Extent(parameter, marks[: total * each].reshape(total, each).any(axis=1))
+    return Extent(parameter, np.asarray(marks[: total * each].reshape(total, each).any(axis=1)))
 
 
 def _short(case: Case, member: Member, written: Extent) -> bool:
