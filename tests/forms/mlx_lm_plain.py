@@ -1,6 +1,6 @@
-"""Architectures of mlx-lm that have no way but their kernels: what each kernel computes, in plain operations of MLX.
+"""Architectures of mlx-lm and mlx-vlm that have no way but their kernels: what those compute, in operations of MLX.
 
-Written from what the kernels' own docstrings say. `off(name)` puts them in the kernels' place.
+Written from what the kernels' own docstrings say. `off()` puts them in the kernels' place.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ def rms_norm_sigmoid_gate(x, gate, *, eps):
 MUSE = (qk_norm, qk_norm_rope, expert_routing, norm_add_norm, post_expert_norm_combine, rms_norm_sigmoid_gate)
 
 
-def off(name: str) -> None:
-    if name == "bitnet":
-        import_module("mlx_lm.models.bitlinear_layers").BitLinear.__call__ = bit_linear
-    if name == "muse_spark":
-        module = import_module("mlx_lm.models.muse_spark")
+def off(bitnet: str = "", muse_spark: str = "") -> None:
+    """Put them in the place of the kernels, in the modules that are named."""
+    if bitnet:
+        import_module(bitnet).BitLinear.__call__ = bit_linear
+    if muse_spark:
         for function in MUSE:
-            setattr(module, function.__name__, function)
+            setattr(import_module(muse_spark), function.__name__, function)

@@ -6,83 +6,12 @@ Needs the network, a minute for the packages, and more where PyTorch is installe
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-import venv
-from pathlib import Path
 
 import pytest
 
+from tests.installed.conftest import MLX
+
 pytestmark = pytest.mark.installed
-ROOT = Path(__file__).parents[2]
-
-MLX = '''import sys
-import mlx.core as mx
-
-print("metal", mx.metal.is_available())
-if not mx.metal.is_available():
-    sys.exit(5)
-kernel = mx.fast.metal_kernel(name="twice", input_names=["x"], output_names=["out"], source="""
-    uint i = thread_position_in_grid.x;
-    if (i < 90) out[i] = 2 * x[i];
-""")
-
-
-@mx.compile
-def twice(x):
-    return kernel(inputs=[x], output_shapes=[x.shape], output_dtypes=[x.dtype], grid=(x.size, 1, 1),
-                  threadgroup=(32, 1, 1))[0]
-
-
-if __name__ == "__main__":
-    print(twice(mx.ones((int(sys.argv[1]),)))[:90].sum().item())
-'''
-TESTS = "import mlx.core as mx\nfrom job import twice\n\ndef test_it():\n    assert twice(mx.ones((100,)))[0] == 2\n"
-TORCH = '''import torch
-
-assert torch.backends.mps.is_available()
-x = torch.arange(4.0, device="mps", requires_grad=True)
-library = torch.mps.compile_shader("""
-kernel void add_one(device float* x, uint i [[thread_position_in_grid]]) { x[i] += 1; }
-""")
-y = (x * x).detach()
-library.add_one(y)
-(x * y).sum().backward()
-print(y.tolist(), x.grad.tolist(), x.grad.device)
-'''
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    """A folder with an environment that holds the wheel, MLX and pytest, and nothing else."""
-    folder = tmp_path_factory.mktemp("installed")
-    run = {"check": True, "capture_output": True, "text": True, "timeout": 600}
-    subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)], **run
-    )
-    (wheel,) = folder.glob("metalloid-*.whl")
-    venv.create(folder / "env", with_pip=True)
-    python = folder / "env" / "bin" / "python"
-    subprocess.run([str(python), "-m", "pip", "install", "-q", str(wheel), "mlx[cpu]", "pytest"], **run)
-    (folder / "job.py").write_text(MLX)
-    (folder / "test_job.py").write_text(TESTS)
-    (folder / "mps.py").write_text(TORCH)
-    return folder
-
-
-@pytest.fixture
-def say(place):
-    def run(line, **variables):
-        """A line as a user types it, in the folder; ($0: the environment's programs come first)."""
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "METALLOID", "VIRTUAL"))}
-        path = f"{place / 'env' / 'bin'}{os.pathsep}{clean['PATH']}"
-        environment = {**clean, "PATH": path, "METALLOID_CACHE_DIR": str(place / "cache"), **variables}
-        return subprocess.run(
-            line, shell=True, cwd=place, env=environment, capture_output=True, text=True, timeout=600
-        )
-
-    return run
 
 
 def test_nothing_is_served_before_it_is_asked_for(say):
@@ -137,11 +66,3 @@ def test_lint_points_home_in_four_formats(say, place):
     assert json.loads(say("metalloid lint --format json wrong.py").stdout)[0]["diagnostics"][0]["line"] == 9
     assert say("metalloid lint nothing.metal").returncode == 2
     (place / "wrong.py").unlink()
-
-
-def test_torch_for_a_mac_runs_without_edits(say):
-    if os.environ.get("METALLOID_TEST_TORCH", "") == "":
-        pytest.skip("METALLOID_TEST_TORCH=1 installs PyTorch for it")
-    say("pip install -q torch numpy")
-    done = say("metalloid run mps.py")
-    assert done.stdout == "[1.0, 2.0, 5.0, 10.0] [1.0, 2.0, 5.0, 10.0] mps:0\n", done.stderr
