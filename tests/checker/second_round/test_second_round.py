@@ -18,6 +18,7 @@ from tests.checker.second_round import (
     pointers,
     positions,
     progress,
+    quiet,
     sentences,
     undefined,
 )
@@ -28,6 +29,7 @@ PARTS = (
     outputs,
     undefined,
     progress,
+    quiet,
     sentences,
     advice,
     bindings,
