@@ -14,6 +14,7 @@ from metalloid import backends
 from metalloid.analysis.intervals.prove import Prover
 from metalloid.backends.base import Launch
 from metalloid.backends.cuda import driver, ptx
+from metalloid.backends.cuda.code import KernelCode
 from metalloid.backends.cuda.proofs import Proofs
 from metalloid.backends.cuda.record import FaultRecord, LaunchRecord
 from metalloid.backends.cuda.variant import Variant, inlinable, layout
@@ -173,3 +174,51 @@ def test_fast_math_uses_the_instructions_of_the_gpu() -> None:
     fast, safe = (ptx.compile_ptx(scalar(Source(text, math=mode), "k")[0]).text for mode in ("fast", "safe"))
     assert all(word in fast for word in ("ex2.approx.f32", "rsqrt.approx.f32", "div.full.f32"))
     assert "approx" not in safe and "div.rn.f32" in safe
+
+
+@pytest.mark.parametrize(
+    ("body", "room", "left"),
+    [
+        ("if (i + 1 < n) y[i] = x[i + 1];", 100, 0),
+        ("if (i + 1 < n) y[i] = x[i + 1];", 99, 1),
+        ("if (i - 1 < n) y[i] = 1;", 100, 1),  # 0 - 1 is no less than n, n - 1 is: y[n] is outside
+        ("if (i >= 1 && i - 1 < n) y[i] = 1;", 100, 1),
+        ("if (i >= 1 && i - 1 < n) y[i - 1] = 1;", 100, 0),
+        ("uint k = i + 4294967200u; if (k + 90 < n) y[k] = 1;", 100, 1),  # k + 90 goes round
+    ],
+)
+def test_a_comparison_of_a_sum_bounds_its_summand(body: str, room: int, left: int) -> None:
+    arguments = "device float* y, device const float* x, constant uint& n"
+    ir, signature = scalar(Source(f"{HEADER}kernel void k({arguments}, {POSITION}) {{ {body} }}"), "k")
+    module, launch = canonical(ir), Launch((128, 1, 1), (64, 1, 1))
+    prover = Prover(module)
+    places = layout(inlinable(module.function["__mt_entry"], signature, prover.parameters), [400, 400, 4])
+    lengths = {0: 4 * room, 1: 4 * room, 2: 4}
+    found = Proofs(prover, places).prove(launch, True, lengths, {2: (100).to_bytes(4, "little")}, ())
+    variant = Variant(launch.threadgroup, False, True, True, places, found.bounds, found.aligned, True)
+    assert len(ptx.compile_ptx(module, variant=variant).sites) == left
+
+
+def test_two_large_threadgroups_share_a_multiprocessor_unless_registers_spill() -> None:
+    text = f"{HEADER}kernel void k(device float* y, {POSITION}) {{ y[i] = l; }}"
+    ir, signature = scalar(Source(text), "k")
+
+    class Compiler:
+        def __init__(self, crowded: int, plain: int) -> None:
+            self._local = {True: crowded, False: plain}
+
+        def assemble(self, ptx: str) -> bytes:
+            return ptx.encode()
+
+        def local_bytes(self, code: bytes, kernel: str) -> int:
+            return self._local[b".minnctapersm 2" in code]
+
+    for size, crowded, plain, chosen in (
+        (1024, 0, 0, True),
+        (1024, 64, 64, True),
+        (1024, 72, 64, False),
+        (256, 0, 0, False),
+    ):
+        made = ptx.compile_ptx(ir, variant=Variant((size, 1, 1), flat=False)).text
+        kept = KernelCode(ir, signature, Compiler(crowded, plain))._assembled(made, Variant((size, 1, 1)))  # type: ignore[arg-type]
+        assert (b".reqntid %d, 1, 1\n.minnctapersm 2\n" % size in kept) == chosen

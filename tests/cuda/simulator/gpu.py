@@ -46,7 +46,8 @@ def machine() -> Any:
 
     made = disk.default().path(key, "so", build)
     library = ctypes.CDLL(str(made))
-    for name in _names(made):
+    library.known = _names(made)
+    for name in library.known:
         llvm.add_symbol(name, ctypes.cast(getattr(library, name), ctypes.c_void_p).value)
     library.sim_run.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
     return library
@@ -93,7 +94,13 @@ class Simulated(Gpu):
         return ptx.encode()
 
     def load(self, code: bytes, kernel: str) -> Any:
-        return None, machine_code(code.decode())
+        text = code.decode()
+        if unknown := set(re.findall(r"^declare .*@(sim_\w+)", text, flags=re.M)) - machine().known:
+            raise DeviceError(f"[simulator] there is no {', '.join(sorted(unknown))} in machine.cpp")
+        return None, machine_code(text)
+
+    def local_bytes(self, code: bytes, kernel: str) -> int:
+        return 0
 
     def allow(self, function: Any, local: int) -> None:
         pass

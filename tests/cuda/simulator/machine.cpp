@@ -113,32 +113,9 @@ void sim_exit() {
     threads[current].wait = GONE;
     yield();
 }
+float sim_ex2_approx_f32(float x) { return __builtin_exp2f(x); }
 float sim_ex2_approx_f(float x) { return __builtin_exp2f(x); }
 float sim_rsqrt_approx_f(float x) { return (float)(1.0 / __builtin_sqrt((double)x)); }
-// D = A * B + C of 16x8x8 and 16x8x16 as PTX lays the elements out: each lane brings registers of two halves.
-void sim_mma(u32 depth, bool bfloat, float* d, const u32* a, const u32* b, const float* c) {
-    u32 many_a = depth / 4, many_b = depth / 8;
-    static u32 as[WARP][4], bs[WARP][2];
-    exchange(~0u, 0, 7);
-    memcpy(as[lane()], a, 4 * many_a), memcpy(bs[lane()], b, 4 * many_b);
-    exchange(~0u, 0, 8);
-    auto number = [&](u32 word, u32 half) {
-        unsigned short bits = word >> 16 * half;
-        if (bfloat) { u32 wide = (u32)bits << 16; return __builtin_bit_cast(float, wide); }
-        return (float)__builtin_bit_cast(_Float16, bits);
-    };
-    for (u32 n = 0; n < 4; n++) {
-        u32 row = lane() / 4 + 8 * (n / 2), column = lane() % 4 * 2 + n % 2;
-        double sum = c[n];
-        for (u32 k = 0; k < depth; k++) {
-            u32 of_a = (row % 8) * 4 + k % 8 / 2, of_b = column * 4 + k % 8 / 2;
-            sum += (double)number(as[of_a][row / 8 + k / 8 * 2], k % 2) * number(bs[of_b][k / 8], k % 2);
-        }
-        d[n] = (float)sum;
-    }
-    exchange(~0u, 0, 9);
-}
-
 static bool released() {  // what nobody but the whole block can answer
     bool any = false, all = true;
     for (u32 t = 0; t < many; t++) any |= threads[t].wait == BARRIER, all &= threads[t].wait == BARRIER || threads[t].wait == GONE;

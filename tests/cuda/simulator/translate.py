@@ -27,7 +27,6 @@ _RULES = (
 _MORE = """
 declare void @sim_exit()
 declare i32 @sim_load_volatile(ptr)
-declare void @sim_mma(i32, i1, ptr, ptr, ptr, ptr)
 define internal float @sim_divided(float %a, float %b) {
   %c = fdiv float %a, %b
   ret float %c

@@ -37,7 +37,8 @@ class Context:
     key: str
     depth: int
     parent: Context | None = None
-    facts: dict[str, list[tuple[str, Value]]] = field(default_factory=dict)  # by name: predicate, other
+    # By name: predicate, other, and the number that is added to the value before it compares so.
+    facts: dict[str, list[tuple[str, Value, int]]] = field(default_factory=dict)
 
 
 def facts(function: Function, condition: Value, holds: bool) -> list[Fact]:
@@ -125,13 +126,35 @@ class Contexts:
     def _note(self, context: Context, fact: Fact) -> None:
         value = fact.value
         while isinstance(value, Local):
-            context.facts.setdefault(value.name, []).append((fact.predicate, fact.other))
+            context.facts.setdefault(value.name, []).append((fact.predicate, fact.other, 0))
             i = self.flow.function.definitions[value.name]
+            self._note_summand(context, fact, i)
             # A narrow unsigned number is what its wide copy is.
             if i.opcode == "zext" and fact.predicate in ("ult", "ule", "ugt", "uge", "eq"):
                 value = i.operands[0]
             else:
                 return
+
+    def _note_summand(self, context: Context, fact: Fact, i: Instruction) -> None:
+        """`x + 1 < n` says something about x as well, where the sum does not go round."""
+        if i.opcode != "add" or fact.predicate not in ("ult", "ule", "ugt", "uge"):
+            return
+        value, more = i.operands
+        if isinstance(value, Local) and isinstance(more, Int) and isinstance(i.type, IntType):
+            half = 1 << i.type.bits - 1
+            shift = (more.value + half) % (2 * half) - half
+            context.facts.setdefault(value.name, []).append((fact.predicate, fact.other, shift))
+
+
+def refine_summand(
+    a: Span, predicate: str, other: Span, shift: int, bits: int, other_bits: int
+) -> Span | None:
+    """The members of `a` that compare so when a number is added to them; all where a sum may go round."""
+    plain = S.unsigned(a, bits)
+    if plain.lo + shift < 0 or plain.hi + shift >= 1 << bits:
+        return a
+    found = refine(Span(plain.lo + shift, plain.hi + shift, plain.step), predicate, other, bits, other_bits)
+    return Span(found.lo - shift, found.hi - shift, found.step) if found is not None else None
 
 
 def refine(a: Span, predicate: str, other: Span, bits: int, other_bits: int) -> Span | None:

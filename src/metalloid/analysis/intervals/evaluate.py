@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.intervals import strided as S
-from metalloid.analysis.intervals.branch_facts import Context, Contexts, facts, refine
+from metalloid.analysis.intervals.branch_facts import Context, Contexts, facts, refine, refine_summand
 from metalloid.analysis.intervals.call_results import call
 from metalloid.analysis.intervals.strided import Span
 from metalloid.analysis.intervals.trip_counts import Loops
@@ -88,7 +88,7 @@ class Evaluator:
             found = self._phi(i) if context.parent is None else self._local(name, context.parent)
         else:
             found = self._made(i, context)
-        for predicate, other in context.facts.get(name, ()):
+        for predicate, other, shift in context.facts.get(name, ()):
             if found is None:
                 return None
             if other == i.value:
@@ -96,7 +96,10 @@ class Evaluator:
             limit = self.value(other, context.parent or context)
             if limit is None:
                 return None
-            found = refine(found, predicate, limit, bits, bits_of(other.type))
+            if shift:
+                found = refine_summand(found, predicate, limit, shift, bits, bits_of(other.type))
+            else:
+                found = refine(found, predicate, limit, bits, bits_of(other.type))
         if found is not None and context.parent is not None and i.opcode != "phi":
             above = self._local(name, context.parent)
             found = S.meet(found, above, bits) if above is not None else None

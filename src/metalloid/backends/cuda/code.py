@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -26,6 +27,7 @@ from metalloid.ir.intrinsics import ENTRY
 from metalloid.transforms.canonicalize import canonical
 from metalloid.types import Signature
 
+HALF = 512  # threads; of larger threadgroups a multiprocessor takes two at most
 _FORMAT = 2
 _PARTS = ("ir", "analysis", "transforms", "backends/cuda")  # of metalloid, that make the code
 
@@ -82,17 +84,38 @@ class KernelCode:
             if entry is None:
                 with slow_way(self._ir, "code for a GPU", variant.size):
                     ptx = compile_ptx(self.module, self._gpu.processor, variant)
-                code, sites, formats = self._gpu.assemble(ptx.text), pickle.dumps(ptx.sites), ptx.formats
+                code, sites, formats = (
+                    self._assembled(ptx.text, variant),
+                    pickle.dumps(ptx.sites),
+                    ptx.formats,
+                )
                 disk.default().put(key, "cubin", pickle.dumps((code, sites, formats)))
             else:
                 code, sites, formats = pickle.loads(entry)
             module, function = self._gpu.load(code, KERNEL)
             return Loaded(variant, function, module, lambda: pickle.loads(sites), formats)
 
+    def _assembled(self, ptx: str, variant: Variant) -> bytes:
+        """Machine code. Two large threadgroups should fit on a multiprocessor: one computes while the other waits at a
+        barrier. The compiler is held to the registers for that, unless it would have to spill some."""
+        if variant.threads <= HALF:
+            return self._gpu.assemble(ptx)
+        crowded = self._gpu.assemble(two_at_once(ptx))
+        if not self._gpu.local_bytes(crowded, KERNEL):
+            return crowded
+        plain = self._gpu.assemble(ptx)  # private arrays lie there in either case
+        fewer = self._gpu.local_bytes(crowded, KERNEL) <= self._gpu.local_bytes(plain, KERNEL)
+        return crowded if fewer else plain
+
     def _key(self, variant: Variant) -> str:
         gpu = self._gpu
         words = (_version(), gpu.processor, gpu.version, self._ir, _stable(variant))
         return hashlib.sha256(repr(words).encode()).hexdigest()
+
+
+def two_at_once(ptx: str) -> str:
+    """The kernel with a word for the compiler: two threadgroups run on one multiprocessor."""
+    return re.sub(r"^\.reqntid .*$", r"\g<0>\n.minnctapersm 2", ptx, count=1, flags=re.M)
 
 
 def _stable(variant: Variant) -> str:

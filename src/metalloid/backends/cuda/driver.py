@@ -189,6 +189,14 @@ class Gpu:
         module = call("cuModuleLoadData", code)
         return module, call("cuModuleGetFunction", module, kernel.encode())
 
+    def local_bytes(self, code: bytes, kernel: str) -> int:
+        """Memory of its own that a thread needs: private arrays, and registers that were spilled."""
+        module, function = self.load(code, kernel)
+        what = bindings().CUfunction_attribute.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES
+        size = int(call("cuFuncGetAttribute", what, function))
+        call("cuModuleUnload", module)
+        return size
+
     def allow(self, function: Any, local: int) -> None:
         """Let a kernel have more threadgroup memory than the 48 KiB every kernel may."""
         what = bindings().CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
