@@ -135,7 +135,7 @@ KERNELS = {
     ),
     "divisions by 0 and shifts too far": kernel(
         "int z = x[0] - 1; x[i] = x[i] / z + x[i] % z + (-2147483647 - 1) / (z - 1) + (1 << x[1] * 40);",
-        "M202 M206 M106",
+        "M202 M206 M106 M407",
     ),
     "numbers that no int holds": kernel(
         "float f = as_type<float>(x[i]); x[i] = int(f * 1e38f * 1e38f) + int(sqrt(-float(x[i])));", "M405"
