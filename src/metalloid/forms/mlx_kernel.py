@@ -40,16 +40,16 @@ class MetalKernel:
         inputs: Sequence[Any],
         output_shapes: Sequence[Sequence[int]],
         output_dtypes: Sequence[Any],
-        grid: Sequence[int],
-        threadgroup: Sequence[int],
+        grid: Sequence[int] = (),
+        threadgroup: Sequence[int] = (),
         template: Iterable[tuple[str, Any]] | None = None,
         init_value: float | None = None,
         verbose: bool = False,
         stream: Any = None,
         **unknown: Any,
     ) -> list[Any]:
-        """Run, and return the outputs. `grid` counts threads."""
-        self._refuse(unknown)
+        """Run, and return the outputs. `grid` counts threads. Both sizes are needed; a misspelt one is told first."""
+        self._refuse(unknown, grid=grid, threadgroup=threadgroup)
         arrays = arrays_of(inputs, output_dtypes)
         values = [arrays.take(value) for value in inputs]
         arguments = tuple(template or ())
@@ -92,11 +92,14 @@ class MetalKernel:
             return mlx_trace.guarded(arrays.mx, self.text.name, values, outputs)
         return outputs
 
-    def _refuse(self, unknown: Mapping[str, Any]) -> None:
-        """Keywords that the call does not have."""
+    def _refuse(self, unknown: Mapping[str, Any], **sizes: Sequence[int]) -> None:
+        """Keywords that the call does not have, and then sizes that it was not given."""
         for name in unknown:
             meant = f" Did you mean {MEANT[name]}=?" if name in MEANT else ""
             raise TypeError(f"[metal_kernel {self.text.name}] the call has no argument '{name}'.{meant}")
+        for name, size in sizes.items():
+            if size == ():
+                raise TypeError(f"[metal_kernel {self.text.name}] the call needs {name}=.")
 
     def _site(
         self,
