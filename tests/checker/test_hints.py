@@ -134,6 +134,12 @@ def test_a_factor_too_many():
     assert checked(text, blank(253), grid=64).ok
 
 
+def test_the_star_of_a_pointer_is_no_factor():
+    text = "kernel void k(device float *o, uint i [[thread_position_in_grid]]) { o[i + 12] = i; }"
+    (finding,) = checked(text, np.zeros(16, np.float32), grid=16).findings
+    assert finding.rule == "M102" and "factor" not in finding.hint and "below 16" in finding.hint
+
+
 def test_numbers_made_into_pointers_are_not_called_null():
     text = """kernel void wild(device int* x, uint i [[thread_position_in_grid]]) {
     *(device int*)(0x123456789aul + 8 * i) = 3;

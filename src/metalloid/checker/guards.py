@@ -48,12 +48,21 @@ def stores_to(case: Case, index: int) -> tuple[Store, ...]:
             if operands is None or place is None or index not in buffers_of(code, operands[1]):
                 continue
             ran = case.observation.stores.get(place, 0)
-            found.setdefault(place, _store(code, place, block, ran, *operands))
+            found.setdefault(place, _store(code, instruction, place, block, ran, *operands))
     return tuple(found.values())
 
 
-def _store(code: Code, place: Location, block: Block, ran: int, value: Value, pointer: Value) -> Store:
-    return Store(place, block, ran, code.of(value), code.of(pointer), pointer)
+def _store(
+    code: Code,
+    instruction: Instruction,
+    place: Location,
+    block: Block,
+    ran: int,
+    value: Value,
+    pointer: Value,
+) -> Store:
+    lanes = frozenset(("lane",)) if is_matrix_store(instruction.called) else frozenset()  # an element each
+    return Store(place, block, ran, code.of(value) | lanes, code.of(pointer) | lanes, pointer)
 
 
 def guards(case: Case, store: Store) -> Iterator[Location]:

@@ -80,7 +80,7 @@ class Report(CheckedLaunches):
         if not self._launches:
             return None
         why = self.explain()
-        odd = why.broken is not None and (not self.ok or why.subject.endswith("all zeros?"))
+        odd = why.answer is not None and (not self.ok or why.subject.endswith("all zeros?"))
         return why if odd else None
 
     def __iter__(self) -> Iterator[Finding]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
 Triple = tuple[int, int, int]
+_INDEX = re.compile(r"\[([^\[\]]*)\]")
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def _rows(o: Outside) -> str:
 def _stride(o: Outside) -> str:
     """`i * 4` where each thread has one element of its own."""
     x, stride = o.thread[0], o.index // o.thread[0] if o.thread[0] else 0
-    scaled = "*" in o.line or "<<" in o.line
+    scaled = any("*" in index or "<<" in index for index in _INDEX.findall(o.line))
     if o.thread[1:] != (0, 0) or stride < 2 or o.index != x * stride or not scaled or o.threads > o.count:
         return ""
     return (

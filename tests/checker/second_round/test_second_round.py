@@ -57,6 +57,7 @@ def test_what_slipped_through(case: Case, engine: str, monkeypatch: pytest.Monke
     found = [f for f in report.findings if f.severity != "note"]
     if not case.find:
         assert not found and report.ok, report.text()
+        assert not report.launches or report.explain().broken is None, report.explain().text()
         return
     right = [f for f in found if f.rule == case.find]
     assert right and not report.ok, report.text()

@@ -8,6 +8,7 @@ overwrite them, is the value itself zero. Each link is answered with what the ch
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from metalloid.checker.checked_launches import CheckedLaunches
@@ -34,17 +35,23 @@ LINKS: tuple[Callable[[Output, CheckedLaunches], Link | None], ...] = (
 def explain(report: CheckedLaunches, output: str = "", expected: Any = None) -> Explanation:
     """Why an output is as it is: the one named, else the first that looks odd, of the last launch that has one."""
     if not report.launches:
-        return Explanation("why is there no result?", tuple(launch.nothing_ran(report)))
+        links = [_judged(link, report, expected) for link in launch.nothing_ran(report)]
+        return Explanation("why is there no result?", tuple(links))
     chosen = choose(report, output, expected)
     if chosen is None:
         return Explanation("the launches have no output to explain", ())
     looks = chosen.looks()
     subject = f"why is '{chosen.name}' of {chosen.checked.kernel} {looks or 'as it is'}?"
-    links: list[Link] = []
+    links = []
     for question in LINKS:
         link = question(chosen, report)
         if link is not None:
-            links.append(link)
+            links.append(_judged(link, report, expected))
             if not link.holds:
                 break
     return Explanation(subject, tuple(links))
+
+
+def _judged(link: Link, report: CheckedLaunches, expected: Any) -> Link:
+    """No link is broken where no rule is and nobody said what was meant: it is odd, and the answer all the same."""
+    return replace(link, holds=True, odd=True) if not link.holds and report.ok and expected is None else link

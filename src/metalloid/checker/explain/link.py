@@ -15,16 +15,26 @@ class Link:
     said: str
     hint: str = ""
     finding: Finding | None = None
+    odd: bool = False  # it explains the result, and nothing says that the result is wrong
 
     def lines(self) -> list[str]:
         first, *rest = self.said.split("\n")
-        hint = [f"       hint: {self.hint}"] if self.hint and not self.holds else []
-        return [f"  {'ok ' if self.holds else 'NO '}  {first}", *(f"       {r}" for r in rest), *hint]
+        hint = [f"       {'if that is not meant' if self.odd else 'hint'}: {self.hint}"] if self.hint else []
+        mark = "?  " if self.odd else "ok " if self.holds else "NO "
+        return [
+            f"  {mark}  {first}",
+            *(f"       {r}" for r in rest),
+            *(hint if self.odd or not self.holds else []),
+        ]
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """The chain as far as it was followed; `broken` is the link that explains the result."""
+    """The chain as far as it was followed.
+
+    `answer` is the link that explains the result, `broken` the same where the report is not ok, or the result is not
+    what was expected: the two never disagree.
+    """
 
     subject: str
     links: tuple[Link, ...]
@@ -32,6 +42,10 @@ class Explanation:
     @property
     def broken(self) -> Link | None:
         return next((link for link in self.links if not link.holds), None)
+
+    @property
+    def answer(self) -> Link | None:
+        return next((link for link in self.links if link.odd or not link.holds), None)
 
     def text(self) -> str:
         lines = [self.subject, *(line for link in self.links for line in link.lines())]
@@ -43,5 +57,5 @@ class Explanation:
         return self.text()
 
     def __repr__(self) -> str:
-        answer = self.broken.said.splitlines()[0] if self.broken else "nothing on the way is broken"
+        answer = self.answer.said.splitlines()[0] if self.answer else "nothing on the way is broken"
         return f"<explanation: {self.subject} {answer}>"

@@ -30,9 +30,9 @@ def of_launch(checked: Checked) -> str:
     if not why.links:
         return ""
     wrong = any(f.severity != NOTE for f in checked.findings)
-    odd = why.broken is not None and (wrong or why.subject.endswith("all zeros?"))
+    odd = why.answer is not None and (wrong or why.subject.endswith("all zeros?"))
     opened = " open" if odd else ""
-    broken = f': <b class="no">{escape(why.broken.said.splitlines()[0])}</b>' if odd and why.broken else ""
+    broken = f': <b class="no">{escape(why.answer.said.splitlines()[0])}</b>' if odd and why.answer else ""
     subject = why.subject[0].upper() + why.subject[1:]
     return (
         f'<details class="why"{opened}><summary>{escape(subject.rstrip("?"))}{broken or "?"}</summary>'
@@ -44,7 +44,9 @@ def _row(link: Link, odd: bool) -> str:
     first, *rest = link.said.split("\n")
     more = "".join(f"<br>{escape(line)}" for line in rest)
     hint = (
-        f'<p class="hint"><b>hint</b> {coded(link.hint)}</p>' if link.hint and not link.holds and odd else ""
+        f'<p class="hint"><b>hint</b> {coded(link.hint)}</p>'
+        if link.hint and (link.odd or not link.holds) and odd
+        else ""
     )
-    mark, name = _MARKS["yes" if link.holds else "no" if odd else "remark"]
+    mark, name = _MARKS["no" if not link.holds and odd else "remark" if link.odd or not link.holds else "yes"]
     return f'<li class="{name}"><span class="mark">{mark}</span><div>{escape(first)}{more}{hint}</div></li>'
