@@ -464,3 +464,25 @@ def test_an_index_that_wraps_more_than_once_is_not_taken_for_whole():
         assert len(found.whole) == whole
     arrays = [np.arange(8 + 31 * 3, dtype=F), np.zeros(32, F), n_(3)]
     same(text, arrays, 32, 32, widths=(0, 8, 32))
+
+
+def test_one_grid_after_the_other_does_not_mean_code_after_code():
+    """What can be proved differs from grid to grid; a grid that comes again earns its own code."""
+    text = """kernel void k(device const int* x, device int* y, device const int* z, device const int* w, uint i [[thread_position_in_grid]]) {
+        y[i] = x[i] + (x[i] < 5 ? z[i] : 0) + (x[i] < 7 ? w[i] : 0); }"""
+    ir, signature = scalar_ir(text, "k")
+    kernel = cpu_program(ir, signature)
+
+    def code_after(n: int, z: int, w: int) -> int:
+        """How much code there is after a launch of n threads, with so many elements of z and w."""
+        x, y = np.arange(n, dtype=np.int32), np.full(n, 77, np.int32)
+        kernel.run(launch([x, y, np.ones(z, np.int32), np.ones(w, np.int32)], n, 32))
+        assert (y == x + (x < 5) + (x < 7)).all()
+        return len(kernel._variants)
+
+    assert [code_after(64, 64, 64), code_after(128, 8, 128)] == [1, 2]  # the first two at once
+    assert (
+        code_after(192, 192, 8) == code_after(256, 8, 8) == code_after(320, 320, 9) == 3
+    )  # one that is guarded
+    assert code_after(384, 384, 384) == 3  # of a proof that has code
+    assert code_after(192, 192, 8) == 4

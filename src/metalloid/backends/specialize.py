@@ -4,6 +4,8 @@ Guarded code is always right. Where the lengths of the buffers and the numbers i
 that its accesses stay inside, code without those guards runs instead. Proofs are kept, by lengths and numbers.
 A proof takes about a millisecond, so a small launch is only looked at when it comes a second time (or first of all,
 when code has to be made in any case): numbers that change with every launch then cost nothing but a look-up.
+Code takes seconds. A kernel that is launched with one grid after the other gets its own for the first two only; a
+later small launch runs code that is there, its proof's or guarded, and earns its own when it comes again.
 """
 
 from __future__ import annotations
@@ -87,10 +89,13 @@ class Specializer(Generic[Made]):
         prover: Prover | None,
         target: TargetInfo,
         prepare: Callable[[Hashable | None], Made],
+        ready: Callable[[Hashable], bool] = lambda proof: True,
     ) -> None:
+        """`ready`: whether code with this proof may be had at once, or is worth making for a launch that comes once."""
         x, y, z = launch.grid
         self._target = target
-        self._launch, self._guard, self._prover, self._prepare = launch, bool(guard), prover, prepare
+        self._launch, self._guard, self._prover = launch, bool(guard), prover
+        self._prepare, self._ready = prepare, ready
         self._large = x * y * z >= LARGE
         self.parameters = prover.parameters if prover is not None and guard else ()
         self._outputs = prover.outputs if prover is not None else ()
@@ -149,15 +154,22 @@ class Specializer(Generic[Made]):
                 self._seen.clear()
             self._seen.add(key)
             return self.plain()
+        once = not (self._large or key in self._seen)
         with compiling():
-            found = self._proved(key)
+            found = self._proved(key, once)
+        if found is None:
+            self._seen.add(key)
+            return self.plain()
         if len(self._found) >= MOST_KEYS:
             self._found.clear()
         self._found[key] = found
         return found
 
-    def _proved(self, key: Key) -> Made:
-        """Code that rests on a proof about launches with this key, where there is one."""
+    def _proved(self, key: Key, once: bool) -> Made | None:
+        """Code that rests on a proof about launches with this key, where there is one.
+
+        None where it would have to be made for a launch that may come `once` only.
+        """
         assert self._prover is not None
         lengths, contents, streams = key
         parts: dict[int, bytes] = {}
@@ -169,6 +181,8 @@ class Specializer(Generic[Made]):
         proof = self._prover.prove(self._launch, self._guard, dict(enumerate(lengths)), parts, streams)
         found = self._proofs.get(proof)
         if found is None:
+            if once and proof is not None and not self._ready(proof):
+                return None
             if proof is None or len(self._proofs) >= MOST_PROOFS:
                 found = self.plain()
             else:

@@ -17,6 +17,7 @@ from metalloid.backends.specialize import ParameterSnapshot, Prover, Specializer
 from metalloid.errors import DeviceError, KernelFault, LaunchError
 
 MAX_THREADS = 1024
+GRIDS = 2  # of a kernel that get code of their own at once: Specializer says why
 MOST_SCRATCH = 64 * MOST_PRIVATE  # of one threadgroup
 CONSTANTS = "mt_constants"  # see backends/cpu/abi.py
 _MAIN = threading.main_thread()
@@ -170,6 +171,7 @@ class Program:
                 prover,
                 self.target.info,
                 lambda proof: self._prepare(small, guard, backwards, threads, proof),
+                self._ready(small, guard, backwards),
             )
             if len(self._choices) > 64:
                 self._choices.clear()
@@ -230,9 +232,25 @@ class Program:
         constants = [c for v in present if v.compiled.searches for c in v.code.table(CONSTANTS)]
         return Prepared(record, variants, any(v.compiled.searches for v in present), constants)
 
+    def _ready(self, launch: Launch, guard: Guard, backwards: bool) -> Callable[[Hashable], bool]:
+        """Whether a proof's code is there, or this grid is one of the first."""
+        first = len(self._choices) < GRIDS
+
+        def ready(proof: Hashable) -> bool:
+            keys = self._keys(launch, guard, backwards, proof)
+            return first or all(key is None or key in self._variants for key in keys)
+
+        return ready
+
     def _variants_for(
         self, launch: Launch, guard: Guard, backwards: bool, proof: Hashable
     ) -> list[Loaded | None]:
+        keys = self._keys(launch, guard, backwards, proof)
+        return [self.variant(key) if key is not None else None for key in keys]
+
+    @staticmethod
+    def _keys(launch: Launch, guard: Guard, backwards: bool, proof: Hashable) -> list[Variant | None]:
+        """Code for whole threadgroups, for those at the last edge, and for others at an edge."""
         size, grid, how = launch.threadgroup, launch.grid, (guard, backwards, proof)
         outer = 2 if size[2] > 1 else 1 if size[1] > 1 else 0
         ragged = [g % s != 0 for g, s in zip(grid, size, strict=True)]
@@ -240,9 +258,9 @@ class Program:
         others = any(ragged[a] for a in range(3) if a != outer)
         inner_whole = all(grid[a] >= size[a] for a in range(3) if a != outer)
         return [
-            self.variant((size, False, False, *how)) if whole else None,
-            self.variant((size, True, False, *how)) if ragged[outer] and inner_whole else None,
-            self.variant((size, False, True, *how)) if others else None,
+            (size, False, False, *how) if whole else None,
+            (size, True, False, *how) if ragged[outer] and inner_whole else None,
+            (size, False, True, *how) if others else None,
         ]
 
 
