@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from metalloid.backends.base import Triple
-from metalloid.ir.intrinsics import DIVISOR
 from metalloid.location import Location
 
 KINDS = {
@@ -46,6 +45,8 @@ KINDS = {
 
 def told_kind(what: int) -> str:
     """What a marker of the compiler's tests tells, by its first operand (`ir/intrinsics/names.py`: BOUNDS)."""
+    from metalloid.ir.intrinsics import DIVISOR  # a launch from the cache imports no IR
+
     return "outside an array" if what >= 0 else "division by zero" if what == DIVISOR else "does not fit"
 
 
