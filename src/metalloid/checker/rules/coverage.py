@@ -130,7 +130,7 @@ def _output(case: Case, written: Extent) -> Iterator[Finding]:
     if short_grid and (undefined or (share == 1 and _all_meant(case, written))):
         yield _short_grid(case, written, share)
     elif undefined or away or mixed_up or (meant.whole(case, written.total) and _rest(case, written)):
-        yield _finding(
+        yield finding_of(
             case,
             "M106",
             written,
@@ -147,7 +147,7 @@ def _short_grid(case: Case, written: Extent, share: int) -> Finding:
     threads, name = prod(case.launch.grid), written.parameter.name
     each = "one element each" if share == 1 else f"{share} elements each"
     needed = -(-written.total // share)
-    return _finding(
+    return finding_of(
         case,
         "M305",
         written,
@@ -171,7 +171,7 @@ def _by_groups(case: Case, written: Extent) -> Finding | None:
         return None
     each = prod(case.launch.threadgroup)
     wrote = "one element each" if share == 1 else f"{share} elements each"
-    return _finding(
+    return finding_of(
         case,
         "M305",
         written,
@@ -191,7 +191,7 @@ def _by_axis(case: Case, written: Extent, undefined: bool) -> Finding | None:
     sizes = list(case.launch.grid)
     sizes[axis] = times
     needed = tuple(sizes[: max(axis + 1, 2)])
-    return _finding(
+    return finding_of(
         case,
         "M305",
         written,
@@ -237,7 +237,7 @@ def _input(case: Case) -> Iterator[Finding]:
         if seen is None or not seen.prefix or seen.count != threads:
             continue
         if seen.count < seen.total and seen.count not in meant.numbers(case):
-            yield _finding(
+            yield finding_of(
                 case,
                 "M305",
                 seen,
@@ -279,12 +279,13 @@ def _unwritten_hint(written: Extent, undefined: bool) -> str:
     return f"{fill}let a thread write each of them"
 
 
-def _finding(case: Case, rule: str, extent: Extent, message: str, hint: str) -> Finding:
+def finding_of(case: Case, rule: str, extent: Extent, message: str, hint: str) -> Finding:
+    """A finding about an output or an input, at its parameter."""
     parameter, signature = extent.parameter, case.kernel.signature
     if case.kernel.source.form == "mlx":  # MLX writes the parameters; the caller has never seen that line
         return replace(case.at_launch(rule, message, hint), buffer=parameter.name)
     place = Location(signature.file, parameter.line or signature.line, 0, signature.name)
-    named = re.search(rf"\b{parameter.name}\b", case.line(place))
+    named = re.search(rf"\b{re.escape(parameter.name)}\b", case.line(place))
     place = replace(place, column=named.start() + 1 if named else 0)
     return Finding(
         rule,

@@ -17,9 +17,8 @@ from metalloid.backends.observe import Pointed
 from metalloid.checker.case import Case
 from metalloid.checker.pointed import Member
 from metalloid.checker.rules import meant
-from metalloid.checker.rules.coverage import Extent
+from metalloid.checker.rules.coverage import Extent, finding_of
 from metalloid.findings import Finding
-from metalloid.ir.debug import Location
 from metalloid.runtime.argument_encoder import members as argument_members
 from metalloid.runtime.arguments import element
 from metalloid.types import Scalar, Struct
@@ -108,14 +107,14 @@ def _part(case: Case, written: Extent, undefined: bool) -> Finding:
     threads, name = prod(case.launch.grid), written.parameter.name
     missing = written.total - written.count
     if written.prefix and written.count == threads:
-        return _finding(
+        return finding_of(
             case,
             "M305",
             written,
             f"the grid does not cover '{name}': {threads} threads wrote one element each, and it has {written.total}",
             f"launch grid={written.total}, or let each thread write {-(-written.total // threads)} elements",
         )
-    return _finding(
+    return finding_of(
         case,
         "M106",
         written,
@@ -127,26 +126,10 @@ def _part(case: Case, written: Extent, undefined: bool) -> Finding:
 
 def _nothing(case: Case, written: Extent) -> Finding:
     threads = case.observation.threads
-    return _finding(
+    return finding_of(
         case,
         "M106",
         written,
         f"nothing was written: none of {threads} threads came to a store, and '{written.parameter.name}' is as it was",
         "look at the condition before the store: it turns every thread of this launch away",
-    )
-
-
-def _finding(case: Case, rule: str, extent: Extent, message: str, hint: str) -> Finding:
-    parameter, signature = extent.parameter, case.kernel.signature
-    place = Location(signature.file, parameter.line or signature.line, 0, signature.name)
-    return Finding(
-        rule,
-        message,
-        case.launch.kernel,
-        place,
-        buffer=parameter.name,
-        hint=hint,
-        count=1,
-        excerpt=case.line(place),
-        detail={"missing": extent.total - extent.count, "elements": extent.total},
     )
