@@ -30,6 +30,8 @@ def command(file: Path | None, port: int, browser: bool) -> None:
     except OSError as problem:
         raise MetalloidError(f"port {port} cannot be used: {problem.strerror}") from problem
     click.echo(f"metalloid studio: {server.address}\nCtrl-C ends it.")
+    if file is not None and not file.exists():
+        click.echo(f"{file} is not there yet: it is made when you save.")
     server.studio.warm()
     if browser:
         webbrowser.open(server.address)
