@@ -81,6 +81,11 @@ def guard_as_hardware() -> Callable[[], None]:
     return undo
 
 
+def baseline() -> bool:
+    """METALLOID_BASELINE: 0 gives small launches good code from the first one on, which takes longer to make."""
+    return os.environ.get("METALLOID_BASELINE", "").strip() != "0"
+
+
 def device() -> str:
     """METALLOID_DEVICE: the device that `metalloid.device()` gives."""
     return os.environ.get("METALLOID_DEVICE", "").strip()

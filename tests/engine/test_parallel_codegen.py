@@ -61,9 +61,22 @@ def check() -> None:
         run(a, b, 1, grid=512, threadgroup=256, threadgroup_memory={0: 1024})
 
 
-def test_two_halves_are_the_whole(long: list[parallel_codegen.Halves]) -> None:
+def test_two_halves_are_the_whole(
+    long: list[parallel_codegen.Halves], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects: list[bytes] = []
+    result = parallel_codegen.OtherProcess.result
+
+    def noted(self: parallel_codegen.OtherProcess) -> bytes:
+        objects.append(result(self))
+        return objects[-1]
+
+    monkeypatch.setattr(parallel_codegen.OtherProcess, "result", noted)
     check()
     assert long and all(h.exported for h in long)
+    assert objects and all(
+        o.startswith((b"\x7fELF", b"\xcf\xfa\xed\xfe")) for o in objects
+    )  # the other process did it
     count = len(long)
     check()  # from the disk
     assert len(long) == count

@@ -6,6 +6,7 @@ A proof takes about a millisecond, so a small launch is only looked at when it c
 when code has to be made in any case): numbers that change with every launch then cost nothing but a look-up.
 Code takes seconds. A kernel that is launched with one grid after the other gets its own for the first two only; a
 later small launch runs code that is there, its proof's or guarded, and earns its own when it comes again.
+Where a backend makes baseline code (`patience.py`), small launches begin with that.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from metalloid.backends.base import Guard, Launch
 from metalloid.backends.clock import compiling
+from metalloid.backends.patience import BYTES, Patience
 from metalloid.targets import TargetInfo
 
 ROOM = 2048  # bytes of parameters; what is longer is data
@@ -80,7 +82,8 @@ Made = TypeVar("Made")
 
 
 class Specializer(Generic[Made]):
-    """The code for one kernel and one size of launch. `prepare` makes it, with a proof or (None) without."""
+    """The code for one kernel and one size of launch. `prepare` makes it, with a proof or (None) without; baseline or
+    good."""
 
     def __init__(
         self,
@@ -88,8 +91,9 @@ class Specializer(Generic[Made]):
         guard: Guard,
         prover: Prover | None,
         target: TargetInfo,
-        prepare: Callable[[Hashable | None], Made],
+        prepare: Callable[[Hashable | None, bool], Made],
         ready: Callable[[Hashable], bool] = lambda proof: True,
+        patience: Patience | None = None,
     ) -> None:
         """`ready`: whether code with this proof may be had at once, or is worth making for a launch that comes once."""
         x, y, z = launch.grid
@@ -97,6 +101,7 @@ class Specializer(Generic[Made]):
         self._launch, self._guard, self._prover = launch, bool(guard), prover
         self._prepare, self._ready = prepare, ready
         self._large = x * y * z >= LARGE
+        self._patience, self._baseline = patience, patience is not None and not self._large
         self.parameters = prover.parameters if prover is not None and guard else ()
         self._outputs = prover.outputs if prover is not None else ()
         self._plain: Made | None = None
@@ -108,19 +113,30 @@ class Specializer(Generic[Made]):
         """Code that knows nothing about the launch: where guarded, all is guarded."""
         if self._plain is None:
             with compiling():
-                self._plain = self._prepare(None)
+                self._plain = self._prepare(None, self._baseline)
         return self._plain
+
+    def improve(self) -> None:
+        """Good code from now on."""
+        if self._baseline:
+            self._baseline, self._plain = False, None
+            self._found.clear()
+            self._proofs.clear()
 
     def pick(self, lengths: tuple[int, ...], contents: bytes | None, addresses: Sequence[int]) -> Made:
         """The code for buffers of these lengths and parameters with these contents (None: not known)."""
         return self.code(self.key(lengths, contents, addresses))
 
     def code(self, key: Key) -> Made:
+        if self._baseline:
+            self._ask_patience(key)
         found = self._found.get(key)
         return found if found is not None else self._decide(key)
 
     def settled(self, key: Key) -> bool:
         """Whether launches with this key get the same code from now on."""
+        if self._baseline:
+            return False
         return key in self._found or self._prover is None or not (self._guard or key[2])
 
     def key(self, lengths: tuple[int, ...], contents: bytes | None, addresses: Sequence[int]) -> Key:
@@ -139,11 +155,17 @@ class Specializer(Generic[Made]):
             )
         return lengths, contents, streams
 
+    def _ask_patience(self, key: Key) -> None:
+        assert self._patience is not None
+        if self._patience.over or sum(key[0]) >= BYTES:
+            self.improve()
+        self._patience.launched()
+
     def _decide(self, key: Key) -> Made:
         if max(key[0], default=0) >= FAR:
             if FAR not in self._proofs:
                 with compiling():
-                    self._proofs[FAR] = self._prepare(FAR)
+                    self._proofs[FAR] = self._prepare(FAR, self._baseline)
             self._found[key] = self._proofs[FAR]
             return self._found[key]
         if self._prover is None or not (self._guard or key[2]):
@@ -186,5 +208,5 @@ class Specializer(Generic[Made]):
             if proof is None or len(self._proofs) >= MOST_PROOFS:
                 found = self.plain()
             else:
-                found = self._proofs[proof] = self._prepare(proof)
+                found = self._proofs[proof] = self._prepare(proof, self._baseline)
         return found

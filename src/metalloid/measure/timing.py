@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from metalloid.backends.patience import measuring
+
 Action = Callable[[], object]
 _LEAST_RUNS, _MOST_RUNS = 5, 10_000
 
@@ -37,9 +39,10 @@ class Timing:
 
 def timed(*actions: Action, seconds: float = 1.0, warm_up: int = 3) -> list[Timing]:
     """The timing of each action; every action must have finished its work when it returns."""
-    for action in actions:
-        for _ in range(warm_up):
-            action()
+    with measuring():  # what is warm by then stays as it is
+        for action in actions:
+            for _ in range(warm_up):
+                action()
     found: list[list[float]] = [[] for _ in actions]
     end = time.perf_counter() + seconds
     while (time.perf_counter() < end and len(found[0]) < _MOST_RUNS) or len(found[0]) < _LEAST_RUNS:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from metalloid import stopwatch
+from metalloid import config, stopwatch
 from metalloid.backends.cpu import codegen, native
 from metalloid.backends.cpu.code import Compiled, Variant
 from metalloid.backends.cpu.kernel_cache import KernelCache
 from metalloid.backends.cpu.program import Program
 from metalloid.backends.cpu.proofs import LazyProof, Proofs, name_of, proofs_of
 from metalloid.backends.fallback import Stages, slow_way
+from metalloid.backends.patience import Patience
 from metalloid.types import Signature
 
 if TYPE_CHECKING:
@@ -28,12 +29,25 @@ LONG = 4_000_000
 
 
 def cpu_program(
-    ir: str, signature: Signature, width: int = 0, target: codegen.Target | None = None, level: int = 1
+    ir: str,
+    signature: Signature,
+    width: int = 0,
+    target: codegen.Target | None = None,
+    level: int = 1,
+    patience: Patience | None = None,
 ) -> Program:
-    """A program for the CPU. `width` forces a number of lanes; `level` 0 leaves LLVM's optimiser out."""
+    """A program for the CPU. `width` forces a number of lanes; `level` 0 leaves LLVM's optimiser out.
+
+    With `patience`, small launches begin with baseline code.
+    """
     names = {p.index: p.name for p in signature.parameters if p.kind == "buffer"}
     made = Vectors(ir, width, target or codegen.host(), level)
-    return Program(signature.name, made.compile, names, made.target, lambda: made.proofs)
+    return Program(signature.name, made.compile, names, made.target, lambda: made.proofs, patience)
+
+
+def patience() -> Patience | None:
+    """For one kernel, where baseline code is good for something."""
+    return Patience() if codegen.host().info.baseline and config.baseline() else None
 
 
 def checked_program(ir: str, signature: Signature, width: int = 0, level: int = 1) -> CheckedProgram:
@@ -46,11 +60,13 @@ def checked_program(ir: str, signature: Signature, width: int = 0, level: int = 
     names = {g.name: variable_name(made.module, g) for g in made.module.globals}
 
     def make(options: Options) -> Program:
-        def compile(variant: Variant) -> Compiled:
+        def compile(variant: Variant, baseline: bool) -> Compiled:
             native.checks()  # which the code refers to
-            return made.compile(variant, options)
+            return made.compile(variant, baseline, options)
 
-        return Program(signature.name, compile, {}, made.target, lambda: made.proofs)
+        return Program(
+            signature.name, compile, {}, made.target, lambda: made.proofs, patience() if level else None
+        )
 
     return CheckedProgram(ir, make, names, read_once(made.module))
 
@@ -82,13 +98,15 @@ class Vectors:
     def proofs(self) -> Proofs | None:
         return proofs_of(self._shelf, lambda: self.prover)
 
-    def compile(self, variant: Variant, check: Options | None = None) -> Compiled:
-        """Machine code of one variant. May raise NotVectorised."""
+    def compile(self, variant: Variant, baseline: bool = False, check: Options | None = None) -> Compiled:
+        """Machine code of one variant; good code where it is there, even if `baseline` would do. May raise
+        NotVectorised."""
         *shape, proof = variant
         name: object = proof.name if isinstance(proof, LazyProof) else proof
-        found = self._shelf.code(self._key(*shape, name, check))
-        if found is not None:
-            return found
+        for tier in (False, True)[: 1 + baseline]:
+            found = self._shelf.code(self._key(*shape, name, check, tier), tier)
+            if found is not None:
+                return found
         from metalloid.backends.cpu.pipeline import compiled, vector_code
 
         if isinstance(proof, LazyProof):
@@ -98,8 +116,9 @@ class Vectors:
         stages = self._stages(variant[0])
         with slow_way(self.ir, "vector code", variant[0], stages), stopwatch.stage("vector code"):
             code = vector_code(module, (*variant[:-1], proof), self.width, self.target, check)
-        made = compiled(code, self.target, self.level if check is None or len(code.text) < LONG else 0)
-        self._shelf.keep(self._key(*shape, name, check), made)
+        level = self.level if check is None or len(code.text) < LONG else 0
+        made = compiled(code, self.target, level, baseline)
+        self._shelf.keep(self._key(*shape, name, check, baseline), made)
         return made
 
     def _stages(self, size: Triple) -> Stages:

@@ -40,6 +40,7 @@ class Compiled:
     tables: bool
     searches: bool
     look_up: Callable[[], Details]
+    baseline: bool = False  # made soon, not to be fast
     shared: dict[str, Any] = field(default_factory=dict)  # what checked launches of this code have in common
 
     @cached_property
@@ -50,7 +51,7 @@ class Compiled:
 # A variant of a kernel: size of the threadgroup; fewer threads in the outermost axis; any size; guarded; backwards;
 # what need not be guarded because it was proved.
 Variant = tuple[Triple, bool, bool, Guard, bool, Hashable]
-Compile = Callable[[Variant], Compiled]
+Compile = Callable[[Variant, bool], Compiled]  # the second: baseline code will do
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Prepared:
     variants: list[Loaded | None]
     searches: bool  # whether the kernel looks for the buffers of its pointers
     constants: list[tuple[int, int]]  # where tables of the kernel lie, for such pointers
+    baseline: bool = False
 
     @cached_property
     def address(self) -> int:

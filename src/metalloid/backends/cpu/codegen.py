@@ -66,6 +66,16 @@ def as_meant(text: str, target: Target) -> str:
     return text.replace("@llvm.minnum.", "@llvm.minimumnum.").replace("@llvm.maxnum.", "@llvm.maximumnum.")
 
 
+def as_written(text: str) -> str:
+    """IR whose sums and products LLVM computes as they stand, so that good and baseline code have the same bits.
+
+    Which of them it fuses or reorders depends on its passes; `transforms/fuse_products.py` has done it before.
+    """
+    for permission in (" reassoc", " contract", " arcp"):
+        text = text.replace(permission, "")
+    return text
+
+
 @cache
 def _start() -> None:
     llvm.initialize_native_target()
@@ -90,14 +100,16 @@ def optimise(
     ready: bool = False,
     few: bool | None = None,
     finish: Callable[[str], str] | None = None,
+    baseline: bool = False,
 ) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
     """A verified, optimised module; one that is `ready` was optimised before, and only becomes good machine code.
 
-    `few` says whether a few passes are enough, where that is known.
+    `few` says whether a few passes are enough, where that is known; `baseline`, that they are, and that machine code is
+    wanted soon, not fast.
     """
     if "presplitcoroutine" in text:  # at level 0 LLVM 22 makes code of a coroutine that crashes (aarch64)
         level = max(level, 1)
-    made = machine(target, 2 if level or ready else 0)
+    made = machine(target, 2 if (level or ready) and not baseline else 0)
     head = f'target triple = "{triple(target)}"\ntarget datalayout = "{made.target_data}"\n'
     width = f'"prefer-vector-width"="{8 * target.info.vector_bytes}" "min-legal-vector-width"="0"'
     text = (
@@ -105,6 +117,7 @@ def optimise(
         .replace(" nounwind {", f" nounwind {width} {{")
         .replace("noinline cold {", f"noinline cold {width} {{")
     )
+    text = as_written(text) if target.info.baseline else text
     text = finish(text) if finish is not None else text
     try:
         module = llvm.parse_assembly(head + text, context=llvm.create_context())
@@ -120,6 +133,7 @@ def optimise(
     builder = llvm.create_pass_builder(made, options)
     if few is None:
         few = level > 0 and takes_long(text)
+    few = few or baseline
     passes = _few_passes() if few else builder.getModulePassManager()
     passes.run(module, builder)
     return module, made
@@ -151,43 +165,50 @@ def _few_passes() -> llvm.ModulePassManager:
     return passes
 
 
-def to_object(text: str, target: Target, level: int = 1, ready: bool = False) -> tuple[str, bytes]:
+def to_object(
+    text: str, target: Target, level: int = 1, ready: bool = False, baseline: bool = False
+) -> tuple[str, bytes]:
     """Machine code, from the cache where it is there, and its key."""
+    baseline = (
+        baseline and "presplitcoroutine" not in text
+    )  # whose code LLVM 22 gets wrong without optimisation
     versions = llvmlite.__version__, llvm.llvm_version_info, triple(target), target.cpu, target.features
-    key = hashlib.sha256(repr((versions, level, ready, _FORMAT)).encode() + text.encode()).hexdigest()
+    key = hashlib.sha256(
+        repr((versions, level, ready, baseline, _FORMAT)).encode() + text.encode()
+    ).hexdigest()
     found = kept_object(key)
     if found is None:
-        found = _made(text, target, level, ready)
+        found = _made(text, target, level, ready, baseline)
         disk.default().put(key, "o", found)
     return key, found
 
 
-def _made(text: str, target: Target, level: int, ready: bool) -> bytes:
+def _made(text: str, target: Target, level: int, ready: bool, baseline: bool) -> bytes:
     few = level > 0 and takes_long(text)
     parts = halves(text) if few else None
     if parts is None:
-        return _emitted(text, target, level, ready, few)
-    other = OtherProcess(parts.second, target.cpu, target.features, target.triple, level)
+        return _emitted(text, target, level, ready, few, baseline)
+    other = OtherProcess(parts.second, target.cpu, target.features, target.triple, level, baseline)
     try:
-        first = _emitted(parts.first, target, level, ready, few)
+        first = _emitted(parts.first, target, level, ready, few, baseline)
     finally:
         second = other.result()
-    second = second or _emitted(parts.second, target, level, ready, few)
+    second = second or _emitted(parts.second, target, level, ready, few, baseline)
     return joined([Part(second, parts.exported), Part(first)])
 
 
-def _emitted(text: str, target: Target, level: int, ready: bool, few: bool) -> bytes:
+def _emitted(text: str, target: Target, level: int, ready: bool, few: bool, baseline: bool) -> bytes:
     with _LOCK:
         with stopwatch.stage("LLVM's passes"):
-            module, made = optimise(text, target, level, ready, few)
+            module, made = optimise(text, target, level, ready, few, baseline=baseline)
         with stopwatch.stage("machine code"):
             return bytes(made.emit_object(module))
 
 
 def serve() -> None:
-    """What `Elsewhere` starts: a half of long code from standard input, its object to standard output."""
-    text, cpu, features, triple, level = json.load(sys.stdin)
-    answer(_emitted(text, Target(cpu, features, triple), level, False, True))
+    """What `OtherProcess` starts: a half of long code from standard input, its object to standard output."""
+    text, cpu, features, triple, level, baseline = json.load(sys.stdin)
+    answer(_emitted(text, Target(cpu, features, triple), level, False, True, baseline))
 
 
 def kept_object(key: str) -> bytes | None:

@@ -46,9 +46,9 @@ class Cpu(Backend):
         return known(ir, size, codegen.host()) if known is not None else super().lined(stage, ir, size)
 
     def program(self, ir: str, signature: Signature) -> Program:
-        from metalloid.backends.cpu.build import cpu_program
+        from metalloid.backends.cpu.build import cpu_program, patience
 
-        return cpu_program(ir, signature)
+        return cpu_program(ir, signature, patience=patience())
 
     def checked(self, ir: str, signature: Signature) -> Checked:
         from metalloid.backends.cpu.build import checked_program

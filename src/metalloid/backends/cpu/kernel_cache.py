@@ -21,8 +21,9 @@ from metalloid import cache as disk
 from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.code import Compiled, Details
 
-_FORMAT = 1
+_FORMAT = 2
 _PARTS = ("ir", "targets", "analysis", "transforms", "backends/cpu")  # of metalloid, that make the code
+_FACTS = ("entry", "formats", "local", "scratch", "tables", "searches")  # of `Compiled`
 
 
 @cache
@@ -67,22 +68,19 @@ class KernelCache:
     def put(self, key: str, kind: str, data: bytes) -> None:
         disk.default().put(key, kind, data)
 
-    def code(self, key: str) -> Compiled | None:
+    def code(self, key: str, baseline: bool = False) -> Compiled | None:
         """The code under a key, unless a part of it is gone."""
         entry = self.get(key, "vec")
         if entry is None:
             return None
-        object_key, details, (entry_name, formats, local, scratch, tables, searches) = pickle.loads(entry)
+        object_key, details, facts = pickle.loads(entry)
         found = codegen.kept_object(object_key)
         if found is None:
             return None
-        look_up = _unpacked(details)
-        return Compiled(
-            object_key, found, entry_name, formats, local, scratch, tables, searches, look_up=look_up
-        )
+        return Compiled(object_key, found, look_up=_unpacked(details), baseline=baseline, **facts)
 
     def keep(self, key: str, made: Compiled) -> None:
-        facts = (made.entry, made.formats, made.local, made.scratch, made.tables, made.searches)
+        facts = {name: getattr(made, name) for name in _FACTS}
         self.put(key, "vec", pickle.dumps((made.object_key, pickle.dumps(made.details), facts)))
 
 

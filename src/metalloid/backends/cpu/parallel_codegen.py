@@ -117,7 +117,9 @@ class OtherProcess:
 
     def _work(self, text: str, settings: tuple[object, ...]) -> None:
         here = str(Path(__file__).parents[3])
-        script = f"import sys; sys.path.insert(0, {here!r})\nfrom metalloid.backends.cpu import machine as m; m.serve()"
+        script = (
+            f"import sys; sys.path.insert(0, {here!r})\nfrom {__package__} import codegen; codegen.serve()"
+        )
         task = json.dumps([text, *settings]).encode()
         environment = {k: v for k, v in os.environ.items() if not k.startswith("METALLOID_")}
         try:
@@ -142,5 +144,5 @@ class OtherProcess:
 
 
 def answer(code: bytes) -> None:
-    """What `Elsewhere` waits for, from the process that it started."""
+    """What `OtherProcess` waits for, from the process that it started."""
     sys.stdout.buffer.write(_MAGIC + hashlib.sha256(code).digest() + code)

@@ -30,6 +30,7 @@ from metalloid.ir.name_privates import name_privates
 from metalloid.transforms.canonicalize import canonical
 from metalloid.transforms.check_sites import Options
 from metalloid.transforms.common_gep_base import share
+from metalloid.transforms.fuse_products import fuse_products
 
 MAX_LINES = 400_000  # of vector code; the longest of known kernels, a checked flash attention, has half of it
 
@@ -51,6 +52,8 @@ def vector_code(
     loops = proof.loops if isinstance(proof, Proof) else frozenset()
     if isinstance(proof, Proof):
         module = proof.mark(module)
+    if target.info.baseline:
+        module = module.with_function(fuse_products(module.function[ENTRY]))
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))
     made = vectorize(module, lanes, guard, backwards, target.info, loops, check, way, table)
@@ -73,12 +76,12 @@ def _gangs(
     return (replace(lanes, width=SIMD, rows=False) if way == "parted" else lanes), way
 
 
-def compiled(code: VectorCode, target: codegen.Target, level: int) -> Compiled:
+def compiled(code: VectorCode, target: codegen.Target, level: int, baseline: bool = False) -> Compiled:
     """Machine code, and what a program has to know of it."""
     details = Details(
         code.sites, code.barriers, code.checks, dict(code.check_lengths), dict(code.local_places)
     )
-    key, made = codegen.to_object(code.text, target, level)
+    key, made = codegen.to_object(code.text, target, level, baseline=baseline)
     return Compiled(
         key,
         made,
@@ -89,6 +92,7 @@ def compiled(code: VectorCode, target: codegen.Target, level: int) -> Compiled:
         tables=code.tables,
         searches=code.searches,
         look_up=lambda: details,
+        baseline=baseline,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
 from collections.abc import Callable, Collection, Hashable, Mapping
 
 from metalloid.backends.base import MOST_PRIVATE, Fault, Guard, Launch, LogMessage
@@ -13,6 +14,7 @@ from metalloid.backends.cpu.binding import bind, bind_local, memory_of, overlap
 from metalloid.backends.cpu.code import Compile, Loaded, Prepared, Variant
 from metalloid.backends.cpu.outcome import fault_of, note_of, report_logs
 from metalloid.backends.cpu.quick import CpuQuick
+from metalloid.backends.patience import Patience
 from metalloid.backends.specialize import ParameterSnapshot, Prover, Specializer
 from metalloid.errors import DeviceError, KernelFault, LaunchError
 
@@ -33,8 +35,10 @@ class Program:
         names: Mapping[int, str],
         target: codegen.Target | None = None,
         prover: Callable[[], Prover | None] = lambda: None,
+        patience: Patience | None = None,
     ) -> None:
         self.name, self._compile, self.names, self._prover = name, compile, names, prover
+        self._patience = patience
         self.target = target or codegen.host()
         self._variants: dict[Variant, Loaded] = {}
         self._choices: dict[object, Specializer[Prepared]] = {}
@@ -44,12 +48,13 @@ class Program:
         self.noted: Callable[[Fault, Launch], None] = lambda fault, launch: None
         self._noted: set[object] = set()
 
-    def variant(self, key: Variant) -> Loaded:
+    def variant(self, key: Variant, baseline: bool = False) -> Loaded:
+        """Code in this process: good code, or such as is there where `baseline` code will do."""
         found = self._variants.get(key)
-        if found is None:
+        if found is None or (found.compiled.baseline and not baseline):
             with self._lock:
                 native.runtime()  # kernels refer to its functions
-                compiled = self._compile(key)
+                compiled = self._compile(key, baseline)
                 code = codegen.Code(compiled.code, self.target)
                 found = Loaded(compiled, code, code.address(compiled.entry))
                 self._variants[key] = found
@@ -74,12 +79,20 @@ class Program:
         record = native.LaunchRecord.from_buffer_copy(prepared.record)
         bind(record, launch, addresses, lengths, prepared, keep)
         main = threading.current_thread() is _MAIN
+        begun = time.perf_counter()
         status = native.runtime().run(
             ctypes.addressof(record), threads, int(timeout * 1e9) if timeout else 0, int(main)
         )
         del keep
+        if prepared.baseline:
+            self.ran_baseline(time.perf_counter() - begun)
         if status or record.log_count:
             self.finish(prepared, record, launch, status, timeout, on_log)
+
+    def ran_baseline(self, seconds: float) -> None:
+        """Baseline code ran for so long."""
+        if self._patience is not None:
+            self._patience.ran(seconds)
 
     def prepare(self, launch: Launch, guard: Guard, threads: int) -> None:
         """Compile what a launch needs, and do not run it."""
@@ -89,7 +102,8 @@ class Program:
         """The short way for launches like this one; none for those that search for their pointers' buffers."""
         if self.prepared(launch, guard, False, threads).searches:
             return None
-        return CpuQuick(self.finish, self.choice(launch, guard, False, threads), threads, list(self.names))
+        choice = self.choice(launch, guard, False, threads)
+        return CpuQuick(self.finish, choice, threads, list(self.names), self.ran_baseline)
 
     def prepared(self, launch: Launch, guard: Guard, backwards: bool, threads: int) -> Prepared:
         """A launch without its memory, made once for each size and proof."""
@@ -119,6 +133,7 @@ class Program:
         """Fill in a record that is to run many times. `live` are buffers whose contents may change between runs."""
         addresses, lengths = memory_of(launch, keep)
         choice = self.choice(launch, guard, False, threads)
+        choice.improve()
         if any(index in live for index in choice.parameters):
             prepared = choice.plain()
         else:
@@ -170,8 +185,9 @@ class Program:
                 guard,
                 prover,
                 self.target.info,
-                lambda proof: self._prepare(small, guard, backwards, threads, proof),
+                lambda proof, baseline: self._prepare(small, guard, backwards, threads, proof, baseline),
                 self._ready(small, guard, backwards),
+                self._patience,
             )
             if len(self._choices) > 64:
                 self._choices.clear()
@@ -201,7 +217,7 @@ class Program:
             raise self.told(fault, launch)
 
     def _prepare(
-        self, launch: Launch, guard: Guard, backwards: bool, threads: int, proof: Hashable
+        self, launch: Launch, guard: Guard, backwards: bool, threads: int, proof: Hashable, baseline: bool
     ) -> Prepared:
         """Everything about a launch that is not its memory."""
         x, y, z = launch.threadgroup
@@ -211,7 +227,8 @@ class Program:
                 f"Pass a threadgroup of {MAX_THREADS} threads or fewer."
             )
         record = native.LaunchRecord()
-        variants = self._variants_for(launch, guard, backwards, proof)
+        keys = self._keys(launch, guard, backwards, proof)
+        variants = [self.variant(key, baseline) if key is not None else None for key in keys]
         present = [v for v in variants if v is not None]
         record.grid[:], record.threadgroup[:] = launch.grid, launch.threadgroup
         record.groups[:] = launch.threadgroups
@@ -230,7 +247,8 @@ class Program:
         record.total = across * down * deep
         record.chunk = max(1, record.total // (threads * 16))
         constants = [c for v in present if v.compiled.searches for c in v.code.table(CONSTANTS)]
-        return Prepared(record, variants, any(v.compiled.searches for v in present), constants)
+        searches, early = (any(getattr(v.compiled, w) for v in present) for w in ("searches", "baseline"))
+        return Prepared(record, variants, searches, constants, early)
 
     def _ready(self, launch: Launch, guard: Guard, backwards: bool) -> Callable[[Hashable], bool]:
         """Whether a proof's code is there, or this grid is one of the first."""
@@ -241,12 +259,6 @@ class Program:
             return first or all(key is None or key in self._variants for key in keys)
 
         return ready
-
-    def _variants_for(
-        self, launch: Launch, guard: Guard, backwards: bool, proof: Hashable
-    ) -> list[Loaded | None]:
-        keys = self._keys(launch, guard, backwards, proof)
-        return [self.variant(key) if key is not None else None for key in keys]
 
     @staticmethod
     def _keys(launch: Launch, guard: Guard, backwards: bool, proof: Hashable) -> list[Variant | None]:

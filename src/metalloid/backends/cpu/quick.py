@@ -6,6 +6,7 @@ import ctypes
 import struct
 import threading
 from collections.abc import Callable, Sequence
+from time import perf_counter
 
 from metalloid.backends.backend import NativeLaunch
 from metalloid.backends.base import Launch, LogMessage
@@ -40,11 +41,26 @@ class Room:
 class CpuQuick:
     """One kernel, one size of launch."""
 
-    __slots__ = ("_choice", "_finish", "_pack", "_pack_below", "_run", "parameters", "threads")
+    __slots__ = (
+        "_choice",
+        "_finish",
+        "_pack",
+        "_pack_below",
+        "_ran_baseline",
+        "_run",
+        "parameters",
+        "threads",
+    )
 
     def __init__(
-        self, finish: Finish, choice: Specializer[Prepared], threads: int, buffers: Sequence[int]
+        self,
+        finish: Finish,
+        choice: Specializer[Prepared],
+        threads: int,
+        buffers: Sequence[int],
+        ran_baseline: Callable[[float], None],
     ) -> None:
+        self._ran_baseline = ran_baseline
         self._finish, self._choice, self.threads = finish, choice, threads
         self.parameters = choice.parameters
         count = 1 + max(buffers, default=-1)
@@ -82,7 +98,10 @@ class CpuQuick:
         elif room.below:
             self._pack_below(record, _BELOW, *[0] * len(addresses))
             room.below = False
+        begun = perf_counter() if code.baseline else 0.0
         status = self._run(there, self.threads, 0, _ident() == _MAIN)
+        if code.baseline:
+            self._ran_baseline(perf_counter() - begun)
         if status or record.log_count:
             room.holds = None
             self._finish(code, record, told(), status, None, on_log)

@@ -194,7 +194,7 @@ class CudaProgram:
         _refuse_size(launch)
         flat = any(g % s for g, s in zip(launch.grid, launch.threadgroup, strict=True))
 
-        def load(proof: Hashable | None) -> Loaded:
+        def load(proof: Hashable | None, baseline: bool) -> Loaded:
             known = proof if isinstance(proof, LaunchProof) else None
             bounds, aligned = (known.bounds, known.aligned) if known is not None else (None, frozenset())
             proved = (inlined, bounds, aligned, even)

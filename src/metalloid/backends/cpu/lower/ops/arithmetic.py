@@ -16,7 +16,7 @@ from metalloid.backends.cpu.lower.ops.casts import cast
 from metalloid.backends.cpu.lower.results import affine, fast, result, spread, typed, varies
 from metalloid.ir import Instruction
 from metalloid.ir.types import FloatType, IntType, PointerType
-from metalloid.ir.values import Int, Local, Value
+from metalloid.ir.values import Int, Local, Value, const
 
 
 def _binary(e: Emitter, i: Instruction) -> None:
@@ -69,6 +69,10 @@ def operation(e: Emitter, i: Instruction, vector: bool) -> str:
             return narrow_bfloat(e, done, vector)
         if i.opcode == "frem" and vector:
             return _by_lane(e, kind, lambda x, y: e.put(f"frem {kind} {x}, {y}"), a, b)
+        if i.opcode == "fdiv" and vector and "arcp" in i.flags and e.get(i.operands[1]).uniform:
+            one = e.constant(const(i.type, 1.0))
+            reciprocal = e.put(f"fdiv {fast(i)}{kind} {one}, {e.scalar(i.operands[1])}")
+            return e.put(f"fmul {fast(i)}{type} {a}, {e.splat(kind, reciprocal)}")
         return e.put(f"{i.opcode} {fast(i)}{type} {a}, {b}")
     assert isinstance(i.type, IntType)
     if i.opcode in ("shl", "lshr", "ashr"):

@@ -1,0 +1,47 @@
+"""When a kernel has earned good code.
+
+A first launch waits for its code, and most of that time is LLVM's code generator's. Baseline code is made in a third to
+a tenth of the time, and runs several times slower, which nobody notices in a small launch. So small launches begin with
+it. A kernel that is launched again and again (somebody may be measuring), or takes long, gets good code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+LAUNCHES = 16
+SECONDS = 0.005  # in all
+BYTES = 1 << 20  # of a launch's buffers: so many are not gone through in no time
+
+_measuring = 0
+
+
+class Patience:
+    """What is left of it for one kernel, whatever the sizes of its launches."""
+
+    __slots__ = ("_launches", "_seconds")
+
+    def __init__(self) -> None:
+        self._launches, self._seconds = LAUNCHES, SECONDS
+
+    def launched(self) -> None:
+        self._launches -= 1
+
+    def ran(self, seconds: float) -> None:
+        self._seconds -= seconds
+
+    @property
+    def over(self) -> bool:
+        return self._launches <= 0 or self._seconds <= 0 or _measuring > 0
+
+
+@contextmanager
+def measuring() -> Iterator[None]:
+    """Launches inside, in any thread, are timed: they get good code at once."""
+    global _measuring
+    _measuring += 1
+    try:
+        yield
+    finally:
+        _measuring -= 1
