@@ -35,6 +35,13 @@ LLAMA = Package(
 )
 MLX = Package("mlx-metal", "0.32.4", (*WHEEL, "--platform", "macosx_14_0_arm64"), ("mlx/include/",))
 MLX_LIBRARY = Package("mlx-metal", "0.32.4", MLX.options, ("mlx/lib/mlx.metallib",), "library")
+MLX_LIBRARY_26 = Package(
+    "mlx-metal",
+    "0.32.4",
+    (*WHEEL, "--platform", "macosx_26_0_arm64"),
+    ("mlx/lib/mlx.metallib",),
+    "library-26",
+)
 TORCH = Package(
     "torch",
     "2.15.0",
@@ -57,7 +64,9 @@ def fetch(package: Package) -> Path:
 
 def _archive(package: Package) -> Path | None:
     stem = f"{package.name.replace('-', '_')}-{package.version}"
-    return next((p for p in sorted(STORE.glob(f"{stem}*")) if p.suffix in (".whl", ".gz")), None)
+    system = next((word for word in package.options if word.startswith("macosx_")), "")
+    found = (p for p in sorted(STORE.glob(f"{stem}*")) if p.suffix in (".whl", ".gz") and system in p.name)
+    return next(found, None)
 
 
 def _download(package: Package) -> Path:

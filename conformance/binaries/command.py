@@ -46,13 +46,14 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @main.command("sweep", help="Lower and vectorise every kernel of a library; count those refused by reason.")
 @click.argument("which", type=click.Choice(list(sweep.LIBRARIES)))
 @click.option("--vectors/--no-vectors", default=True, help="As far as vector code.")
+@click.option("--tensors", is_flag=True, help="Only kernels with tensor operations.")
 @_options
 def sweep_command(
-    which: str, vectors: bool, only: str, part: str, every: int, resume: bool, jobs: int
+    which: str, vectors: bool, tensors: bool, only: str, part: str, every: int, resume: bool, jobs: int
 ) -> None:
     tasks: list[Task] = [
         (name, (lambda name=name: sweep.judge(which, name, vectors)), code)  # type: ignore[misc]
-        for name, code in sweep.kernels(which)
+        for name, code in sweep.kernels(which, tensors)
     ]
     _run(f"sweep-{which}{'' if vectors else '-scalar'}", tasks, (only, part, every, resume, jobs))
 

@@ -2,7 +2,7 @@
 #pragma once
 
 // Inlined header code takes the line of the user's call, and clang has less to describe.
-#pragma clang attribute push(__attribute__((always_inline)), apply_to = function)
+#pragma clang attribute __inlined.push(__attribute__((always_inline)), apply_to = function)
 #pragma clang attribute push(__attribute__((nodebug)), apply_to = hasType(functionType))
 #include "types.h"
 #include "entry.h"
@@ -21,4 +21,4 @@
 #include "pack.h"
 #include "internals.h"
 #pragma clang attribute pop
-#pragma clang attribute pop
+#pragma clang attribute __inlined.pop

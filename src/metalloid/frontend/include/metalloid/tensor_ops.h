@@ -96,6 +96,22 @@ inline int __summed(const cooperative_tensor<T, R, C, G>&, bool k_first) {
   return k_first ? C : R;
 }
 
+// A product of these sizes and modes. It is not inlined before it is simplified: else clang would unroll each of a
+// kernel's hundred products, all in one function.
+#pragma clang attribute __inlined.pop
+template <class Op, class A, class B, class C>
+inline void __product(const A& a, const B& b, C& c) {
+  using sum = conditional_t<is_floating_point_v<typename C::value_type>, float, int>;
+  int summed = __summed(a, !Op::left_turned), other = __summed(b, Op::right_turned);
+  summed = summed < other ? summed : other;
+  if (Op::k > 0 && Op::k < summed) summed = Op::k;
+  constexpr bool held = is_cooperative_tensor_v<A> || is_cooperative_tensor_v<B>;
+  __run(c.__elements, __operand(a, Op::left_turned, !Op::left_turned, summed),
+        __operand(b, Op::right_turned, Op::right_turned, summed), c.__layout(), held ? Op::k : summed, Op::adds,
+        (sum*)nullptr);
+}
+#pragma clang attribute __inlined.push(__attribute__((always_inline)), apply_to = function)
+
 template <ulong D, class Scope>
 struct matmul2d {
   static constexpr int m = D >> 3 & 0xffff, n = D >> 19 & 0xffff, k = D >> 35;  // k is 0 where the operands say it
@@ -119,17 +135,7 @@ struct matmul2d {
 
   template <class A, class B, class T, int G>
   static void run(const A& a, const B& b, cooperative_tensor<T, m, n, G>& c) {
-    using sum = conditional_t<is_floating_point_v<T>, float, int>;
-    int summed = __summed(a, !left_turned), other = __summed(b, right_turned);
-    summed = summed < other ? summed : other;
-    if (k > 0 && k < summed) summed = k;
-    if constexpr (is_cooperative_tensor_v<A> || is_cooperative_tensor_v<B>) {
-      __run(c.__elements, __operand(a, left_turned, !left_turned, summed), __operand(b, right_turned, right_turned, summed),
-            c.__layout(), k, adds, (sum*)nullptr);
-    } else {
-      __run(c.__elements, __operand(a, left_turned, !left_turned, summed), __operand(b, right_turned, right_turned, summed),
-            c.__layout(), summed, adds, (sum*)nullptr);
-    }
+    __product<matmul2d>(a, b, c);
   }
   template <class A, class B, class U, class E>
   static void run(const A& a, const B& b, const tensor<U, E, tensor_inline>& c) {
