@@ -79,8 +79,10 @@ UNARY = {
     "entr": Function("special.entr", 0.01, 3),
     "erfcx": Function("special.erfcx", times=4),
     **{name: Function(f"special.{name}", times=8) for name in ("i0", "i0e", "i1", "i1e")},
-    # bessel_j1 calls itself, and bessel_y1 calls bessel_j1: both are refused.
-    **{f"{n}_forward": Function(f"special.{n}", 0.1, 20, 16) for n in ("bessel_j0", "bessel_y0")},
+    **{
+        f"{n}_forward": Function(f"special.{n}", 0.1, 20, 16) for n in ("bessel_j0", "bessel_y0", "bessel_y1")
+    },
+    "bessel_j1_forward": Function("special.bessel_j1", -20, 20, 16),  # calls itself where x is negative
     **{
         f"{n}_forward": Function(f"special.{n}", 0.1, 4, 16)
         for n in (
@@ -130,6 +132,7 @@ class Case:
         return f"torch {self.kernel}"
 
 
+_ORDER = 2  # of polygamma
 # Forms of functions of one array and of two: what stands behind the operation in a name, and the arguments after it.
 _ONE = {"dense": "in n", "dense_scalar": "in"}
 _TWO = {"dense": "in in", "dense_ilp4": "in in n", "dense_scalar": "in one", "dense_scalar_lhs": "one in"}
@@ -160,6 +163,9 @@ def _cases() -> Iterator[Case]:
         for type in ("float", "half", "int", "long", "uchar"):
             for form, arguments in _TWO.items():
                 yield Case(f"{operation}_{form}_bool_{type}", Function(operation), arguments, type, "bool")
+    for type in REAL:  # it calls log_gamma, which calls itself
+        order = Function(f"special.polygamma:{_ORDER}", 0.5, 20, 8)
+        yield Case(f"polygamma_dense_{type}_{type}_int", order, "in order", type, type)
     for kernel in fused.KERNELS:
         yield Case(kernel, Function("optimiser"), "fused", "float", "float")
     for operation in (
@@ -194,11 +200,13 @@ def _run(case: Case) -> str:
         return fused.difference(library(), case.kernel)
     rng = np.random.default_rng(zlib.crc32(case.kernel.encode()))
     words = case.form.split()
-    arrays = [_numbers(rng, case, COUNT if word == "in" else 1) for word in words if word != "n"]
+    arrays = [_numbers(rng, case, COUNT if word == "in" else 1) for word in words if word in ("in", "one")]
     out = poisoned(COUNT, DTYPES[case.result])
     arguments: list[Any] = [out, *arrays]
     if "n" in words:
         arguments.append(np.array([COUNT], np.uint32))
+    if "order" in words:
+        arguments.append(np.array([_ORDER], np.int32))
     library()[case.kernel](*arguments, grid=COUNT, threadgroup=64)
     expected = _reference(case.function.of, arrays)
     tolerance = ROUNDING.get(case.result, 0.0) * case.function.times
@@ -225,8 +233,8 @@ def _reference(name: str, arrays: list[Any]) -> Any:
     for part in path.split("."):
         function = getattr(function, part)
     wide = [torch.from_numpy(a.astype(np.float64) if a.dtype.kind not in "iub" else a) for a in arrays]
-    if detail == "1":
-        result = function(1, *wide)
+    if detail.isdigit():
+        result = function(int(detail), *wide)
     elif path.endswith("gelu") and detail:
         result = function(*wide, approximate=detail)
     elif detail == "trunc":

@@ -155,3 +155,45 @@ def test_random_bytes_in_the_bitcode_neither_crash_nor_hang() -> None:
         library = mt.device().library(container([Function("copy", bytes(broken))]))
         with contextlib.suppress(CompileError):  # some bits mean nothing
             library["copy"]
+
+
+@pytest.mark.fuzz
+def test_ten_thousand_mutations_of_a_library(data: bytes) -> None:
+    """Bytes changed, taken out, put in and doubled, anywhere; numbers set to their limits. Each file is a library or one
+    sentence, and takes no memory beyond its own size."""
+    rng = random.Random(15)
+    said: set[str] = set()
+    tracemalloc.start()
+    for _ in range(10_000):
+        broken = _mutated(rng, data)
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        try:
+            found = read_container(broken, "x.metallib")
+            for entry in found.entries:
+                found.bitcode(entry)
+        except CompileError as error:
+            said.add(str(error).split(":", 1)[1].strip()[:60])
+        assert tracemalloc.get_traced_memory()[1] - before < 1 << 18
+    tracemalloc.stop()
+    assert len(said) >= 5, said
+
+
+def _mutated(rng: random.Random, data: bytes) -> bytes:
+    broken = bytearray(data)
+    for _ in range(rng.randrange(1, 5)):
+        at = rng.randrange(88) if rng.random() < 0.3 else rng.randrange(len(broken))
+        kind = rng.randrange(5)
+        if kind == 0:
+            broken[at] = rng.randrange(256)
+        elif kind == 1:
+            del broken[at : at + rng.randrange(1, 64)]
+        elif kind == 2:
+            broken[at:at] = rng.randbytes(rng.randrange(1, 64))
+        elif kind == 3:
+            broken[at:at] = broken[at : at + rng.randrange(1, 512)]
+        else:
+            broken[at : at + 8] = struct.pack("<Q", rng.choice((0, 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1)))
+        if len(broken) < 90:
+            break
+    return bytes(broken)

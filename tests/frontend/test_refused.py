@@ -49,6 +49,26 @@ REFUSED = {
         "address spaces|M615",
         "",
     ),
+    "device memory as the thread's own, in a function": (
+        f"float get(device const float* p) {{ thread const float* q = (thread const float*)p; return q[0]; }}\nkernel void k(device float* o, {WHO}) {{ o[i] = get(o + i); }}",
+        "M615 'p' lies in device memory and is cast to `thread`",
+        "copy the values",
+    ),
+    "a type with a name, in a macro": (
+        f"typedef device uint* P;\n#define AS_DEVICE(x) ((P)(x))\nkernel void k(device uint* o, constant uint* c, {WHO}) {{ AS_DEVICE(c)[i] = 3; o[i] = c[i]; }}",
+        "M615 'c' lies in constant memory and is cast to `device`",
+        "copy the values",
+    ),
+    "a reinterpret_cast": (
+        f"kernel void k(device float* o, threadgroup float* s [[threadgroup(0)]], {WHO}) {{ auto p = reinterpret_cast<device float*>(s + i); o[i] = *p; }}",
+        "M615 a pointer to threadgroup memory cannot become `device float\\*`",
+        "declare the pointer `threadgroup`, or copy the data",
+    ),
+    "a threadgroup variable in a lambda": (
+        f"kernel void k(device float* o, {WHO}) {{ auto f = [&](float v) -> float {{ threadgroup float t[4]; t[i & 3] = v; return t[i & 3]; }}; o[i] = f(1); }}",
+        "M613 threadgroup variable 't' is declared in a lambda, which is not a kernel",
+        "in front of the lambda",
+    ),
     "a sum of 64 bits": (
         f"kernel void k(device atomic_ulong* o, {WHO}) {{ atomic_fetch_add_explicit(o, 1ul, memory_order_relaxed); }}",
         "M613 Metal's atomic_ulong has a minimum and a maximum",
@@ -68,6 +88,11 @@ REFUSED = {
         f"float f(uint i) {{ threadgroup float t[4]; t[i & 3] = 1; return t[i & 3]; }}\nkernel void k(device float* o, {WHO}) {{ o[i] = f(i); }}",
         "M613 threadgroup variable 't' is declared in a function that is not a kernel",
         "pass it on",
+    ),
+    "a read-only value in a buffer": (
+        f"kernel void k(device float4* o [[buffer(0)]], const float4 w [[buffer(1)]], {WHO}) {{ o[i] = w; }}",
+        "M612 'w' is bound to a buffer and declared by value",
+        r"constant float4& w \[\[buffer\(1\)\]\]",
     ),
     "a value in a buffer": (
         f"kernel void k(device float* o [[buffer(0)]], uint w [[buffer(1)]], {WHO}) {{ o[i] = w; }}",

@@ -176,7 +176,7 @@ def _written(unit: Unit, entry: Entry, kind: str) -> Iterator[int]:
 def _refuse_plain(unit: Unit, entry: Entry, argument: Argument) -> None:
     unknown = ", ".join(f"[[{a}]]" for a in argument.attributes)
     if index := argument.attributes.get("buffer"):
-        words = " ".join(word for word in argument.words if word != argument.name)
+        words = " ".join(word for word in argument.words if word not in (argument.name, "const"))
         message = f"'{argument.name}' is bound to a buffer and declared by value"
         hint = (
             f"write `constant {words}& {argument.name} [[buffer({index})]]`: a buffer is memory, not a value"

@@ -2,47 +2,97 @@
 
 clang knows most of them by the types. What a thread has of its own is generic to it, and generic may be cast to any
 space: the value would then be read where nothing was ever written. Tokens tell the plain cases: an array or the address
-of a variable of the function itself, and a kernel's own pointers, cast to another space.
+of a variable of the function itself, and pointers that the function declares with a space, cast to another one; the
+type may be written out, or have a name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import takewhile
 
-from metalloid.frontend.declarations import Declarations, Span
+from metalloid.frontend.declarations import Span
 from metalloid.frontend.refuse import Problem
 from metalloid.frontend.tokens import Token
 
 _SPACES = frozenset(("device", "constant", "threadgroup"))
+_ALL = _SPACES | {"thread"}
+_BEFORE, _AFTER = frozenset("(,;{}=)"), frozenset((",", ")", ";", "=", "[["))  # a declaration's neighbours
 _ENDS = frozenset((";", "{", "}", "(", ")"))
 _NO_TYPES = frozenset(("return", "else", "case", "goto", "using", "typedef", "struct", "class"))
 
 
-def refused_casts(
-    tokens: Sequence[Token], declarations: Declarations, spans: Sequence[Span]
-) -> Iterator[Problem]:
+def refused_casts(tokens: Sequence[Token], spans: Sequence[Span]) -> Iterator[Problem]:
     """In the given spans, which are whole items of the source."""
+    named = _Aliases(tokens)
     for span in spans:
         own: frozenset[str] | None = None
         for index in range(span.first, span.last):
-            if tokens[index].text != "(" or (end := _pointer_type(tokens, index, span.last)) is None:
+            if tokens[index].text != "(":
                 continue
-            words = {t.text for t in tokens[index + 1 : end]}
-            operand = end + 1
-            taken = operand < span.last and tokens[operand].text == "&"
-            name = operand + taken
-            if name >= span.last or tokens[name].kind != "name":
+            space, end = _cast_to(tokens, index, span.last, named)
+            if not space:
                 continue
-            space = next(iter(words & {*_SPACES, "thread"}), "")
-            if not space or not _whole(tokens, name):
+            name, taken = _operand(tokens, end + 1, span.last)
+            if name is None:
                 continue
             own = own if own is not None else frozenset(_own(tokens, span, True))
             mine = own if not taken else own | frozenset(_own(tokens, span, False))
-            bound = "" if taken else _argument(tokens, declarations, name)
+            bound = "" if taken else _declared(tokens, span, tokens[name].text)
             if tokens[name].text in mine and space != "thread":
                 yield _problem(tokens, index + 1, name, "the thread's own memory", space)
             elif bound and bound != space:
                 yield _problem(tokens, index + 1, name, f"{bound} memory", space)
+
+
+class _Aliases:
+    """Names of pointer types and their spaces, read from the source when one is asked for."""
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self.tokens = tokens
+
+    @cached_property
+    def spaces(self) -> dict[str, str]:
+        """`typedef device float* P;` and `using P = device float*;`"""
+        found: dict[str, str] = {}
+        for index, token in enumerate(self.tokens):
+            if token.text not in ("typedef", "using"):
+                continue
+            words = [t.text for t in takewhile(lambda t: t.text != ";", self.tokens[index + 1 : index + 16])]
+            name, star = (words[-1:], words[-2:-1]) if token.text == "typedef" else (words[:1], words[-1:])
+            space = next((word for word in words if word in _ALL), "")
+            if star == ["*"] and space:
+                found[name[0]] = space
+        return found
+
+
+def _cast_to(tokens: Sequence[Token], opened: int, last: int, named: _Aliases) -> tuple[str, int]:
+    """The space of the pointer type in these brackets, and where they close; "" where this is something else."""
+    end = _pointer_type(tokens, opened, last)
+    if end is not None:
+        words = {t.text for t in tokens[opened + 1 : end]}
+        return next(iter(words & _ALL), ""), end
+    alone = opened + 2 < last and tokens[opened + 2].text == ")" and tokens[opened + 1].kind == "name"
+    before = tokens[opened - 1] if opened else None
+    if not alone or (
+        before and (before.kind == "name" or before.text in (")", "]")) and before.text != "return"
+    ):
+        return "", opened
+    return named.spaces.get(tokens[opened + 1].text, ""), opened + 2
+
+
+def _operand(tokens: Sequence[Token], at: int, last: int) -> tuple[int | None, bool]:
+    """The variable that is cast, and whether its address is: `p`, `(p)` or `&v`; None for other expressions."""
+    bracketed = at < last and tokens[at].text == "("
+    at += bracketed
+    taken = at < last and tokens[at].text == "&"
+    name = at + taken
+    if name >= last or tokens[name].kind != "name":
+        return None, taken
+    if bracketed and (name + 1 >= last or tokens[name + 1].text != ")"):
+        return None, taken
+    return (name if bracketed or _whole(tokens, name) else None), taken
 
 
 def _problem(tokens: Sequence[Token], where: int, name: int, have: str, wanted: str) -> Problem:
@@ -89,11 +139,16 @@ def _own(tokens: Sequence[Token], span: Span, arrays: bool) -> Iterator[str]:
             yield token.text
 
 
-def _argument(tokens: Sequence[Token], declarations: Declarations, name: int) -> str:
-    """The space of a kernel's pointer of that name, where the kernel is around it."""
-    for kernel in declarations.kernels:
-        if kernel.span.first <= name < kernel.span.last:
-            for argument in kernel.arguments:
-                if argument.name == tokens[name].text and "*" in argument.words:
-                    return next((word for word in argument.words if word in _SPACES), "")
-    return ""
+def _declared(tokens: Sequence[Token], span: Span, name: str) -> str:
+    """The space of the pointer of that name, where the function declares one and no other of that name."""
+    found = set()
+    for index in range(span.first + 2, span.last - 1):
+        if tokens[index].text != name or tokens[index + 1].text not in _AFTER:
+            continue
+        if tokens[index - 1].text != "*":
+            if tokens[index - 1].kind == "name" and tokens[index - 1].text not in _NO_TYPES:
+                found.add("")  # something else has the name
+            continue
+        words = takewhile(lambda t: t.text not in _BEFORE, reversed(tokens[max(0, index - 12) : index - 1]))
+        found.update(word for word in (t.text for t in words) if word in _ALL)
+    return found.pop() if len(found) == 1 else ""

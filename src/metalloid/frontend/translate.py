@@ -149,7 +149,7 @@ def refused_parts(parsed: Parsed, kernels: Sequence[Declared], spans: Sequence[S
         *(problem for kernel in kernels for problem in refused_kernel(kernel)),
         *refused_words(unit.tokens, spans),
         *refused_variables(unit.tokens, unit.declarations, spans),
-        *refused_casts(unit.tokens, unit.declarations, spans),
+        *refused_casts(unit.tokens, spans),
     ]
     return [
         Diagnostic(p.message, *unit.place(p.token), len(unit.tokens[p.token].text), rule=p.rule, hint=p.hint)

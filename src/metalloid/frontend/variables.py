@@ -30,6 +30,8 @@ def refused_variables(
                 yield from _initialised(tokens, pairs, start)
                 if not _in_a_kernel(declarations, start):
                     yield _in_a_helper(tokens, start)
+                elif _in_a_lambda(tokens, pairs, span, start):
+                    yield _in_a_helper(tokens, start, lambda_=True)
 
 
 def _file_scope(tokens: Sequence[Token], span: Span) -> Iterator[Problem]:
@@ -80,10 +82,33 @@ def _in_a_kernel(declarations: Declarations, token: int) -> bool:
     return any(span.first <= token < span.last for span in spans)
 
 
-def _in_a_helper(tokens: Sequence[Token], start: int) -> Problem:
+def _in_a_lambda(tokens: Sequence[Token], pairs: Mapping[int, int], span: Span, start: int) -> bool:
+    """Whether a brace around this token opens the body of a lambda: `[&](float x) -> float {`."""
+    around = (n for n in range(span.first, start) if tokens[n].text == "{" and pairs.get(n, 0) > start)
+    return any(_opens_lambda(tokens, pairs, brace) for brace in around)
+
+
+def _opens_lambda(tokens: Sequence[Token], pairs: Mapping[int, int], brace: int) -> bool:
+    at = brace - 1
+    while at > 0 and (tokens[at].kind == "name" or tokens[at].text in ("->", "::", "<", ">", "*", "&")):
+        at -= 1  # what it returns, and `mutable`
+    if tokens[at].text == ")":
+        opened = next((n for n in range(at, 0, -1) if pairs.get(n) == at), 0)
+        at = opened - 1
+    return at > 0 and tokens[at].text == "]"
+
+
+def _in_a_helper(tokens: Sequence[Token], start: int, lambda_: bool = False) -> Problem:
     """`threadgroup float t[32];` in a function that is no kernel."""
     end = next((n for n in range(start, len(tokens)) if tokens[n].text in ("[", ";", "=")), start)
     name = tokens[end - 1].text
+    if lambda_:
+        return Problem(
+            "M613",
+            f"threadgroup variable '{name}' is declared in a lambda, which is not a kernel",
+            "declare it in the kernel, in front of the lambda",
+            end - 1,
+        )
     return Problem(
         "M613",
         f"threadgroup variable '{name}' is declared in a function that is not a kernel",

@@ -124,6 +124,14 @@ def conversion(
     return replace(diagnostic, rule="M605", message=message, hint=f"convert it: `{target}({middle})`")
 
 
+def cast(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    """A pointer that is cast to another space."""
+    source, target = match["source"], match["target"]
+    return pointers(source, target, diagnostic) if "*" in source and "*" in target else None
+
+
 def pointers(source: str, target: str, diagnostic: Diagnostic) -> Diagnostic | None:
     from_space = (_SPACE.findall(source) or ["thread"])[0]
     to_space = (_SPACE.findall(target) or ["thread"])[0]
@@ -230,6 +238,7 @@ TABLE: Table = (
     (re.compile(rf"cannot convert {_S} to {_T}"), conversion),
     (re.compile(rf"assigning to {_T} from incompatible type {_S}"), conversion),
     (re.compile(rf"cannot initialize [^']*{_T} with an? [lrx]+value of type {_S}"), conversion),
+    (re.compile(rf"(?:reinterpret|static)_cast from {_S} to {_T}"), cast),
     (re.compile(r"cannot assign to [^']*'(?P<name>\w+)'.*(?:const|constant)"), read_only),
     (re.compile(r"read-only variable is not assignable|cannot assign to return value because"), read_only),
     (re.compile(r"variable length array"), array_size),
