@@ -1,4 +1,4 @@
-"""`python -m conformance binaries [sweep|mlx|torch|page] [--only TEXT] [--part 1/4] [--resume]`."""
+"""`python -m conformance binaries [sweep|mlx|torch|times|page] [--only TEXT] [--part 1/4] [--resume]`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import track
 
-from conformance.binaries import lines, mlx, page, sweep, torch
+from conformance.binaries import lines, mlx, page, sweep, times, torch
 from conformance.binaries.lines import Found
 from conformance.results.workers import Died, work_on
 
@@ -78,6 +78,18 @@ def torch_command(only: str, part: str, every: int, resume: bool, jobs: int) -> 
         for case in torch.cases()
     ]
     _run("torch", tasks, (only, part, every, resume, jobs))
+
+
+@main.command(
+    "times", help="Seconds of a processor from source and from binary to machine code, of MLX's kernels."
+)
+@_options
+def times_command(only: str, part: str, every: int, resume: bool, jobs: int) -> None:
+    tasks: list[Task] = [
+        (case.label, (lambda case=case: times.judge(case)), "")  # type: ignore[misc]
+        for case in times.cases()
+    ]
+    _run("times", tasks, (only, part, every, resume, jobs))
 
 
 @main.command("page", help="Write docs/binaries.md from what was found.")

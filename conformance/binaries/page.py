@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Sequence
 
-from conformance.binaries import lines, mlx, sweep, torch
+from conformance.binaries import lines, mlx, sweep, times, torch
 from conformance.binaries.lines import Found
 from conformance.packages import MLX, ROOT, TORCH
 
@@ -42,6 +42,10 @@ MLX's kernels are launched as MLX's host code launches them, with the arrays of 
 against numpy in double precision; PyTorch's against torch on the CPU.
 
 {wrong}
+
+## How long it takes
+
+{times}
 """
 
 
@@ -84,6 +88,19 @@ def page() -> str:
         refused="\n".join(["Refused, by reason:", "", *reasons] if reasons else ["None was refused."]),
         launched="\n".join(launched),
         wrong="\n".join(["Those that are wrong:", "", *wrong] if wrong else ["None was wrong."]),
+        times=_times(),
+    )
+
+
+def _times() -> str:
+    found = [one for one in latest("times", {case.label for case in mlx.cases()}) if one.passed]
+    if not found:
+        return "Not measured yet: `python -m conformance binaries times`."
+    source, binary = times.medians(found)
+    return (
+        f"From a source to machine code {source:.2f} s of a processor, from the binary {binary:.2f} s: the medians of\n"
+        f"{len(found)} of MLX's kernels (`python -m conformance binaries times`). Only what all kernels share\n"
+        "comes from the cache."
     )
 
 

@@ -159,7 +159,7 @@ def test_random_bytes_in_the_bitcode_neither_crash_nor_hang() -> None:
 
 @pytest.mark.fuzz
 def test_ten_thousand_mutations_of_a_library(data: bytes) -> None:
-    """Bytes changed, taken out, put in and doubled, anywhere; numbers set to their limits. Each file is a library or one
+    """Bytes changed, taken out, put in and doubled, anywhere; numbers at their limits. Each file is a library or one
     sentence, and takes no memory beyond its own size."""
     rng = random.Random(15)
     said: set[str] = set()

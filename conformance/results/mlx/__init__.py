@@ -20,6 +20,7 @@ from conformance.results.mlx import (
     indexing,
     masked,
     nax,
+    nax_delta,
     quantize,
     quantized,
     quantized_gather,
@@ -46,6 +47,7 @@ MATRICES = (
     attention_tiled,
     gated_delta,
     nax,
+    nax_delta,
     conv,
 )
 FAMILIES = (*ARRAYS, *MATRICES)
