@@ -26,7 +26,7 @@ def _chunked(array: Array, batch: int, heads: int) -> Array:
 
 
 def _kept(data: Data, before: Array) -> tuple[Array, Array, Array]:
-    """What the forward kernel keeps of each chunk: its first state; K K', the inverse of I + A and Q K'; what it learns."""
+    """What the forward kernel keeps of each chunk: its first state; K K', inverse of I + A, Q K'; what it learns."""
     q, k, v, g, beta = (values(data[name]) for name in ("q", "k", "v", "g", "beta"))
     batch, _, heads, _ = v.shape
     many = heads // q.shape[2]
