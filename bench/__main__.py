@@ -15,6 +15,7 @@ SUITES = (
     "checker",
     "matrices",
     "kernels",
+    "shapes",
     "llama",
     "cold",
 )

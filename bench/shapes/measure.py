@@ -1,0 +1,102 @@
+"""One case: is the result right, by the kernel and by C; then how long each takes, in turns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.shapes.kernel import Launcher
+from bench.shapes.plain_c import loops
+from bench.shapes.textbook import TOLERANCE, Array, Case, Data, total
+
+TURN = 3  # runs of one before the next has its turn: the first finds what the others left of the cache
+POISON = 0x5A
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds of a run. One thread by the processor's time; two, beside one, by the clock."""
+
+    case: Case
+    elements: int
+    kernel: float
+    c: float
+    numpy: float | None
+    one: float = 0.0
+    two: float = 0.0
+
+    @property
+    def ratio(self) -> float:
+        return self.c / self.kernel
+
+    @property
+    def each(self) -> float:
+        """Nanoseconds of an element."""
+        return self.kernel / self.elements * 1e9
+
+
+def measured(case: Case, seconds: float, two_threads: bool) -> Times:
+    data = case.book.make(case.type, case.size, case.group)
+    kernel, c = Launcher(case, data), loops(case, data)
+    for name, run in (("kernel", kernel), ("C", c)):
+        _verify(case, data, name, run)
+    for _ in range(2):  # what comes a second time is worth a proof
+        kernel()
+    _verify(case, data, "kernel, proved", kernel)
+    actions: list[Callable[[], object]] = [kernel, c, *([data.numpy] if data.numpy else [])]
+    found = _best(actions, seconds, time.thread_time)
+    one = two = 0.0
+    if two_threads:
+        pair = Launcher(case, data, threads=2)
+        _verify(case, data, "kernel on two threads", pair)
+        pair(), pair()
+        one, two = _best([kernel, pair], seconds, time.perf_counter)
+    plain = found[2] if data.numpy else None
+    return Times(case, total(case.size), found[0], found[1], plain, one, two)
+
+
+def _best(actions: list[Callable[[], object]], seconds: float, clock: Callable[[], float]) -> list[float]:
+    found = [float("inf")] * len(actions)
+    end, rounds = time.perf_counter() + seconds, 0
+    while time.perf_counter() < end or rounds < 2:
+        for n, action in enumerate(actions):
+            if isinstance(action, Launcher):
+                action.ready()
+            for _ in range(TURN):
+                start = clock()
+                action()
+                found[n] = min(found[n], clock() - start)
+        rounds += 1
+    return found
+
+
+def _verify(case: Case, data: Data, name: str, run: Callable[[], object]) -> None:
+    """Outputs hold a pattern before, so that nothing is right by being left alone."""
+    for index in data.expected:
+        start = (data.start or {}).get(index)
+        if start is None:
+            data.arrays[index].reshape(-1).view(np.uint8)[:] = POISON
+        else:
+            data.arrays[index][...] = start
+    if isinstance(run, Launcher):
+        run.ready()
+    run()
+    for index, expected in data.expected.items():
+        error = _error(data.arrays[index], expected, data.strays)
+        if error:
+            raise SystemExit(f"{case.label}: {name}, argument {index}: {error}")
+
+
+def _error(found: Array, expected: Array, strays: float) -> str:
+    if np.issubdtype(found.dtype, np.integer):
+        wrong = found.astype(np.int64) != expected
+    else:
+        limit = TOLERANCE[found.dtype.name] * max(1.0, float(np.abs(expected).max()))
+        wrong = ~(np.abs(found.astype(np.float64) - expected) <= limit)
+    if wrong.sum() <= strays * wrong.size:
+        return ""
+    at = tuple(int(i[0]) for i in np.nonzero(wrong))
+    return f"{wrong.sum()} of {wrong.size} differ, first at {at}: {found[at]}, expected {expected[at]}"
