@@ -10,7 +10,7 @@ import numpy as np
 
 from bench.shapes.kernel import Launcher
 from bench.shapes.plain_c import loops
-from bench.shapes.textbook import TOLERANCE, Array, Case, Data, total
+from bench.shapes.textbook import TOLERANCE, Array, Case, Data
 
 TURN = 3  # runs of one before the next has its turn: the first finds what the others left of the cache
 POISON = 0x5A
@@ -55,7 +55,8 @@ def measured(case: Case, seconds: float, two_threads: bool) -> Times:
         pair(), pair()
         one, two = _best([kernel, pair], seconds, time.perf_counter)
     plain = found[2] if data.numpy else None
-    return Times(case, total(case.size), found[0], found[1], plain, one, two)
+    elements = data.arrays[min(data.expected)].size
+    return Times(case, elements, found[0], found[1], plain, one, two)
 
 
 def _best(actions: list[Callable[[], object]], seconds: float, clock: Callable[[], float]) -> list[float]:

@@ -107,7 +107,7 @@ BOOKS = (
     Textbook("matvec", ALL, matvec, ROWS, LINE, ("float", "half")),
     Textbook("matvec_simd", ALL, matvec_simd, ((1024, 1024),), POWERS, ("float", "half"), c="matvec"),
     Textbook("csr", ALL, csr, ((16384, 16), (4096, 64)), LINE),
-    Textbook("power_law", ALL, power_law, ((65536, 4096),), LINE, c="csr"),
+    Textbook("power_law", ALL, power_law, ((65536, 4096),), LINE, kernel="csr", c="csr"),
     Textbook("q4_0", ALL, q4_0, ((1024, 4096),), ((32,), (64,), (256,))),
     Textbook("q4_0_rows", ALL, q4_0_rows, ((1024, 4096),), LINE, c="q4_0"),
     Textbook("column_sums", ALL, column_sums, ((1024, 1024), (1000, 1000)), LINE, ("float", "half")),

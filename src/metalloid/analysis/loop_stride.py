@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from metalloid.ir import Function, Instruction
+from metalloid.ir.gep import steps
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.loops import Loop
 from metalloid.ir.types import IntType
@@ -45,14 +46,16 @@ class Strides:
             return self.of(i.operands[0], deep + 1)
         if i.opcode == "getelementptr":
             return self._address(i, deep)
-        if i.opcode not in ("add", "sub", "mul", "shl"):
+        if i.opcode == "or" and "disjoint" not in i.flags:
+            return None
+        if i.opcode not in ("add", "or", "sub", "mul", "shl"):
             return None
         a, b = i.operands
         first, second = self.of(a, deep + 1), self.of(b, deep + 1)
         if first is None or second is None:
             return None
-        if i.opcode in ("add", "sub"):
-            return plus(first, second, 1 if i.opcode == "add" else -1)
+        if i.opcode in ("add", "or", "sub"):
+            return plus(first, second, -1 if i.opcode == "sub" else 1)
         if i.opcode == "shl":
             return times(first, 1 << b.value) if isinstance(b, Int) and b.value < 64 else None
         return self._product(a, first, b, second)
@@ -95,12 +98,15 @@ class Strides:
         return None
 
     def _address(self, i: Instruction, deep: int) -> Stride | None:
-        if len(i.operands) != 2 or i.element is None:
+        if i.element is None:
             return None
-        base, index = self.of(i.operands[0], deep + 1), self.of(i.operands[1], deep + 1)
-        if base is None or index is None:
-            return None
-        return plus(base, times(index, self.layout.size(i.element)), 1)
+        total = self.of(i.operands[0], deep + 1)
+        for index, size in steps(self.layout, i.element, i.operands[1:]):
+            moves = self.of(index, deep + 1) if index is not None else {}
+            if total is None or moves is None:
+                return None
+            total = plus(total, times(moves, size), 1)
+        return total
 
     def _indices(self, i: Instruction) -> Stride | None:
         """What a getelementptr adds."""

@@ -12,7 +12,7 @@ Where a backend makes baseline code (`patience.py`), small launches begin with t
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from metalloid.backends.base import Guard, Launch
@@ -59,19 +59,25 @@ class ParameterSnapshot:
         self.bytes: Any = (ctypes.c_char * ROOM)()
         self.address = ctypes.addressof(self.bytes)
 
-    def take(self, parameters: tuple[int, ...], addresses: list[int], lengths: Sequence[int]) -> bytes | None:
-        """Copy the parameters and lead the launch to the copies; None where they are too long."""
-        at = 0
-        for index in parameters:
-            size = lengths[index] if index < len(lengths) else 0
-            if at + size > ROOM:
-                return None
-            if size:
-                ctypes.memmove(self.address + at, addresses[index], size)
-                addresses[index] = self.address + at
-                at += (size + 15) & ~15
-        found: bytes = self.bytes[:at]
+    def take(self, parameters: tuple[int, ...], addresses: list[int], lengths: Sequence[int]) -> bytes:
+        """Copy the parameters that are short enough, and lead the launch to the copies."""
+        end = 0
+        for index, at, size in copied(parameters, lengths):
+            ctypes.memmove(self.address + at, addresses[index], size)
+            addresses[index] = self.address + at
+            end = at + ((size + 15) & ~15)
+        found: bytes = self.bytes[:end]
         return found
+
+
+def copied(parameters: Sequence[int], lengths: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Index, place in the copy and bytes of each parameter that fits; what is longer is data."""
+    at = 0
+    for index in parameters:
+        size = lengths[index] if index < len(lengths) else 0
+        if size and at + size <= ROOM:
+            yield index, at, size
+            at += (size + 15) & ~15
 
 
 # Lengths of the buffers, contents of the parameters, buffers to be written past the caches.
@@ -195,11 +201,8 @@ class Specializer(Generic[Made]):
         assert self._prover is not None
         lengths, contents, streams = key
         parts: dict[int, bytes] = {}
-        at = 0
-        for index in self.parameters if contents is not None else ():
-            size = lengths[index] if index < len(lengths) else 0
-            parts[index] = contents[at : at + size] if contents is not None else b""
-            at += (size + 15) & ~15
+        if contents is not None:
+            parts = {i: contents[at : at + size] for i, at, size in copied(self.parameters, lengths)}
         proof = self._prover.prove(self._launch, self._guard, dict(enumerate(lengths)), parts, streams)
         found = self._proofs.get(proof)
         if found is None:

@@ -6,6 +6,7 @@ from metalloid.ir import Instruction
 
 PROVED = "mt.proved"  # metadata of an access that needs no guard
 NO_WRAP = "mt.whole"  # of a widening whose number cannot have wrapped
+FIXED = "mt.fixed"  # of a load of a parameter that nobody can change while the launch runs
 STREAMED = "mt.streamed"  # of a store to a large buffer that the kernel does not read; with its alignment
 
 
@@ -15,6 +16,10 @@ def is_proved(i: Instruction) -> bool:
 
 def is_no_wrap(i: Instruction) -> bool:
     return any(kind == NO_WRAP for kind, _ in i.metadata)
+
+
+def is_fixed(i: Instruction) -> bool:
+    return any(kind == FIXED for kind, _ in i.metadata)
 
 
 def streamed(i: Instruction) -> int:

@@ -68,12 +68,12 @@ def _logic(i: Instruction, holds: bool) -> tuple[Value, Value] | None:
         return i.operands[0], i.operands[1]
     if i.opcode == "select":
         fixed = i.operands[2 if holds else 1]
-        if _truth(fixed) is not holds and _truth(fixed) is not None:
+        if truth(fixed) is not holds and truth(fixed) is not None:
             return i.operands[0], i.operands[1 if holds else 2]
     return None
 
 
-def _truth(value: Value) -> bool | None:
+def truth(value: Value) -> bool | None:
     if isinstance(value, Int):
         return bool(value.value)
     if isinstance(value, Named) and value.word in ("true", "false"):

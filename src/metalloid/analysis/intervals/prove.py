@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from metalloid.analysis.divergence import Flow
-from metalloid.analysis.intervals import NO_WRAP, PROVED, STREAMED
+from metalloid.analysis.intervals import FIXED, NO_WRAP, PROVED, STREAMED
 from metalloid.analysis.intervals import strided as S
+from metalloid.analysis.intervals.dead_edges import dead_edges
 from metalloid.analysis.intervals.evaluate import Evaluator
 from metalloid.analysis.intervals.no_wrap import is_no_wrap
 from metalloid.analysis.intervals.values import Facts, TooLong
@@ -36,6 +37,8 @@ class Proof:
     loops: frozenset[str] = frozenset()
     whole: frozenset[tuple[str, int]] = frozenset()  # widenings of numbers that have not wrapped
     streams: frozenset[tuple[str, int, int]] = frozenset()  # with the alignment of the buffer
+    dead: frozenset[tuple[str, str]] = frozenset()  # ways from block to block that no thread goes
+    fixed: frozenset[tuple[str, int]] = frozenset()  # loads of numbers that the launch has its own copy of
 
     def mark(self, module: Module) -> Module:
         """The module, with what is proved written on its instructions."""
@@ -48,6 +51,8 @@ class Proof:
                 said = [(PROVED, "!{}")] if (block.name, n) in self.accesses else []
                 if (block.name, n) in self.whole:
                     said.append((NO_WRAP, "!{}"))
+                if (block.name, n) in self.fixed:
+                    said.append((FIXED, "!{}"))
                 if (block.name, n) in aligned:
                     said.append((f"{STREAMED}{aligned[block.name, n]}", "!{}"))
                 code.append(replace(i, metadata=(*i.metadata, *said)) if said else i)
@@ -84,6 +89,7 @@ class Prover:
         proved: set[tuple[str, int]] = set()
         whole: set[tuple[str, int]] = set()
         loops: set[str] = set()
+        dead: set[tuple[str, str]] = set()
         try:
             for block in self.function.blocks:
                 if block.name not in self.reached:
@@ -96,9 +102,27 @@ class Prover:
             for loop in self.flow.forest.loops.values():
                 if self._work(e, loop) <= MAX_WORK:
                     loops.add(loop.header)
+            for name in self.reached:
+                dead.update(dead_edges(e, name))
         except (TooLong, RecursionError):
             pass
-        return Proof(frozenset(proved), frozenset(loops), frozenset(whole))
+        return Proof(
+            frozenset(proved),
+            frozenset(loops),
+            frozenset(whole),
+            dead=frozenset(dead),
+            fixed=self._fixed(launch, proved),
+        )
+
+    def _fixed(self, launch: Facts, proved: set[tuple[str, int]]) -> frozenset[tuple[str, int]]:
+        """Loads inside parameters whose contents are known: nobody else has the copy that they read."""
+        found = set()
+        for name, n in proved:
+            i = self.function.block[name].instructions[n]
+            root = self.roots.root(i.operands[0]) if i.opcode == "load" and not i.ordering else None
+            if root is not None and root.kind == "buffer" and launch.parameters.get(root.index):
+                found.add((name, n))
+        return frozenset(found)
 
     def _inside(self, e: Evaluator, i: Instruction, block: str) -> bool:
         found = access(i)

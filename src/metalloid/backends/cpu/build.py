@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from metalloid import config, stopwatch
 from metalloid.backends.cpu import codegen, native
 from metalloid.backends.cpu.code import Compiled, Variant
+from metalloid.backends.cpu.group_shape import GroupShapes
 from metalloid.backends.cpu.kernel_cache import KernelCache
 from metalloid.backends.cpu.program import Program
 from metalloid.backends.cpu.proofs import LazyProof, Proofs, name_of, proofs_of
@@ -42,7 +43,8 @@ def cpu_program(
     """
     names = {p.index: p.name for p in signature.parameters if p.kind == "buffer"}
     made = Vectors(ir, width, target or codegen.host(), level)
-    return Program(signature.name, made.compile, names, made.target, lambda: made.proofs, patience)
+    shapes = None if width else made.shapes  # a forced width is for the launch's own threadgroup
+    return Program(signature.name, made.compile, names, made.target, lambda: made.proofs, shapes, patience)
 
 
 def patience() -> Patience | None:
@@ -65,7 +67,8 @@ def checked_program(ir: str, signature: Signature, width: int = 0, level: int = 
             return made.compile(variant, baseline, options)
 
         return Program(
-            signature.name, compile, {}, made.target, lambda: made.proofs, patience() if level else None
+            *(signature.name, compile, {}, made.target, lambda: made.proofs),
+            patience=patience() if level else None,
         )
 
     return CheckedProgram(ir, make, names, read_once(made.module))
@@ -97,6 +100,17 @@ class Vectors:
     @cached_property
     def proofs(self) -> Proofs | None:
         return proofs_of(self._shelf, lambda: self.prover)
+
+    @cached_property
+    def shapes(self) -> GroupShapes:
+        return GroupShapes(self._shelf, self._gang_shape)
+
+    def _gang_shape(self, grid: Triple) -> Triple | None:
+        from metalloid.backends.cpu.lower.free_shape import gang_shape, is_free
+
+        module = self.module
+        with slow_way(self.ir, "the shape of threadgroups"):
+            return gang_shape(module, grid, self.target.info) if is_free(module) else None
 
     def compile(self, variant: Variant, baseline: bool = False, check: Options | None = None) -> Compiled:
         """Machine code of one variant; good code where it is there, even if `baseline` would do. May raise

@@ -21,6 +21,7 @@ from metalloid.errors import DeviceError, NotVectorised
 from metalloid.targets import TargetInfo
 
 _FORMAT = 5  # of what is done here to a text; part of every key
+LOOPS = "; loops in vectors"  # the first line of code whose gangs are one lane: LLVM is to look at its loops
 LARGE = 20_000  # lines of a module
 TANGLED = 50_000  # freezes times blocks
 _LOCK = threading.RLock()  # llvmlite is not safe to use from several threads at once
@@ -117,7 +118,8 @@ def optimise(
         .replace(" nounwind {", f" nounwind {width} {{")
         .replace("noinline cold {", f"noinline cold {width} {{")
     )
-    text = as_written(text) if target.info.baseline else text
+    loops = level > 0 and text.startswith(LOOPS)
+    text = as_written(text) if target.info.baseline and not loops else text
     text = finish(text) if finish is not None else text
     try:
         module = llvm.parse_assembly(head + text, context=llvm.create_context())
@@ -126,10 +128,8 @@ def optimise(
         raise NotVectorised(
             f"[engine] LLVM finds the vector code broken: {str(error).strip()[:2000]}"
         ) from None
-    options = llvm.create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = False
-    options.slp_vectorization = False
-    options.loop_interleaving = False
+    options = llvm.create_pipeline_tuning_options(speed_level=2 if loops else level)
+    options.loop_vectorization = options.slp_vectorization = options.loop_interleaving = loops
     builder = llvm.create_pass_builder(made, options)
     if few is None:
         few = level > 0 and takes_long(text)

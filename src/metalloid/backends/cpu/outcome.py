@@ -53,8 +53,10 @@ def _fault(
     names: Mapping[int, str],
 ) -> Fault:
     site = compiled.details.sites[record.site]
-    group = (record.x, record.y, record.z)
-    thread = _thread(launch, group, record.index)
+    x, y, z = whole.threadgroup
+    thread = _thread(replace(launch, threadgroup=(x, y, z)), (record.x, record.y, record.z), record.index)
+    across, down, deep = (at // size for at, size in zip(thread, launch.threadgroup, strict=True))
+    group = (across, down, deep)  # of the launch, whatever threadgroups it ran in
     rule = site.rule
     if rule == "M204":
         number = record.offset

@@ -31,6 +31,7 @@ from metalloid.transforms.canonicalize import canonical
 from metalloid.transforms.check_sites import Options
 from metalloid.transforms.common_gep_base import share
 from metalloid.transforms.fuse_products import fuse_products
+from metalloid.transforms.prune_edges import prune
 
 MAX_LINES = 400_000  # of vector code; the longest of known kernels, a checked flash attention, has half of it
 
@@ -45,14 +46,15 @@ def vector_code(
 ) -> VectorCode:
     """Vector code of a canonical module. `width` forces a number of lanes."""
     size, ragged, tables, guard, backwards, proof = variant
+    if isinstance(proof, Proof):
+        module = proof.mark(module)
+        module = module.with_function(prune(module.function[ENTRY], proof.dead))
     lanes = LaneLayout(
         width or choose(module, size, target.info, check is not None), size, ragged, tables, proof == FAR
     )
     lanes, way = _gangs(module, lanes, bool(width), check)
     loops = proof.loops if isinstance(proof, Proof) else frozenset()
-    if isinstance(proof, Proof):
-        module = proof.mark(module)
-    if target.info.baseline:
+    if target.info.baseline and lanes.width > 1:  # a lane's own loops are LLVM's to put into vectors
         module = module.with_function(fuse_products(module.function[ENTRY]))
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))

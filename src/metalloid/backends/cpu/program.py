@@ -7,11 +7,12 @@ import threading
 import time
 from collections.abc import Callable, Collection, Hashable, Mapping
 
-from metalloid.backends.base import MOST_PRIVATE, Fault, Guard, Launch, LogMessage
+from metalloid.backends.base import MOST_PRIVATE, Fault, Guard, Launch, LogMessage, Triple
 from metalloid.backends.clock import compiling
 from metalloid.backends.cpu import codegen, native
 from metalloid.backends.cpu.binding import bind, bind_local, memory_of, overlap
 from metalloid.backends.cpu.code import Compile, Loaded, Prepared, Variant
+from metalloid.backends.cpu.group_shape import GroupShapes
 from metalloid.backends.cpu.outcome import fault_of, note_of, report_logs
 from metalloid.backends.cpu.quick import CpuQuick
 from metalloid.backends.patience import Patience
@@ -35,11 +36,11 @@ class Program:
         names: Mapping[int, str],
         target: codegen.Target | None = None,
         prover: Callable[[], Prover | None] = lambda: None,
+        shapes: GroupShapes | None = None,
         patience: Patience | None = None,
     ) -> None:
         self.name, self._compile, self.names, self._prover = name, compile, names, prover
-        self._patience = patience
-        self.target = target or codegen.host()
+        self.target, self._shapes, self._patience = target or codegen.host(), shapes, patience
         self._variants: dict[Variant, Loaded] = {}
         self._choices: dict[object, Specializer[Prepared]] = {}
         self._lock = threading.RLock()
@@ -176,10 +177,8 @@ class Program:
         found = self._choices.get(key)
         if found is None:
             with compiling():
-                prover = self._prover()
-            small = Launch(
-                launch.grid, launch.threadgroup, {}, launch.threadgroup_memory, kernel=launch.kernel
-            )
+                prover, group = self._prover(), self._group(launch, backwards)
+            small = Launch(launch.grid, group, {}, launch.threadgroup_memory, kernel=launch.kernel)
             found = Specializer(
                 small,
                 guard,
@@ -193,6 +192,13 @@ class Program:
                 self._choices.clear()
             self._choices[key] = found
         return found
+
+    def _group(self, launch: Launch, backwards: bool) -> Triple:
+        """The threadgroup to run in. One that is too large is the launch's own: it is refused by name."""
+        x, y, z = given = launch.threadgroup
+        if self._shapes is None or backwards or x * y * z > MAX_THREADS:
+            return given
+        return self._shapes.shape(launch.grid, given)
 
     def finish(
         self,

@@ -16,6 +16,7 @@ from metalloid.backends.cpu.lower.access import load_groups, pointers, store_gro
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.full_mask_clones import Copies, known_range
 from metalloid.backends.cpu.lower.instructions import instruction
+from metalloid.backends.cpu.lower.lane_tests import all_lanes
 from metalloid.backends.cpu.lower.matrix import chains, operands, tiles
 from metalloid.errors import NotVectorised
 from metalloid.ir import Block, Instruction
@@ -40,6 +41,7 @@ class Control(Copies):
         # LLVM longer than the code (a switch of 2,000 cases, one lane).
         self.together = not self.parts and all(h == self.order[0] for h in self.mask_head.values())
         self.entry_mask: str | None = None
+        self.entry_range: tuple[int, int] | None = None  # the lanes of that mask, where they are known
         self.next = ""
         if self.flow.forest.irreducible or len(self.order) != len(self.flow.graph.reverse_postorder):
             raise NotVectorised("[engine] a loop with two ways in was left by the passes before")
@@ -160,6 +162,8 @@ class Control(Copies):
             sources = self.flow.graph.predecessors[name]
             if self.mask_head[sources[0]] == self.order[0]:
                 e.range = known_range(e, block, sources)
+        elif self.entry_range is not None and self.mask_head[name] == self.order[0]:
+            e.range = self.entry_range
         for phi in block.phis:
             self._take(phi)
         if name in self.flow.forest.loops and e.out.guard and name not in e.out.short_loops:
@@ -261,7 +265,27 @@ class Control(Copies):
                     e.do(f"store {e.vt('i1')} splat (i1 true), ptr {self.current(head)}")
                 self._split(block, condition)
             return
+        self._all_at_once(block, condition)
         self._split(block, condition)
+
+    def _all_at_once(self, block: Block, condition: Value) -> None:
+        """Where one scalar test says that all lanes go to the next block, they jump to its copy without masks."""
+        e, targets = self.e, block.terminator.labels
+        n = self.place[block.name] + 1
+        target = self.order[n] if n < len(self.order) else ""
+        if not self.copied_next or e.mask is not None or target not in targets or not self.leads(target):
+            return
+        if (flag := all_lanes(e, condition, target == targets[0])) is None:
+            return
+        every, some = e.fresh_label("every"), e.fresh_label("part")
+        e.do(f"br i1 {flag}, label %{every}, label %{some}")
+        saved, built = dict(e.values), dict(e.built)
+        e.label(every)
+        self._edge(block, target, None)
+        self._announce(block.name, targets)
+        e.do(f"br label %{self.labels[target]}.all")
+        e.label(some)
+        e.values, e.built = saved, built
 
     def _split(self, block: Block, condition: Value) -> None:
         """Lanes part: each target's mask gets its own."""

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 from metalloid.analysis.divergence import Divergence, Flow
 from metalloid.backends.cpu.lower.emitter import Emitter
+from metalloid.backends.cpu.lower.lane_tests import all_lanes
 from metalloid.ir import Block
 from metalloid.ir.intrinsics import is_marker
 from metalloid.ir.types import IntType
@@ -36,6 +37,7 @@ class Copies:
 
     def __init__(self) -> None:
         self.copying = ""  # the first block of the copy that is being written
+        self.copied_next = False  # whether the block behind the current one gets a copy
         self.skip_check = ""  # a block whose check was written with its copy
         self.masked: _Masked | None = None  # where lanes go on when they part in a loop's copy
 
@@ -56,8 +58,10 @@ class Copies:
         n = start
         while n < end:
             size = self._copied(n, end) if copies else 0
+            self.copied_next = copies and not size and n + 1 < end and self._copied(n + 1, end) > 0
             if size:
                 self._write_copy(n, size, self._after(n + size, end, last))
+                self.copied_next = False
                 for m in range(n, n + size):
                     self._write_block(m, self._after(m + 1, end, last))
                 n += size
@@ -141,6 +145,7 @@ class Copies:
 
     def write_copied(self, start: int, end: int, last: str, copies: bool) -> None:
         """The first block without a check, then the others."""
+        self.copied_next = copies and start + 1 < end and self._copied(start + 1, end) > 0
         self._write_block(start, self._after(start + 1, end, last))
         self.write_range(start + 1, end, last, copies)
 
@@ -162,39 +167,16 @@ class Copies:
     def all_stay(self, condition: Value, wanted: bool) -> str:
         """A flag: every lane has the condition (or, where not wanted, none has)."""
         e = self.e
-        quick = self._affine_test(condition) if wanted else None
+        quick = all_lanes(e, condition, wanted) if self._ordered(condition) else None
         if quick:
             return quick
         flags = e.put(f"freeze {e.vt('i1')} {e.vector(condition)}")
         return e.put(f"icmp eq i{e.width} {self._bits(flags)}, {-1 if wanted else 0}")
 
-    def _affine_test(self, condition: Value) -> str | None:
-        """base + highest lane < limit, in 64 bits, where the condition is such a comparison."""
-        e = self.e
-        if not isinstance(condition, Local):
-            return None
-        i = self.flow.function.definitions[condition.name]
-        if i.opcode != "icmp" or i.predicate not in ("ult", "ule", "slt", "sle"):
-            return None
-        left, right = i.operands
-        shape = e.shape(left)
-        if (
-            shape is None
-            or shape.pattern is None
-            or not shape.exact
-            or e.get(right).terms
-            or e.get(right).base is None
-        ):
-            return None
-        if not isinstance(left.type, IntType) or left.type.bits > 32:
-            return None
-        kind, widen = str(left.type), "zext" if i.predicate[0] == "u" else "sext"
-        low = e.put(f"{widen} {kind} {e.get(left).base} to i64")
-        high = e.put(f"add i64 {low}, {max(shape.pattern)}")
-        limit = e.put(f"{widen} {kind} {e.get(right).base} to i64")
-        if min(shape.pattern) < 0:
-            return None
-        return e.put(f"icmp s{i.predicate[1:]} i64 {high}, {limit}")
+    def _ordered(self, condition: Value) -> bool:
+        """Whether the scalar test says all there is to say: a loop that fails it once goes on with masks."""
+        made = self.flow.function.definitions.get(condition.name) if isinstance(condition, Local) else None
+        return made is not None and made.opcode == "icmp" and made.predicate[0] in "us"
 
     @contextmanager
     def as_masked(self, block: str) -> Iterator[None]:

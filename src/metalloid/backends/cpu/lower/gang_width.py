@@ -4,7 +4,8 @@ Wide is good: addresses, loop counters and barriers are paid once per gang, and 
 loaded once. The limit is registers: a loop's own values must stay in them. So: count the values that differ
 from lane to lane and live at the same time, and take as many lanes as fill the registers with them; fewer where lanes
 leave loops at different times (they wait for the slowest), where the code is long (it has to be compiled) and in
-straight code, where nothing is gained; one where they part at hundreds of places. SIMD-group operations need whole
+straight code, where nothing is gained; one where they part at hundreds of places, or where each walks along a row of
+its own (`lane_or_loop`). SIMD-group operations need whole
 SIMD-groups of 32, and are best with one.
 """
 
@@ -16,6 +17,7 @@ from metalloid.analysis.divergence import Flow
 from metalloid.analysis.lane_layout import LaneLayout, Triple
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
+from metalloid.backends.cpu.lower.lane_or_loop import loops_in_vectors
 from metalloid.backends.cpu.lower.vectorize import uses_lanes
 from metalloid.ir import Block, Function, Module
 from metalloid.ir.intrinsics import BARRIER, ENTRY
@@ -53,11 +55,13 @@ def choose(module: Module, size: Triple, target: TargetInfo, checked: bool = Fal
     )
     if len(set(trial.divergence.mask_head.values())) > MAX_MASKS // (2 if checked else 1):
         return 1
+    barriers = any(i.called == BARRIER for i in function.instructions())
+    if not (barriers or checked) and loops_in_vectors(flow, trial, trial.layout, target):
+        return 1
     live = max(pressure(flow, trial), 1)
     most = lanes
     while most < WIDEST and 2 * most * live <= lanes * registers:
         most *= 2
-    barriers = any(i.called == BARRIER for i in function.instructions())
     if trial.divergence.loops:
         most = min(most, DIVERGENT * lanes)
     elif not flow.forest.loops and not barriers:

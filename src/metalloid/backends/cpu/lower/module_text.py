@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from metalloid.backends.cpu import abi
+from metalloid.backends.cpu.codegen import LOOPS
 from metalloid.backends.cpu.lower.ops.constants import initial
 from metalloid.backends.cpu.lower.output import Output
 from metalloid.ir.tokens import quote
@@ -27,7 +28,8 @@ def module_text(out: Output, texts: list[str], driver: str) -> str:
         '!2 = !{!"branch_weights", i32 1, i32 100000}',
         "!3 = !{i32 1}",
     ]
-    return "\n".join([*parts, *meta]) + "\n"
+    head = [LOOPS] if out.lanes.width == 1 and out.check is None and not out.suspends else []
+    return "\n".join([*head, *parts, *meta]) + "\n"
 
 
 def _in_one_space(text: str) -> str:

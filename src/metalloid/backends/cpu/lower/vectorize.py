@@ -218,7 +218,8 @@ def _texts(out: Output, parts: list[Part], inlined: int) -> list[str]:
     if twice and out.check is None and sum(texts[n].count("\n") for n in twice) <= most:
         for n in twice:
             out.module = parts[n].module
-            texts[n] = _twice(out, texts[n], _region_text(out, parts[n], n, whole=True), n)
+            some = _region_text(out, parts[n], n, last=True) if _tail(out) else texts[n]
+            texts[n] = _twice(out, some, _region_text(out, parts[n], n, whole=True), n)
     if sum(t.count("\n") for t in texts) > MAX_INLINED:
         inlined = 0
     # Of a region that is written twice, the function that calls either: the last.
@@ -288,8 +289,15 @@ def _twice(out: Output, some: str, all_lanes: str, number: int) -> str:
     return "\n".join(lines)
 
 
-def _region_text(out: Output, part: Part, number: int, whole: bool = False) -> str:
-    """A region as a function; `whole`: for gangs without idle lanes."""
+def _tail(out: Output) -> tuple[int, int] | None:
+    """The lanes of the last gang that are threads, where that is known."""
+    lanes = out.lanes
+    known = lanes.static_size and not lanes.rows and out.check is None and out.remaining is None
+    return (0, lanes.count % lanes.width) if known else None
+
+
+def _region_text(out: Output, part: Part, number: int, whole: bool = False, last: bool = False) -> str:
+    """A region as a function; `whole`: for gangs without idle lanes; `last`: only for the threadgroup's last."""
     e = Emitter(out, part.function, part.roots, part.uniformity)
     control = Control(e)
     head: list[str] = []
@@ -300,6 +308,8 @@ def _region_text(out: Output, part: Part, number: int, whole: bool = False) -> s
     elif not (out.lanes.no_tail or whole):
         head += _present(out.lanes)
         control.entry_mask = "%present"
+        if last or out.lanes.single_gang:
+            control.entry_range = _tail(out)
     e.entry_mask = control.entry_mask
     control.write()
     told = "i64" if out.rounds else "i32"

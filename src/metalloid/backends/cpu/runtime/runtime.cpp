@@ -102,44 +102,75 @@ int variant_of(const Launch &l, const u32 *g, u32 *s) {
     return whole ? 0 : inner ? 1 : 2;
 }
 
-// The threadgroup with a number, and how many more come behind it in its row. In planes of several rows threadgroups go
+// A threadgroup by its number, and how many more come behind it in its row. In planes of several rows threadgroups go
 // down strips of eight rows, `ACROSS` of each row and then of the next: what neighbours read stays in the cache, of one
 // matrix in the second cache, of the other in the first, and one call runs several. A product of 1024 x 1024 matrices
 // in 16 x 16 tiles reads one of them 8 times less often than row by row.
-u32 place_of(const Launch &l, u64 number, u32 *g) {
-    u32 across = l.groups[0], down = l.groups[1];
-    if (down == 1 && l.groups[2] == 1) {
-        g[0] = u32(number), g[1] = 0, g[2] = 0;
-        return across - 1 - g[0];
+struct Place {
+    u32 g[3];
+    u32 left, first;    // of the strip's part that it is in: the first column and the first row
+    u32 right, bottom;  // one past its last
+
+    u32 behind() const { return right - 1 - g[0]; }
+
+    void part(const Launch &l) {
+        right = left + least(ACROSS, l.groups[0] - left), bottom = first + least(STRIP, l.groups[1] - first);
     }
-    u64 plane = u64(across) * down, inside = number % plane;
-    g[2] = u32(number / plane);
-    u64 strip = inside / (u64(across) * STRIP);
-    u32 first = u32(strip) * STRIP, height = least(STRIP, down - first);
-    u64 rest = inside - strip * across * STRIP;
-    u32 left = u32(rest / (height * ACROSS)) * ACROSS, width = least(ACROSS, across - left);
-    rest -= u64(left) * height;
-    g[0] = left + u32(rest % width), g[1] = first + u32(rest / width);
-    return left + width - 1 - g[0];
-}
+
+    void find(const Launch &l, u64 number) {
+        u32 across = l.groups[0], down = l.groups[1];
+        left = first = 0, right = across, bottom = 1;
+        if (down == 1 && l.groups[2] == 1) {
+            g[0] = u32(number), g[1] = 0, g[2] = 0;
+            return;
+        }
+        u64 plane = u64(across) * down, inside = number % plane;
+        g[2] = u32(number / plane);
+        u64 strip = inside / (u64(across) * STRIP);
+        first = u32(strip) * STRIP;
+        u64 rest = inside - strip * across * STRIP;
+        u32 height = least(STRIP, down - first);
+        left = u32(rest / (height * ACROSS)) * ACROSS;
+        part(l);
+        rest -= u64(left) * height;
+        g[0] = left + u32(rest % (right - left)), g[1] = first + u32(rest / (right - left));
+    }
+
+    // The next of those behind `count` from here, without a division: rows may be short.
+    void go(const Launch &l, u32 count) {
+        g[0] += count;
+        if (g[0] < right) return;
+        g[0] = left, g[1]++;
+        if (g[1] < bottom) return;
+        left = right;
+        if (left == l.groups[0]) left = 0, first = bottom;
+        if (first == l.groups[1]) first = 0, g[2]++;
+        part(l);
+        g[0] = left, g[1] = first;
+    }
+};
 
 // How many threadgroups one call may run, from `g` on: of one size in a row, and not so many that a launch could not be
 // stopped soon.
 u32 together(const Launch &l, const u32 *g, u64 most) {
-    if (l.backwards || l.order) return 1;
+    if (most == 1 || l.backwards || l.order) return 1;
     u32 whole = l.grid[0] / l.threadgroup[0];
     return g[0] + 1 < whole ? least(least(whole - g[0], most), TOGETHER) : 1;
 }
 
 void run_groups(Launch &l, Worker &w, u64 first, u64 last) {
+    Place at;
+    bool in_turn = !l.order && !l.backwards;
+    if (in_turn) at.find(l, first);
     for (u64 n = first; n < last && !l.cancel;) {
-        u32 g[3], s[3];
-        u32 behind = place_of(l, l.order ? l.order[n] : l.backwards ? l.total - 1 - n : n, g);
-        u32 count = together(l, g, least(last - n, 1 + behind));
-        int variant = variant_of(l, g, s);
+        u32 s[3];
+        if (!in_turn) at.find(l, l.order ? l.order[n] : l.total - 1 - n);
+        u32 count = together(l, at.g, least(last - n, 1 + at.behind()));
+        int variant = variant_of(l, at.g, s);
         if (l.tables[variant]) fill_tables(w, s[0], s[1], s[2]);
-        l.kernels[variant](&l, w.tables, w.local, w.scratch, g[0], g[1], g[2], s[0], s[1], s[2], count);
+        l.kernels[variant](&l, w.tables, w.local, w.scratch, at.g[0], at.g[1], at.g[2], s[0], s[1], s[2], count);
         n += count;
+        if (in_turn) at.go(l, count);
     }
 }
 

@@ -17,7 +17,8 @@ def by_range(e: Emitter, place: MemRef, size: int) -> bool:
         and not e.out.continue_after_fault
         and not (e.out.robust and place.limit is not None)
         and contiguous(place.offset.terms, size)
-        and place.check is place.offset
+        and place.check.terms == place.offset.terms
+        and place.check.base is not None
         and not place.search
     )
 
@@ -27,16 +28,16 @@ def _start(e: Emitter, i: Instruction, place: MemRef, size: int, write: bool) ->
     assert e.range is not None and place.check.base is not None
     first, last = e.range
     pattern = dict(place.check.terms)[""]
-    start = e.put(f"add i64 {place.check.base}, {pattern[first]}")
     if place.limit is not None:
-        end = e.put(f"add i64 {start}, {pattern[last - 1] - pattern[first]}")
-        a, b = e.put(f"icmp ult i64 {start}, {place.limit}"), e.put(f"icmp ult i64 {end}, {place.limit}")
+        low = e.put(f"add i64 {place.check.base}, {pattern[first]}")
+        high = e.put(f"add i64 {low}, {pattern[last - 1] - pattern[first]}")
+        a, b = e.put(f"icmp ult i64 {low}, {place.limit}"), e.put(f"icmp ult i64 {high}, {place.limit}")
         fine = e.put(f"and i1 {a}, {b}")
         only = tuple(
             pattern[min(max(n, first), last - 1)] for n in range(e.width)
         )  # idle lanes stand for others
         stop_unless(e, fine, i, place, size, write, [Val("i64", place.check.base, (("", only),))])
-    return start
+    return e.put(f"add i64 {place.offset.base}, {pattern[first]}")
 
 
 def range_load(e: Emitter, i: Instruction, place: MemRef, kind: str, size: int, align: int) -> str:

@@ -8,6 +8,7 @@ free         gather and scatter
 
 from __future__ import annotations
 
+from metalloid.analysis.intervals import is_fixed
 from metalloid.backends.cpu.lower.access import prefetch
 from metalloid.backends.cpu.lower.access.atomic_guard import atomic_lanes, atomic_scalar
 from metalloid.backends.cpu.lower.access.guard import (
@@ -52,11 +53,14 @@ def load(e: Emitter, i: Instruction) -> None:
     align = alignment(i, size)
     atomic, tail = (" atomic", f" {order('load', i.operands[0])}") if i.ordering else ("", "")
     if place.offset.uniform:
+        fixed = ", !invariant.load !0" if is_fixed(i) and e.proved else ""
         assert place.offset.base is not None
 
         def read() -> str:
             at = address(e, place.ptr, place.offset.base or "0")
-            return e.put(f"load{atomic} {kind}, ptr {at}{tail}, align {size if atomic else align}", "ld")
+            return e.put(
+                f"load{atomic} {kind}, ptr {at}{tail}, align {size if atomic else align}{fixed}", "ld"
+            )
 
         guarded = atomic_scalar if i.ordering else guarded_scalar
         ref = guarded(e, i, place, size, False, read, kind)
@@ -161,15 +165,17 @@ def _with_slow_load(
     e: Emitter, i: Instruction, place: MemRef, fine: str, plan: list[Run], kind: str, size: int, align: int
 ) -> str:
     site = e.out.site(i, place.root, size)
-    good, bad, join = (e.fresh_label(x) for x in ("in", "out", "join"))
+    good, bad, done, join = (e.fresh_label(x) for x in ("in", "out", "done", "join"))
     part_ways(e, place, fine, good, bad)
     slow = access_slowly(e, place, site, kind, align, None)
     e.do(f"br label %{join}")
     e.label(good)
     quick = fast_load(e, place, plan, kind, size, align)
+    e.do(f"br label %{done}")
+    e.label(done)  # a load may be several blocks
     e.do(f"br label %{join}")
     e.label(join)
-    return e.put(f"phi {e.vt(kind)} [ {quick}, %{good} ], [ {slow}, %{bad} ]")
+    return e.put(f"phi {e.vt(kind)} [ {quick}, %{done} ], [ {slow}, %{bad} ]")
 
 
 def vector_store(

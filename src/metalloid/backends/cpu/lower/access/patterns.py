@@ -13,6 +13,7 @@ from metalloid.analysis.lane_shape import Terms
 from metalloid.backends.cpu.lower import masked
 from metalloid.backends.cpu.lower.access.block_licm import in_place
 from metalloid.backends.cpu.lower.access.contiguous import concat, read, write
+from metalloid.backends.cpu.lower.access.masked_rows import load_row, store_row
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address
 from metalloid.backends.cpu.lower.emitter import Emitter, Val
 
@@ -271,8 +272,7 @@ def fast_load(e: Emitter, place: MemRef, plan: list[Run], kind: str, size: int, 
         start = run_start(e, val, plan[0], plan[0].offsets[0])
         if e.mask is None:
             return read(e, in_place(e, place), start, e.width, kind, size, align)
-        at = address(e, place.ptr, start)
-        return masked.load(e, at, e.mask, kind, align)
+        return load_row(e, place, start, kind, size, align)
     return _load_chunks(e, place, kind, size, align)
 
 
@@ -299,11 +299,11 @@ def fast_store(
         if e.mask is None and not (whole and place.multiple % whole == 0):
             write(e, place, start, value, e.width, kind, size, align)
             return
-        at = address(e, place.ptr, start)
         if e.mask is None:
+            at = address(e, place.ptr, start)
             e.do(f"store {vk} {value}, ptr {at}, align {whole}, !nontemporal !3")
             return
-        masked.store(e, at, e.mask, kind, align, value)
+        store_row(e, place, start, kind, size, align, value)
         return
     pieces = [(run, piece) for run in plan for piece in _neighbours(run, size)]
     order = [run.lanes[n] for run, piece in pieces for n in piece]

@@ -1,0 +1,83 @@
+"""The threadgroup that a launch runs in: its own, or one of ours where no thread can tell.
+
+What the choice asks of a kernel's code is kept on disk, so that a start that finds its code there reads no IR.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from metalloid.backends.base import Triple
+from metalloid.backends.cpu.kernel_cache import KernelCache
+
+THREADS = 256  # of a threadgroup
+LONGEST = 1024  # threads of a row
+LEAST = 64
+SHARES = 16  # threadgroups at least, so that every processor gets some
+GANG = 64  # as in lower/free_shape.py
+EVEN = 16  # rows that are multiples of it are whole registers
+
+Look = Callable[[Triple], Triple | None]  # the gang's shape in a grid; None where the shape is the launch's
+
+
+class GroupShapes:
+    """The choice for one kernel; `look` asks its code."""
+
+    def __init__(self, shelf: KernelCache, look: Look) -> None:
+        self._shelf, self._look = shelf, look
+        self._known: dict[Triple, Triple | None] = {}
+
+    def shape(self, grid: Triple, given: Triple) -> Triple:
+        """The threadgroup for a grid, where the launch has asked for `given`."""
+        x, y, z = (min(g, GANG) for g in grid)
+        key = (x, y, z)
+        if key not in self._known:
+            self._known[key] = self._kept(key)
+        gang = self._known[key]
+        return given if gang is None else group(grid, gang)
+
+    def _kept(self, grid: Triple) -> Triple | None:
+        key = self._shelf.key("gang shape", grid)
+        known = self._shelf.get(key, "json")
+        if known is None:
+            known = json.dumps(self._look(grid)).encode()
+            self._shelf.put(key, "json", known)
+        found = json.loads(known)
+        return None if found is None else (found[0], found[1], found[2])
+
+
+def group(grid: Triple, gang: Triple) -> Triple:
+    """A threadgroup around a gang: rows as long as they are, or a block of whole gangs."""
+    x, y, z = grid
+    if gang[1] == gang[2] == 1:
+        if y == z == 1:
+            return min(x, max(LEAST, min(THREADS, _power(x // SHARES)))), 1, 1
+        row = _row(x)
+        rows = _power(min(y, 2 * THREADS // row)) if row % EVEN == 0 else 1
+        while rows > 1 and (y // rows) * z < SHARES:
+            rows //= 2
+        return row, max(1, rows), 1
+    across, down, deep = gang
+    while 2 * across * down * deep <= THREADS:
+        if 2 * down <= y:
+            down *= 2
+        elif 2 * deep <= z:
+            deep *= 2
+        elif 2 * across <= x:
+            across *= 2
+        else:
+            break
+    return across, down, deep
+
+
+def _row(x: int) -> int:
+    """Threads of a row: all, or a part that divides it evenly."""
+    if x <= LONGEST:
+        return x
+    return next((n for n in range(LONGEST, THREADS - 1, -EVEN) if x % n == 0), THREADS)
+
+
+def _power(n: int) -> int:
+    """The power of two that is no larger; 0 of 0."""
+    return 1 << (n.bit_length() - 1) if n > 0 else 0

@@ -1,0 +1,116 @@
+"""The shape of threadgroups, where it is ours to choose.
+
+A kernel without barriers, threadgroup memory, operations among lanes and questions about its threadgroup runs the
+same in any shape. Then the threads that run side by side are chosen by what they load: for gangs of 64 threads in
+several shapes, count the registers and cache lines of all accesses, and take the least. Rows win where that is the
+same, as in sums of images, since memory is read in order; a product takes a few rows at once, since what a row
+and a column load is shared.
+"""
+
+from __future__ import annotations
+
+from metalloid.analysis.divergence import Flow
+from metalloid.analysis.lane_layout import LaneLayout, Triple
+from metalloid.analysis.lane_shape import LaneShape
+from metalloid.analysis.underlying_objects import UnderlyingObjects
+from metalloid.analysis.uniformity import Uniformity
+from metalloid.ir import Instruction, Module
+from metalloid.ir.intrinsics import ENTRY, POSITIONS, Effect, effect, intrinsic, is_ours, short
+from metalloid.ir.layout import DataLayout, data_layout
+from metalloid.ir.name_privates import name_privates
+from metalloid.ir.types import Type
+from metalloid.ir.values import Value
+from metalloid.targets import TargetInfo
+
+GANG = 64  # threads that are looked at
+LINE = 2  # registers' loads that a cache line costs
+ROUNDS = 8  # of a loop, as long as nobody knows
+DEEPEST = 3
+_ANYWHERE = frozenset(("thread_position_in_grid", "threads_per_grid", "grid_size", "grid_origin"))
+
+
+def is_free(module: Module) -> bool:
+    """Whether no thread can tell which threadgroup it is in."""
+    if any(g.space == 3 for g in module.globals):
+        return False
+    function = module.function[ENTRY]
+    used = {name for i in function.instructions() for name in i.uses}
+    return all(_is_free(i, used) for i in function.instructions())
+
+
+def _is_free(i: Instruction, used: set[str]) -> bool:
+    if i.opcode == "call" and is_ours(i.called):
+        found, name = intrinsic(i.called), short(i.called)
+        if found is None or found.among or name == "threadgroup" or found.effect & Effect.TELLS:
+            return False
+        return name in _ANYWHERE or name not in POSITIONS
+    if effect(i) & Effect.ORDERS:
+        # Who waits for another thread must not share a gang with it that the launch did not give them.
+        return i.opcode == "atomicrmw" and i.name not in used
+    return True
+
+
+def gang_shape(module: Module, grid: Triple, target: TargetInfo) -> Triple:
+    """The threads of 64 that run side by side, along each axis."""
+    module, _ = name_privates(module)
+    function = module.function[ENTRY]
+    flow, roots, layout = Flow(function), UnderlyingObjects(function), data_layout(module.datalayout)
+    best: tuple[float, int] | None = None
+    chosen = (GANG, 1, 1)
+    for shape in _candidates(grid):
+        known = Uniformity(flow, roots, LaneLayout(GANG, shape), layout)
+        cost = _cost(flow, known, layout, target), -shape[0]
+        if best is None or cost < best:
+            best, chosen = cost, shape
+    return chosen
+
+
+def _candidates(grid: Triple) -> list[Triple]:
+    """All of 64 threads that fit the grid; rows where none does."""
+    most = [1 << (min(g, GANG).bit_length() - 1) for g in grid]
+    powers = [1 << n for n in range(GANG.bit_length())]
+    found = [(x, y, GANG // (x * y)) for x in powers for y in powers if GANG % (x * y) == 0]
+    return [s for s in found if all(a <= m for a, m in zip(s, most, strict=True))] or [(GANG, 1, 1)]
+
+
+def _cost(flow: Flow, known: Uniformity, layout: DataLayout, target: TargetInfo) -> float:
+    total = 0.0
+    for block in flow.function.blocks:
+        if block.name not in flow.graph.predecessors and block.name != flow.graph.root:
+            continue
+        weight = ROUNDS ** min(flow.forest.depth(block.name), DEEPEST)
+        for i in block.instructions:
+            if (found := _access(i)) is not None:
+                pointer, kind = found
+                registers, lines = footprint(known.shape(pointer), layout.size(kind), target)
+                total += weight * (registers + LINE * lines)
+    return total
+
+
+def _access(i: Instruction) -> tuple[Value, Type] | None:
+    if i.opcode == "load":
+        return i.operands[0], i.type
+    if i.opcode == "store":
+        return i.operands[1], i.operands[0].type
+    return None
+
+
+def footprint(shape: LaneShape | None, size: int, target: TargetInfo) -> tuple[int, int]:
+    """Loads that an access takes, and cache lines that it touches."""
+    if shape is None:
+        return 2 * GANG, GANG
+    if not shape.terms:
+        return 1, 1
+    away = [p for c, p in shape.terms if c]
+    near = next((p for c, p in shape.terms if not c), (0,) * GANG)
+    lanes = [(tuple(p[n] for p in away), near[n]) for n in range(GANG)]
+    step = max(1, target.vector_bytes // size)
+    loads: set[object] = set()
+    for start in range(0, GANG, step):
+        part = lanes[start : start + step]
+        first, at = part[0]
+        if part == [(first, at + size * n) for n in range(len(part))]:
+            loads.add((first, at, "row"))
+        else:
+            loads.update(part)
+    return len(loads), len({(far, at // target.line) for far, at in lanes})

@@ -1,0 +1,117 @@
+"""Whether a kernel runs faster one thread after the other, its loops in vectors.
+
+A gang wants neighbouring lanes at neighbouring addresses. A thread for each row of a matrix has it the other way round:
+lanes lie a row apart, and each walks along its own. Then lanes cost a load each, share no cache line, and where rows
+lie a power of two apart they share few places of the first cache; while the loop itself is what a register wants. The
+same holds for rows of their own length, where most lanes wait for the longest. So: count what an
+iteration of the innermost loops loads, both ways.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from metalloid.analysis.divergence import Flow
+from metalloid.analysis.loop_stride import Strides
+from metalloid.analysis.uniformity import Uniformity
+from metalloid.ir import Instruction
+from metalloid.ir.layout import DataLayout
+from metalloid.ir.loops import Loop
+from metalloid.ir.types import FloatType, IntType
+from metalloid.ir.values import Value
+from metalloid.targets import TargetInfo
+
+ALONE = 2.0  # what a lane's own load costs: the load, and its place in the register
+DENSE = 4  # of so many bytes that a loop passes by, one is loaded
+WAITING = 2.0  # lanes that leave a loop at different times are busy half of the time
+_PLAIN = (
+    "fadd",
+    "fsub",
+    "fmul",
+    "fdiv",
+    "fneg",
+    "add",
+    "sub",
+    "mul",
+    "and",
+    "or",
+    "xor",
+    "shl",
+    "lshr",
+    "ashr",
+)
+
+
+def loops_in_vectors(flow: Flow, known: Uniformity, layout: DataLayout, target: TargetInfo) -> bool:
+    """Whether the innermost loops cost less with one lane than with many."""
+    function = flow.function
+    lanes = alone = 0.0
+    for loop in flow.forest.loops.values():
+        if any(other.parent == loop.header for other in flow.forest.loops.values()):
+            continue
+        strides = Strides(function, loop, layout)
+        body = [i for name in loop.blocks for i in function.block[name].instructions]
+        straight = _straight(loop, body, strides)
+        waits = WAITING if loop.header in known.divergence.loops else 1.0
+        register = target.lanes32
+        work = sum(isinstance(i.type, FloatType | IntType) and i.opcode in _PLAIN for i in body)
+        lanes += waits * work / register
+        alone += work / (register if straight else 1)
+        accesses = [found for i in body if (found := _access(i, layout)) is not None]
+        lanes += waits * sum(_by_lane(known, pointer, size, target) for pointer, size in accesses)
+        alone += _by_round(known, strides, accesses, straight, target)
+    return alone < lanes
+
+
+def _straight(loop: Loop, body: list[Instruction], strides: Strides) -> bool:
+    """Whether LLVM can take several rounds at once: no branch inside, no call, nothing stored, nothing looked up."""
+    if len(loop.blocks) > 2 or any(
+        i.opcode in ("call", "store", "atomicrmw", "cmpxchg", "switch") for i in body
+    ):
+        return False
+    if any(i.opcode == "phi" and isinstance(i.type, FloatType) for i in body) and not all(
+        "reassoc" in i.flags for i in body if i.opcode in ("fadd", "fsub", "fmul")
+    ):
+        return False  # a sum whose order is fixed
+    return all(strides.of(i.operands[0]) is not None for i in body if i.opcode == "load")
+
+
+def _access(i: Instruction, layout: DataLayout) -> tuple[Value, int] | None:
+    if i.opcode == "load":
+        return i.operands[0], layout.size(i.type)
+    if i.opcode == "store":
+        return i.operands[1], layout.size(i.operands[0].type)
+    return None
+
+
+def _by_lane(known: Uniformity, pointer: Value, size: int, target: TargetInfo) -> float:
+    """Of one lane: loads of a whole register are shared by its lanes."""
+    shape = known.shape(pointer)
+    if shape is None:
+        return ALONE
+    if not shape.terms:
+        return 1 / known.lanes.width
+    pattern = shape.pattern
+    far = pattern is None or any(abs(b - a) >= target.line for a, b in pairwise(pattern))
+    return ALONE if far else size / target.vector_bytes
+
+
+def _by_round(
+    known: Uniformity, strides: Strides, accesses: list[tuple[Value, int]], straight: bool, target: TargetInfo
+) -> float:
+    """Of one round. Where several rounds may be taken at once, or a round loads all that lies between it and the next,
+    loads are as wide as registers."""
+    total = 0.0
+    moving: dict[tuple[object, int], list[int]] = {}
+    for pointer, size in accesses:
+        stride = strides.of(pointer)
+        if stride == {}:
+            continue
+        if stride is not None and set(stride) == {()}:
+            moving.setdefault((known.roots.root(pointer), abs(stride[()])), []).append(size)
+        else:
+            total += 1.0
+    for (_, apart), sizes in moving.items():
+        dense = DENSE * sum(sizes) >= apart and (straight or len(sizes) > 1)
+        total += sum(sizes) / target.vector_bytes if dense else len(sizes)
+    return total

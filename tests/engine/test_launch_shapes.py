@@ -1,0 +1,180 @@
+"""The shape of threadgroups is the engine's where no thread can tell; edges and rows cost what they should."""
+
+# ruff: noqa: E501  kernels are quoted as they are
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from metalloid.analysis.intervals.prove import Prover
+from metalloid.analysis.intervals.values import Facts
+from metalloid.backends.cpu import codegen
+from metalloid.backends.cpu.group_shape import LONGEST, group
+from metalloid.backends.cpu.lower.free_shape import gang_shape, is_free
+from metalloid.backends.cpu.lower.gang_width import choose
+from metalloid.backends.cpu.pipeline import vector_code
+from metalloid.backends.specialize import ROOM, copied
+from metalloid.errors import KernelFault
+from metalloid.targets.aarch64 import NEON
+from metalloid.transforms.canonicalize import canonical
+from tests.engine.both import launch, program, same, scalar_ir, triple
+
+F = np.float32
+ARM = codegen.Target("neoverse-n1", "", "aarch64-unknown-linux-gnu")
+RNG = np.random.default_rng(0)
+SUM = """kernel void k(device const float* a, device const float* b, device float* c, constant uint& w, constant uint& h,
+  uint2 p [[thread_position_in_grid]]) { if (p.x < w && p.y < h) c[p.y * w + p.x] = a[p.y * w + p.x] + b[p.y * w + p.x]; }"""
+PRODUCT = """kernel void k(device const float* a, device const float* b, device float* c, constant uint& n, uint2 p [[thread_position_in_grid]]) {
+  float s = 0; for (uint i = 0; i < n; i++) s += a[p.y * n + i] * b[i * n + p.x];
+  c[p.y * n + p.x] = s; }"""
+TURNED = """kernel void k(device const float* a, device float* b, constant uint& n, uint2 p [[thread_position_in_grid]]) {
+  b[p.x * n + p.y] = a[p.y * n + p.x]; }"""
+STENCIL = """kernel void k(device const float* a, device float* b, constant uint& w, constant uint& h, uint2 p [[thread_position_in_grid]]) {
+  if (p.x == 0 || p.y == 0 || p.x >= w - 1 || p.y >= h - 1) return;
+  uint i = p.y * w + p.x; b[i] = a[i] + a[i - 1] + a[i + 1] + a[i - w] + a[i + w]; }"""
+ROWS = """kernel void k(device const float* a, device const float* x, device float* y, constant uint& n, uint r [[thread_position_in_grid]]) {
+  float s = 0; for (uint i = 0; i < n; i++) s += a[r * n + i] * x[i];
+  y[r] = s; }"""
+COLUMNS = """kernel void k(device const float* a, device float* y, constant uint& n, uint c [[thread_position_in_grid]]) {
+  float s = 0; for (uint i = 0; i < n; i++) s += a[i * n + c];
+  y[c] = s; }"""
+SPARSE = """kernel void k(device const int* starts, device const int* at, device const float* v, device const float* x, device float* y,
+  uint r [[thread_position_in_grid]]) { float s = 0; for (int i = starts[r]; i < starts[r + 1]; i++) s += v[i] * x[at[i]]; y[r] = s; }"""
+ASKS = {
+    "place": "kernel void k(device uint* o, uint i [[thread_position_in_grid]], uint t [[thread_position_in_threadgroup]]) { o[i] = t; }",
+    "size": "kernel void k(device uint* o, uint i [[thread_position_in_grid]], uint n [[threads_per_threadgroup]]) { o[i] = n; }",
+    "group": "kernel void k(device uint* o, uint i [[thread_position_in_grid]], uint g [[threadgroup_position_in_grid]]) { o[i] = g; }",
+    "lanes": "kernel void k(device uint* o, uint i [[thread_position_in_grid]]) { o[i] = simd_sum(i); }",
+    "old value": "kernel void k(device atomic_uint* o, device uint* p, uint i [[thread_position_in_grid]]) { p[i] = atomic_fetch_add_explicit(o, 1u, memory_order_relaxed); }",
+    "barrier": "kernel void k(device uint* o, uint i [[thread_position_in_grid]]) { o[i] = i; threadgroup_barrier(mem_flags::mem_device); o[i] += 1; }",
+}
+SHAPES = ((20, 20), (7, 3))
+
+
+def module(text: str, math: str = "safe"):
+    return canonical(scalar_ir(text, "k", math)[0])
+
+
+def one(*numbers: int) -> list[np.ndarray]:
+    return [np.array([n], np.uint32) for n in numbers]
+
+
+@pytest.mark.parametrize("w, h", [(37, 41), (5, 70)])
+def test_the_same_in_any_threadgroup(w, h):
+    a, b, c = (RNG.random((h, w), F) for _ in range(3))
+    for shape in SHAPES:
+        same(SUM, [a, b, c, *one(w, h)], (w + 3, h + 2), shape)
+
+
+@pytest.mark.parametrize("n", [19])
+def test_products_and_transposes_in_any_threadgroup(n):
+    a, b, c = (RNG.random((n, n), F) for _ in range(3))
+    for shape in SHAPES:
+        same(PRODUCT, [a, b, c, *one(n)], (n, n), shape, tolerance=1e-5)
+        same(TURNED, [a, np.full_like(a, 7), *one(n)], (n, n), shape)
+
+
+@pytest.mark.parametrize("name", ASKS)
+def test_who_asks_for_its_threadgroup_gets_the_launchs_own(name):
+    assert not is_free(module(ASKS[name]))
+    arrays = [np.zeros(100, np.uint32) for _ in range(2 if name == "old value" else 1)]
+    if name != "old value":
+        same(ASKS[name], arrays, 100, 20)
+
+
+def test_shapes_follow_what_is_loaded():
+    grid = (1024, 1024, 1)
+    assert gang_shape(module(SUM), grid, NEON) == (64, 1, 1)
+    across, down, _ = gang_shape(module(PRODUCT), grid, NEON)
+    assert across >= 16 and down > 1  # a column's loads are shared by several rows
+    across, down, _ = gang_shape(module(TURNED), grid, NEON)
+    assert 4 <= across <= 16 and 4 <= down <= 16  # lines of both matrices are used whole
+
+
+@pytest.mark.parametrize(
+    "grid", [(1, 1, 1), (1000, 1, 1), (37, 5, 3), (4096, 4096, 1), (3000, 2, 1), (8, 8, 4096)]
+)
+@pytest.mark.parametrize("gang", [(64, 1, 1), (16, 4, 1), (8, 8, 1)])
+def test_threadgroups_fit_the_device(grid, gang):
+    x, y, z = group(grid, gang)
+    assert 1 <= x * y * z <= LONGEST
+
+
+def test_a_fault_names_the_launchs_threadgroup():
+    text = "kernel void k(device float* a, uint2 p [[thread_position_in_grid]]) { a[p.y * 64 + p.x] = 1; }"
+    with pytest.raises(KernelFault) as caught:
+        program(text, "k").run(launch([np.zeros(64 * 20 + 5, F)], (64, 64), (8, 8)))
+    x, y, _ = caught.value.finding.thread
+    assert y * 64 + x >= 64 * 20 + 5
+    assert caught.value.finding.threadgroup == (x // 8, y // 8, 0)
+
+
+def proof(text: str, arrays, grid, group):
+    p = Prover(module(text))
+    lengths = {n: a.nbytes for n, a in enumerate(arrays)}
+    contents = {n: arrays[n].tobytes() for n in p.parameters}
+    made = launch(arrays, grid, group)
+    return p.prove(Facts(triple(grid), triple(group), made.threadgroups, lengths, {}, contents))
+
+
+def test_a_test_that_every_thread_passes_is_no_branch():
+    a = np.zeros((32, 64), F)
+    arrays = [a, a, a, *one(64, 32)]
+    found = proof(SUM, arrays, (64, 32), (64, 1))
+    code = vector_code(module(SUM), ((64, 1, 1), False, False, True, False, found), 0, ARM).text
+    assert len(found.dead) == 1 and "masked" not in code and "invariant.load" in code
+    assert not proof(SUM, arrays, (65, 32), (64, 1)).dead
+    assert len(proof(SUM, [a, a, a, *one(0, 32)], (64, 32), (64, 1)).dead) == 1  # nobody is inside
+
+
+def test_threads_behind_the_end_write_nothing():
+    for n, grid in ((50, 64), (64, 50)):
+        text = "kernel void k(device float* a, constant uint& n, uint i [[thread_position_in_grid]]) { if (i < n) a[i] = 1; }"
+        a = np.full(64, 7, F)
+        for _ in range(3):  # guarded, then proved
+            program(text, "k").run(launch([a, *one(n)], grid, 20))
+        assert (a[: min(n, grid)] == 1).all() and (a[min(n, grid) :] == 7).all()
+
+
+@pytest.mark.parametrize("w, h", [(33, 5)])
+def test_edges_of_images(w, h):
+    """Idle lanes at both ends of a row; rows at both ends of the buffers."""
+    a, b = RNG.random((h, w), F), np.full((h, w), 7, F)
+    same(STENCIL, [a, b, *one(w, h)], (w, h), (16, 4), widths=(0, 8, 32), tolerance=1e-6)
+    with pytest.raises(KernelFault):
+        program(STENCIL, "k").run(launch([a[:-1], b, *one(w, h)], (w, h), (16, 4)))
+
+
+@pytest.mark.parametrize("count", [100, 250])
+def test_the_last_gang_of_an_odd_threadgroup(count):
+    text = "kernel void k(device const half* a, device float* b, uint i [[thread_position_in_grid]], uint n [[threads_per_threadgroup]]) { b[i] = float(a[i]) * n; }"
+    a = RNG.random(2 * count).astype(np.float16)
+    same(text, [a, np.full(2 * count, 7, F)], 2 * count, count, widths=(0, 16))
+    with pytest.raises(KernelFault):
+        program(text, "k").run(launch([a, np.full(2 * count - 1, 7, F)], 2 * count, count))
+
+
+def test_rows_of_their_own_run_one_after_the_other():
+    size = (64, 1, 1)
+    assert choose(module(ROWS, "fast"), size, NEON) == 1
+    assert choose(module(SPARSE), size, NEON) == 1
+    assert choose(module(COLUMNS), size, NEON) > 1
+    assert choose(module(PRODUCT), size, NEON) > 1
+    assert choose(module(SUM), size, NEON) > 1
+
+
+@pytest.mark.parametrize("n", [37])
+@pytest.mark.parametrize("math", ["safe", "fast"])
+def test_rows_of_their_own(n, math):
+    a, x, y = RNG.random((n, n), F), RNG.random(n, F), np.full(n, 7, F)
+    same(ROWS, [a, x, y, *one(n)], n, 20, math=math, tolerance=1e-5)
+    lengths = RNG.integers(0, 9, n)
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    at, v = RNG.integers(0, n, starts[-1] + 1).astype(np.int32), RNG.random(starts[-1] + 1, F)
+    same(SPARSE, [starts, at, v, x, y], n, 20, math=math, tolerance=1e-5)
+
+
+def test_a_long_table_of_indices_does_not_hide_the_numbers_beside_it():
+    lengths = [64, ROOM + 4, 4, 8]
+    assert [(i, size) for i, _, size in copied((1, 2, 3), lengths)] == [(2, 4), (3, 8)]
