@@ -70,5 +70,6 @@ def scalar(
         checked=checked,
         on_miss=on_miss,
         parsed=known.parsed if known else None,
+        reading="needed" if known else "others declared",
     )
     return kernel.ir, kernel.signature

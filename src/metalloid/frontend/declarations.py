@@ -93,6 +93,7 @@ class Declarations:
     functions: Mapping[str, tuple[Span, ...]] = field(
         default_factory=dict
     )  # every named namespace-level item
+    parts: tuple[tuple[str, Span], ...] = ()  # those of them that can be left out where nobody mentions them
     statics: tuple[int, ...] = ()  # tokens in front of which `static` is due: threadgroup variables
     arrays: tuple[tuple[int, Span], ...] = ()  # (name, brackets) of array parameters with an address space
     drops: tuple[Span, ...] = ()  # method qualifiers and repeated methods

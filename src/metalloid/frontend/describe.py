@@ -9,7 +9,7 @@ from metalloid.frontend.entry import Binding
 from metalloid.frontend.examine import accesses, log_formats, threadgroup_memory
 from metalloid.frontend.parse import Parsed
 from metalloid.frontend.reflect import DebugInfo, Described
-from metalloid.frontend.rewrite import reachable
+from metalloid.frontend.unit import reachable
 from metalloid.ir import Module
 from metalloid.ir.intrinsics import ENTRY
 from metalloid.types import Access, Parameter, Signature

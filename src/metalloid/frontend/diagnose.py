@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from metalloid.errors import Diagnostic
 from metalloid.frontend.declarations import Entry
-from metalloid.frontend.rewrite import Rewritten, unescaped
+from metalloid.frontend.rewrite import Rewritten
 from metalloid.frontend.tokens import Token, tokenize
+from metalloid.frontend.unit import unescaped
 from metalloid.source import Source
 
 if TYPE_CHECKING:

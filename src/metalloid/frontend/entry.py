@@ -13,7 +13,7 @@ from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.declarations import Argument, Entry, whole_number
 from metalloid.frontend.names import LIMIT, SIGNATURE, THREADS
 from metalloid.frontend.reflect import Described
-from metalloid.frontend.rewrite import Unit
+from metalloid.frontend.unit import Unit
 from metalloid.ir.intrinsics import ENTRY
 from metalloid.types import Kind
 

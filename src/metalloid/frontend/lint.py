@@ -39,11 +39,13 @@ def lint_source(source: Source, progress: Callable[[int, int], None] = lambda do
         known = {(d.file, d.line, d.rule) for d in found}
         found.update(dict.fromkeys(d for d in diagnostics if (d.file, d.line, d.rule) not in known))
 
+    wrong = check_source(parsed)
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for done, diagnostics in enumerate(pool.map(lambda name: _problems(parsed, name), names), 1):
+        found_in = pool.map(lambda name: _problems(parsed, name, bool(wrong)), names)
+        for done, diagnostics in enumerate(found_in, 1):
             add(diagnostics)
             progress(done, len(names))
-        add(check_source(parsed))
+        add(wrong)
         if not found:  # of what does not compile, warnings say little
             for diagnostics in pool.map(lambda name: warnings(parsed, name), _some(parsed, names)):
                 add(diagnostics)
@@ -75,9 +77,9 @@ def lint_while_typing(source: Source) -> Linted:
     return Linted(names, tuple(dict.fromkeys(warnings(parsed, ""))))
 
 
-def _problems(parsed: Parsed, name: str) -> tuple[Diagnostic, ...]:
+def _problems(parsed: Parsed, name: str, wrong: bool) -> tuple[Diagnostic, ...]:
     try:
-        compile_entry(parsed, name, {})
+        compile_entry(parsed, name, {}, reading="others declared" if wrong else "needed")
     except CompileError as error:
         return error.diagnostics
     return ()

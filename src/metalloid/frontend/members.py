@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from metalloid.frontend.rewrite import Unit
+from metalloid.frontend.unit import Unit
 from metalloid.types import Array, Pointer, Type
 
 _SPACES = frozenset(("device", "constant", "threadgroup", "thread"))

@@ -20,6 +20,7 @@ BY = "__mt::by()"
 _ENDS = frozenset((";", "{", "}"))
 _BINDS_TIGHTER = frozenset("+ - * / % . -> [ (".split())  # than a shift
 _DIGITS = re.compile(r"^(0[xX][0-9a-fA-F']+|0[bB][01']+|[0-9']+)(?:[uUlL]*)$")
+_WATCHED = _ENDS | OPENERS.keys() | CLOSERS | {"/", "%", "/=", "%=", "<<=", "<", ">"}
 _CLOSES = frozenset((";", ")", ",", "]", "}"))
 _WIDTH = 32  # of the narrowest thing that is shifted: scalars are promoted, vectors mask their own
 
@@ -49,6 +50,9 @@ def _operators(tokens: Sequence[Token]) -> Iterator[Operator]:
     while here < len(tokens):
         token = tokens[here]
         text = token.text
+        if text not in _WATCHED:
+            here += 1
+            continue
         sign = _sign(tokens, here)
         closes_two = sign == ">>" and len(angles[-1]) > 1  # each `>` is met on its own
         if sign and not closes_two and (not here or tokens[here - 1].text != "operator"):

@@ -9,9 +9,9 @@ from pathlib import Path
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.declarations import Entry, Span
 from metalloid.frontend.preprocess import preprocess
-from metalloid.frontend.rewrite import Unit, reachable
 from metalloid.frontend.scan import scan
 from metalloid.frontend.tokens import tokenize
+from metalloid.frontend.unit import Unit, reachable
 from metalloid.source import Source
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend import clang
 from metalloid.frontend.diagnose import Texts, diagnose
-from metalloid.frontend.rewrite import place_of, unescaped
+from metalloid.frontend.unit import place_of, unescaped
 from metalloid.source import MathMode, Source
 
 STUBS = clang.INCLUDE / "stubs"

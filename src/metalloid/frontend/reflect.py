@@ -13,7 +13,7 @@ from functools import cached_property
 
 from metalloid.frontend.members import Member, Members, members
 from metalloid.frontend.names import LIMIT, SIGNATURE
-from metalloid.frontend.rewrite import Unit
+from metalloid.frontend.unit import Unit
 from metalloid.location import plain_name
 from metalloid.types import Array, DType, Field, Matrix, Pointer, Scalar, Struct, Type, Vector
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.declarations import Declarations, Entry, Span
+from metalloid.frontend.needed import needless
 from metalloid.frontend.operators import BY, operator_edits
-from metalloid.frontend.tokens import Token, pair_brackets
+from metalloid.frontend.tokens import Token
+from metalloid.frontend.unit import Unit, reachable
 from metalloid.frontend.unsupported import UNSUPPORTED, unsupported_use, unusable
 from metalloid.source import Constant
 
@@ -40,6 +43,7 @@ _NOINLINE = frozenset(("noinline", "__noinline__"))
 _COHERENT = frozenset(("(device)", "(threadgroup)", "(system)"))
 _HALF_LITERAL = re.compile(r"^([0-9.]+(?:[eE][+-]?[0-9]+)?|0[xX][0-9a-fA-F.]+[pP][+-]?[0-9]+)(h|H|bf|BF)$")
 _ORDERED_SWIZZLES = frozenset("""xy yz zw xz yw xyz yzw xyzw rg gb ba rb ga rgb gba rgba""".split())
+_VISIBLE = re.compile(r"[^\n]")
 _SWIZZLE = re.compile(r"^(?:[xyzw]{2,4}|[rgba]{2,4})$")
 
 
@@ -96,66 +100,52 @@ class Rewritten:
         return replace(self, text=text, edits=edits)
 
 
-@dataclass(frozen=True)
-class Unit:
-    """A preprocessed source with its tokens and what was found in them."""
+def rewrite(unit: Unit, entry: Entry | None, constants: Mapping[str, str], needed: bool = False) -> Rewritten:
+    """C++ for one kernel (or, with None, for all of the source); `constants` are values by name.
 
-    text: str
-    tokens: Sequence[Token]
-    declarations: Declarations
-
-    def place(self, token: int) -> tuple[str, int, int]:
-        """File, line and column of a token, by the line markers in front of it."""
-        start = self.tokens[token].start
-        return place_of(self.text, start)
-
-
-def unescaped(name: str) -> str:
-    """A file's name as a line marker writes it, as it is."""
-    return re.sub(r"\\(.)", r"\1", name)
-
-
-def place_of(text: str, offset: int) -> tuple[str, int, int]:
-    file, line = "", 1
-    here = 0
-    for match in re.finditer(r'^# (\d+) "((?:[^"\\]|\\.)*)".*\n', text[:offset], re.MULTILINE):
-        file, line, here = unescaped(match[2]), int(match[1]), match.end()
-    before = text[here:offset]
-    return file, line + before.count("\n"), offset - (text.rfind("\n", 0, offset) + 1) + 1
-
-
-def rewrite(unit: Unit, entry: Entry | None, constants: Mapping[str, str]) -> Rewritten:
-    """C++ for one kernel (or, with None, for all of the source); `constants` are values by name."""
-    tokens, found = unit.tokens, unit.declarations
-    keep = reachable(unit, entry) if entry else None
-    drops = list(found.drops) + list(found.stages)
-    if entry is not None and keep is not None:
-        drops += [one.span for one in found.instantiations]
-        others = [k for k in found.kernels if k.name not in keep]
-        drops += [k.span for k in others if k.body is None]
-        drops += unusable(tokens, found, keep)
-        bodies = [k.body for k in others if k.body is not None]
-    else:
-        left_out = unusable(tokens, found, frozenset())
+    `needed`: only what the kernel needs; the source must have been examined.
+    """
+    found = unit.declarations
+    drops, bodies = [*found.drops, *found.stages], list[Span]()
+    if entry is None:
+        left_out = unusable(unit, frozenset())
         drops += [*left_out, *_repeated_instantiations(found, left_out)]
-        bodies = []
-    edits = [edit for body in bodies for edit in _forget_body(unit, body)]
-    edits += [edit for span in drops for edit in _blank(unit, span)]
-    gone = [*drops, *(Span(b.first - 1, b.last + 1) for b in bodies)]
-    dropped = _Ranges(
-        Edit(tokens[s.first].start, tokens[min(s.last, len(tokens)) - 1].end, "")
-        for s in gone
-        if s.last > s.first
-    )
-    edits += (e for e in _token_edits(unit) if not dropped.covers(e.start))
-    edits += (e for e in _static_edits(unit) if not dropped.covers(e.start))
-    edits += (e for e in _cast_edits(unit) if not dropped.covers(e.start))
-    edits += (Edit(*e) for e in operator_edits(tokens) if not dropped.covers(e[0]))
-    edits += _constant_edits(unit, constants)
-    edits += (e for e in _parameter_edits(unit) if not dropped.covers(e.start))
+    else:
+        keep = reachable(unit, entry)
+        drops += [one.span for one in found.instantiations]
+        drops += unusable(unit, keep)
+        others = [k for k in found.kernels if k.name not in keep]
+        drops += needless(unit, entry) if needed else [k.span for k in others if k.body is None]
+        bodies = [] if needed else [k.body for k in others if k.body is not None]
+    dropped = _Ranges(_range(unit, span) for span in drops if span.last > span.first)
+    forgotten = _Ranges(_range(unit, Span(body.first, body.last + 1)) for body in bodies)
+    edits = [edit for ranges in (dropped, forgotten) for edit in _blanked(unit, ranges)]
+    openings = [unit.tokens[body.first - 1] for body in bodies]  # other kernels stay declared, for typedefs
+    edits += [Edit(token.start, token.end, ";") for token in openings]
+    gone = _Ranges([*dropped, *forgotten, *((token.start, token.end) for token in openings)])
+    edits += (e for e in (*_edits(unit), *_constant_edits(unit, constants)) if not gone.covers(e.start))
     text, ordered = _apply(unit.text, edits)
-    letters = {t.text for p, t in pairwise(tokens) if p.text in (".", "->") and _SWIZZLE.match(t.text)}
-    return Rewritten(text, unit.text, ordered, not letters <= _ORDERED_SWIZZLES)
+    return Rewritten(text, unit.text, ordered, _all_swizzles(unit))
+
+
+@lru_cache(maxsize=2)
+def _edits(unit: Unit) -> tuple[Edit, ...]:
+    """What is changed whichever kernel is asked for."""
+    return (
+        *_token_edits(unit),
+        *_static_edits(unit),
+        *_cast_edits(unit),
+        *(Edit(*edit) for edit in operator_edits(unit.tokens)),
+        *_parameter_edits(unit),
+    )
+
+
+@lru_cache(maxsize=2)
+def _all_swizzles(unit: Unit) -> bool:
+    """Whether some swizzle is out of order."""
+    pairs = pairwise(unit.tokens)
+    letters = {t.text for p, t in pairs if p.text in (".", "->") and _SWIZZLE.match(t.text)}
+    return not letters <= _ORDERED_SWIZZLES
 
 
 def _repeated_instantiations(found: Declarations, left_out: Sequence[Span]) -> Iterator[Span]:
@@ -166,24 +156,6 @@ def _repeated_instantiations(found: Declarations, left_out: Sequence[Span]) -> I
         if one.name in known:
             yield one.span
         known.add(one.name)
-
-
-def reachable(unit: Unit, entry: Entry) -> frozenset[str]:
-    """Every name that the kernel mentions, directly or through what it mentions."""
-    found = unit.declarations
-    spans: dict[str, list[Span]] = {name: list(s) for name, s in found.functions.items()}
-    for kernel in found.kernels:
-        spans.setdefault(kernel.name, []).append(kernel.span)
-    names: set[str] = set()
-    todo = [entry.kernel.name, *re.findall(r"[A-Za-z_]\w*", entry.expression)]
-    while todo:
-        name = todo.pop()
-        if name in names:
-            continue
-        names.add(name)
-        for span in spans.get(name, ()):
-            todo.extend(t.text for t in unit.tokens[span.first : span.last] if t.kind == "name")
-    return frozenset(names)
 
 
 def refuse_unsupported(unit: Unit, entry: Entry) -> None:
@@ -202,25 +174,42 @@ def refuse_unsupported(unit: Unit, entry: Entry) -> None:
 
 
 class _Ranges:
-    def __init__(self, edits: Iterable[Edit]) -> None:
+    """Parts of the text, those that touch as one."""
+
+    def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:
         merged: list[tuple[int, int]] = []
-        for edit in sorted(edits, key=lambda e: e.start):
-            if merged and edit.start <= merged[-1][1]:
-                merged[-1] = (merged[-1][0], max(merged[-1][1], edit.end))
+        for start, end in sorted(ranges):
+            if merged and start <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], end))
             else:
-                merged.append((edit.start, edit.end))
+                merged.append((start, end))
         self.starts = [start for start, _ in merged]
         self.ends = [end for _, end in merged]
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return zip(self.starts, self.ends, strict=True)
 
     def covers(self, offset: int) -> bool:
         index = bisect_right(self.starts, offset) - 1
         return index >= 0 and offset < self.ends[index]
 
 
-def _forget_body(unit: Unit, body: Span) -> list[Edit]:
-    """`{ ... }` becomes `;`: other kernels stay declared, for typedefs that mention them."""
-    opening = unit.tokens[body.first - 1]
-    return [Edit(opening.start, opening.end, ";"), *_blank(unit, Span(body.first, body.last + 1))]
+def _range(unit: Unit, span: Span) -> tuple[int, int]:
+    return unit.tokens[span.first].start, unit.tokens[min(span.last, len(unit.tokens)) - 1].end
+
+
+def _blanked(unit: Unit, ranges: _Ranges) -> Iterator[Edit]:
+    """Spaces for parts of the text; line markers and line ends stay."""
+    markers = [token for token in map(unit.tokens.__getitem__, unit.directives) if "pragma" not in token.text]
+    places = [marker.start for marker in markers]
+    for start, end in ranges:
+        inside = markers[bisect_left(places, start) : bisect_left(places, end)]
+        for last, after in zip(
+            [*(m.start for m in inside), end], [*(m.end for m in inside), end], strict=True
+        ):
+            if start < last:
+                yield Edit(start, last, _VISIBLE.sub(" ", unit.text[start:last]))
+            start = after
 
 
 def _blank(unit: Unit, span: Span) -> list[Edit]:
@@ -228,7 +217,7 @@ def _blank(unit: Unit, span: Span) -> list[Edit]:
     edits: list[Edit] = []
     for token in unit.tokens[span.first : span.last]:
         if token.kind != "directive" or "pragma" in token.text:
-            blank = re.sub(r"[^\n]", " ", token.text)
+            blank = _VISIBLE.sub(" ", token.text)
             edits.append(Edit(token.start, token.end, blank))
     return edits
 
@@ -236,7 +225,6 @@ def _blank(unit: Unit, span: Span) -> list[Edit]:
 def _token_edits(unit: Unit) -> list[Edit]:
     """Half literals, the `kernel` keyword and attributes, wherever they stand."""
     edits: list[Edit] = []
-    pairs: dict[int, int] | None = None
     blanked = 0
     tokens = unit.tokens
     marks = [index for index, token in enumerate(tokens) if token.text in ATTRIBUTES]
@@ -253,8 +241,7 @@ def _token_edits(unit: Unit) -> list[Edit]:
         elif token.text in _NOINLINE and _is_attribute(tokens, index):
             edits.append(Edit(token.start, token.end, "always_inline"))
         elif token.text == "[[":
-            pairs = pair_brackets(tokens) if pairs is None else pairs
-            close = pairs.get(index, index)
+            close = unit.pairs.get(index, index)
             at = bisect_right(marks, index)
             if index >= blanked and at < len(marks) and marks[at] < close:
                 edits += _blank(unit, Span(index, close + 1))

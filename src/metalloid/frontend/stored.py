@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from metalloid import cache, stopwatch, types
 from metalloid.frontend import clang
 from metalloid.frontend.header import begin, header_key
-from metalloid.frontend.kernel import Kernel
+from metalloid.frontend.kernel import Kernel, Reading
 from metalloid.source import Constant, Source
 from metalloid.types import Signature
 
@@ -37,6 +37,7 @@ def compile_kernel(
     checked: bool = False,
     on_miss: Callable[[], object] = lambda: None,
     parsed: Parsed | None = None,
+    reading: Reading = "others declared",
 ) -> Kernel:
     """Scalar IR and signature of the kernel called `name` (its host name, where it has one).
 
@@ -46,7 +47,7 @@ def compile_kernel(
     """
     given = dict(constants or {})
     if fresh:
-        return _compile(source, name, given, checked, parsed)
+        return _compile(source, name, given, checked, parsed, reading)
     flags = clang.CHECKED if checked else clang.OPTIMISE
     key = source.key(_FORMAT, name, sorted(given.items(), key=repr), code_of(source, flags))
     store = cache.default()
@@ -55,20 +56,25 @@ def compile_kernel(
     begin(source.math)
     on_miss()
     with stopwatch.stage("front end"):
-        kernel = _compile(source, name, given, checked, parsed)
+        kernel = _compile(source, name, given, checked, parsed, reading)
     if (made := _write(source, kernel)) is not None:
         store.put(key, "kernel", made)
     return kernel
 
 
 def _compile(
-    source: Source, name: str, constants: dict[str | int, Constant], checked: bool, parsed: Parsed | None
+    source: Source,
+    name: str,
+    constants: dict[str | int, Constant],
+    checked: bool,
+    parsed: Parsed | None,
+    reading: Reading,
 ) -> Kernel:
     from metalloid.frontend.translate import compile_entry, compile_source
 
     if parsed is not None:
-        return compile_entry(parsed, name, constants, checked)
-    return compile_source(source, name, constants, checked)
+        return compile_entry(parsed, name, constants, checked, reading)
+    return compile_source(source, name, constants, checked, reading)
 
 
 def code_of(source: Source, flags: tuple[str, ...]) -> object:

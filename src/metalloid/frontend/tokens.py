@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 _TOKEN = re.compile(
@@ -25,6 +26,7 @@ _TOKEN = re.compile(
 
 OPENERS = {"(": ")", "{": "}", "[": "]", "[[": "]]"}
 CLOSERS = frozenset(OPENERS.values())
+_BRACKETS = CLOSERS | OPENERS.keys()
 
 
 class Token(NamedTuple):
@@ -37,6 +39,10 @@ class Token(NamedTuple):
         return self.start + len(self.text)
 
 
+_SQUARE = frozenset(("[", "[[", "]", "]]"))
+_token = partial(tuple.__new__, Token)  # without the call that a NamedTuple adds
+
+
 def tokenize(text: str) -> list[Token]:
     """All tokens but white space. `]]` stays one token only where it closes `[[`."""
     tokens: list[Token] = []
@@ -45,8 +51,11 @@ def tokenize(text: str) -> list[Token]:
         kind = match.lastgroup
         if kind == "space":
             continue
-        piece, start = match.group(), match.start()
-        if kind == "punctuation":
+        piece, start = match[0], match.start()
+        if kind == "name":  # half of all; the rest is for what is not
+            tokens.append(_token((kind, piece, start)))
+            continue
+        if kind == "punctuation" and piece in _SQUARE:
             if piece in ("[", "[["):
                 attribute_depth.append(piece)
             elif piece == "]":
@@ -60,7 +69,7 @@ def tokenize(text: str) -> list[Token]:
                     piece, start = "]", start + 1
         elif kind in ("raw", "mark"):
             kind = "string"
-        tokens.append(Token(kind or "punctuation", piece, start))
+        tokens.append(_token((kind or "punctuation", piece, start)))
     return tokens
 
 
@@ -68,13 +77,13 @@ def pair_brackets(tokens: Sequence[Token]) -> dict[int, int]:
     """Index of each opening bracket -> index of its closing one. Unmatched ones are left out."""
     pairs: dict[int, int] = {}
     open_: list[int] = []
-    for index, token in enumerate(tokens):
-        if token.kind != "punctuation":
+    for index, (_, text, _) in enumerate(tokens):
+        if text not in _BRACKETS:
             continue
-        if token.text in OPENERS:
+        if text in OPENERS:
             open_.append(index)
-        elif token.text in CLOSERS:
-            while open_ and OPENERS[tokens[open_[-1]].text] != token.text:
+        else:
+            while open_ and OPENERS[tokens[open_[-1]].text] != text:
                 open_.pop()
             if open_:
                 pairs[open_.pop()] = index

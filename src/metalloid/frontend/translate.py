@@ -18,17 +18,18 @@ from metalloid.frontend.diagnose import Preimage, Texts, Wanted, misfit, place
 from metalloid.frontend.divisions import plain_divisions
 from metalloid.frontend.entry import Binding, bindings, check_indices
 from metalloid.frontend.examine import left_over
-from metalloid.frontend.kernel import Kernel
+from metalloid.frontend.kernel import Kernel, Reading
 from metalloid.frontend.moved import with_places
 from metalloid.frontend.parse import Parsed, parse
 from metalloid.frontend.patch import copy_conditionals
 from metalloid.frontend.reflect import DebugInfo
 from metalloid.frontend.refuse import refused_kernel, refused_signature, refused_words
-from metalloid.frontend.rewrite import Rewritten, Unit, constant_text, refuse_unsupported, rewrite
+from metalloid.frontend.rewrite import Rewritten, constant_text, refuse_unsupported, rewrite
 from metalloid.frontend.scan import STAGES
 from metalloid.frontend.slim import slim
 from metalloid.frontend.space_casts import refused_casts
 from metalloid.frontend.spaces import mixed, resolve_spaces
+from metalloid.frontend.unit import Unit
 from metalloid.frontend.unsupported import stage_function
 from metalloid.frontend.variables import refused_variables
 from metalloid.ir import Module, read, write
@@ -53,29 +54,37 @@ def rewritten_text(source: Source, name: str, constants: Mapping[str | int, Cons
 
 
 def compile_source(
-    source: Source, name: str, constants: Mapping[str | int, Constant], checked: bool = False
+    source: Source,
+    name: str,
+    constants: Mapping[str | int, Constant],
+    checked: bool = False,
+    reading: Reading = "others declared",
 ) -> Kernel:
     """Scalar IR and signature of one kernel, always compiled."""
-    return compile_entry(parse(source), name, constants, checked)
+    return compile_entry(parse(source), name, constants, checked, reading)
 
 
 def compile_entry(
-    parsed: Parsed, name: str, constants: Mapping[str | int, Constant], checked: bool = False
+    parsed: Parsed,
+    name: str,
+    constants: Mapping[str | int, Constant],
+    checked: bool = False,
+    reading: Reading = "others declared",
 ) -> Kernel:
     """The same for a source that is parsed already."""
     entry = choose(parsed, name)
     for kernel in entry.overloads:
         try:
-            return _compile_kernel(parsed, entry, constants, checked)
+            return _compile_kernel(parsed, entry, constants, checked, reading)
         except CompileError as error:
             if not misfit(error.diagnostics):
                 raise
             entry = replace(entry, kernel=kernel)
-    return _compile_kernel(parsed, entry, constants, checked)
+    return _compile_kernel(parsed, entry, constants, checked, reading)
 
 
 def _compile_kernel(
-    parsed: Parsed, entry: Entry, constants: Mapping[str | int, Constant], checked: bool
+    parsed: Parsed, entry: Entry, constants: Mapping[str | int, Constant], checked: bool, reading: Reading
 ) -> Kernel:
     texts = Texts(parsed.source)
     try:
@@ -85,10 +94,16 @@ def _compile_kernel(
         values = constant_values(parsed, constants)
     except CompileError as error:
         raise CompileError([placed(d, texts, parsed.unit) for d in error.diagnostics]) from None
-    rewritten = rewrite(parsed.unit, entry, values)
-    built = _built(parsed, rewritten, entry, bound, checked)
-    if built.mixed and (copied := copy_conditionals(rewritten, built.mixed)):
-        built = _unmixed(built, lambda: _built(parsed, copied, entry, bound, checked))
+
+    def build(reading: Reading) -> _Built:
+        part = None if reading == "whole" else entry
+        rewritten = rewrite(parsed.unit, part, values, needed=reading == "needed")
+        built = _built(parsed, rewritten, entry, bound, checked)
+        if built.mixed and (copied := copy_conditionals(rewritten, built.mixed)):
+            return _unmixed(built, lambda: _built(parsed, copied, entry, bound, checked))
+        return built
+
+    built = _needed_or_more(build) if reading == "needed" else build(reading)
     ir, module, info = built.ir, built.module, built.info
     left = list(left_over(module))
     try:
@@ -109,6 +124,14 @@ class _Built:
     module: Module
     info: DebugInfo
     mixed: tuple[str, int] | None  # file and line of the first pointer that may be of several spaces
+
+
+def _needed_or_more(build: Callable[[Reading], _Built]) -> _Built:
+    """Made from what the kernel needs; from more of the text where that does not compile, which then tells why."""
+    try:
+        return build("needed")
+    except CompileError:
+        return build("others declared")
 
 
 def _unmixed(built: _Built, again: Callable[[], _Built]) -> _Built:
@@ -148,7 +171,7 @@ def refused_parts(parsed: Parsed, kernels: Sequence[Declared], spans: Sequence[S
     problems = [
         *(problem for kernel in kernels for problem in refused_kernel(kernel)),
         *refused_words(unit.tokens, spans),
-        *refused_variables(unit.tokens, unit.declarations, spans),
+        *refused_variables(unit, spans),
         *refused_casts(unit.tokens, spans),
     ]
     return [

@@ -7,10 +7,12 @@ out, and with it what mentions it, so that the rest of the file compiles.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from metalloid.frontend.declarations import Declarations, Span
 from metalloid.frontend.methods import SPACES
 from metalloid.frontend.tokens import Token
+from metalloid.frontend.unit import Unit
 
 # Name -> what to call it.
 UNSUPPORTED = {
@@ -65,17 +67,24 @@ def _is_bound(tokens: Sequence[Token], index: int) -> bool:
     return False
 
 
-def unusable(tokens: Sequence[Token], declarations: Declarations, keep: frozenset[str]) -> list[Span]:
+def unusable(unit: Unit, keep: frozenset[str]) -> list[Span]:
     """Items that use what is not supported, or mention such an item; never what the kernel needs."""
-    items = [item for item in _items(declarations) if item[0] not in keep]
-    found = [(n, s) for n, s in items if unsupported_use(tokens, declarations, s) is not None]
+    found = [(name, span) for name, span in _unsupported(unit) if name not in keep]
     spans = [span for _, span in found]
     names = {name for name, _ in found}
+    items = [item for item in _items(unit.declarations) if item[0] not in keep] if found else []
     while names:
-        more = [(n, s) for n, s in items if s not in spans and _mentions(tokens, s, names)]
+        more = [(n, s) for n, s in items if s not in spans and _mentions(unit.tokens, s, names)]
         spans += [span for _, span in more]
         names = {name for name, _ in more}
     return spans
+
+
+@lru_cache(maxsize=2)
+def _unsupported(unit: Unit) -> list[tuple[str, Span]]:
+    """Items that use what is not supported."""
+    found = unit.declarations
+    return [(n, s) for n, s in _items(found) if unsupported_use(unit.tokens, found, s) is not None]
 
 
 def _items(declarations: Declarations) -> Iterator[tuple[str, Span]]:

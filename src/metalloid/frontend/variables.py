@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from metalloid.frontend.declarations import Declarations, Span
 from metalloid.frontend.refuse import Problem
-from metalloid.frontend.tokens import OPENERS, Token, pair_brackets
+from metalloid.frontend.tokens import OPENERS, Token
+from metalloid.frontend.unit import Unit
 
 _REPEATING = re.compile(r"^(?=.*(.).*\1)(?:[xyzw]{2,4}|[rgba]{2,4})$")
 _ASSIGNMENTS = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<="))
@@ -17,17 +18,15 @@ _NOT_VARIABLES = frozenset(
 )
 
 
-def refused_variables(
-    tokens: Sequence[Token], declarations: Declarations, spans: Sequence[Span]
-) -> Iterator[Problem]:
+def refused_variables(unit: Unit, spans: Sequence[Span]) -> Iterator[Problem]:
     """Problems in the given spans, which are whole items of the source."""
-    pairs = pair_brackets(tokens) if spans else {}
+    tokens, declarations = unit.tokens, unit.declarations
     for span in spans:
         yield from _file_scope(tokens, span)
         yield from _repeated_targets(tokens, span)
         for start in declarations.statics:
             if span.first <= start < span.last:
-                yield from _initialised(tokens, pairs, start)
+                yield from _initialised(tokens, unit.pairs, start)
                 if not _in_a_kernel(declarations, start):
                     yield _in_a_helper(tokens, start)
                 elif _in_a_lambda(tokens, pairs, span, start):

@@ -1,9 +1,9 @@
 """Examine a whole source when its library is made: its mistakes show there, as Metal shows them, and not later.
 
 Clang parses all of it once and checks its types, each kernel template with the first arguments it is instantiated
-with; it makes no code. (All instantiations of ggml's largest file take 2.1 s, the first ones 0.4.) A source of one
-kernel is compiled instead: that reads the same text, and the code is what is asked for next. What was right is noted
-on disk, so another start costs one look there.
+with; it makes no code. (All instantiations of ggml's largest file take 2.1 s, the first ones 0.4.) A source that has
+one kernel to ask for is compiled instead: that reads the same text, and the code is what is asked for next. What was
+right is noted on disk, so another start costs one look there.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from metalloid.frontend.declarations import Entry
 from metalloid.frontend.header import begin
 from metalloid.frontend.kernel import Kernel
 from metalloid.frontend.stored import code_of, compile_kernel, content_of, entry_of
+from metalloid.frontend.unit import reachable
 from metalloid.source import Source
 
 if TYPE_CHECKING:
@@ -63,14 +64,15 @@ def examine_source(source: Source, on_miss: Callable[[], object] = lambda: None)
 
 
 def _only_kernel(parsed: Parsed) -> Kernel | None:
-    """The one kernel of a source, where it needs no constants and compiles."""
-    found = parsed.unit.declarations
-    if len(found.kernels) != 1 or len(parsed.entries) != 1 or found.constants:
+    """The one kernel that a source has to ask for, where it needs no constants and compiles."""
+    found, entries = parsed.unit.declarations, parsed.entries
+    if len(entries) != 1 or {c.name for c in found.constants} & reachable(parsed.unit, entries[0]):
         return None
+    alone = len(found.kernels) == 1 and not found.constants
     try:
-        return compile_kernel(parsed.source, parsed.entries[0].name, parsed=parsed)
+        return compile_kernel(parsed.source, entries[0].name, parsed=parsed, reading="whole")
     except CompileError as error:
-        if any(d.rule not in _LATER or d.message.startswith(GAVE_UP) for d in error.diagnostics):
+        if alone and any(d.rule not in _LATER or d.message.startswith(GAVE_UP) for d in error.diagnostics):
             raise
     return None
 
@@ -84,7 +86,7 @@ def _refused(parsed: Parsed) -> tuple[Diagnostic, ...]:
 
     unit = parsed.unit
     declared = unit.declarations
-    left_out = unusable(unit.tokens, declared, frozenset())
+    left_out = unusable(unit, frozenset())
     kernels = [kernel for kernel in declared.kernels if kernel.span not in left_out]
     functions = (span for spans in declared.functions.values() for span in spans)
     spans = [kernel.span for kernel in kernels] + [span for span in functions if span not in left_out]

@@ -52,4 +52,4 @@ class TranslationUnit:
         """The scalar IR with every access that the user wrote, for runs that watch them."""
         from metalloid.compile import scalar
 
-        return scalar(self.source, name, constants, checked=True, on_miss=on_miss)[0]
+        return scalar(self.source, name, constants, checked=True, known=self._examined, on_miss=on_miss)[0]

@@ -25,6 +25,7 @@ def scan(tokens: Sequence[Token]) -> Declarations:
         tuple(found.instantiations),
         tuple(found.constants),
         {name: tuple(spans) for name, spans in found.functions.items()},
+        tuple(found.parts),
         tuple(found.statics),
         tuple(found.arrays),
         tuple(found.drops),

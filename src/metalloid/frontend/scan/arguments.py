@@ -14,12 +14,10 @@ def attributes_of(code: Brackets, first: int, last: int) -> Mapping[str, str]:
     """All `[[name(argument)]]` between two tokens, strings evaluated."""
     found: dict[str, str] = {}
     here = first
-    while here < last:
-        if code.text(here) == "[[":
-            close = code.pairs.get(here, here)
-            found.update(_attribute_list(code, here + 1, close))
-            here = close
-        here += 1
+    for opening in code.between("[[", first, last):
+        if opening >= here:
+            here = code.pairs.get(opening, opening)
+            found.update(_attribute_list(code, opening + 1, here))
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from metalloid.frontend.tokens import Token, pair_brackets, skip_angles
@@ -12,12 +13,28 @@ class Brackets:
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self.tokens = tokens
+        self._words = [token.text for token in tokens]
         self.pairs = pair_brackets(tokens)
+        self._places: dict[str, list[int]] = {}
         self.openers = {close: opening for opening, close in self.pairs.items()}
 
     def text(self, index: int) -> str:
         """The text of a token; empty outside the text."""
-        return self.tokens[index].text if 0 <= index < len(self.tokens) else ""
+        try:
+            return self._words[index] if index >= 0 else ""
+        except IndexError:
+            return ""
+
+    def places(self, word: str) -> list[int]:
+        """The tokens that are this word."""
+        if word not in self._places:
+            self._places[word] = [index for index, text in enumerate(self._words) if text == word]
+        return self._places[word]
+
+    def between(self, word: str, first: int, last: int) -> list[int]:
+        """The tokens from `first` up to `last` that are this word."""
+        places = self.places(word)
+        return places[bisect_left(places, first) : bisect_left(places, last)]
 
     def opener(self, close: int) -> int:
         return self.openers.get(close, close)

@@ -17,6 +17,7 @@ from metalloid.frontend.scan.items import (
     starts_statement,
     type_name,
 )
+from metalloid.frontend.scan.parts import class_part, function_part, variable_part
 from metalloid.frontend.tokens import Token
 
 STAGES = frozenset(("vertex", "fragment", "mesh", "object", "intersection"))
@@ -30,6 +31,7 @@ class Found:
     instantiations: list[Instantiation] = field(default_factory=list)
     constants: list[FunctionConstant] = field(default_factory=list)
     functions: dict[str, list[Span]] = field(default_factory=dict)
+    parts: list[tuple[str, Span]] = field(default_factory=list)
     statics: list[int] = field(default_factory=list)
     arrays: list[tuple[int, Span]] = field(default_factory=list)
     drops: list[Span] = field(default_factory=list)
@@ -77,13 +79,14 @@ class Walker:
         if brace is not None and parameters is None:
             if any(w in ("struct", "class", "union") for w in words):
                 self.class_body(brace + 1, self.pairs.get(brace, end))
-            self.remember(type_name(self.code, start, brace), Span(first, end))
+            part = class_part(self.code, start, brace, end, scope)
+            self.remember(type_name(self.code, start, brace), Span(first, end), part)
             return end
         if words[:1] == ["template"] and self.text(first + 1) != "<":
             self.instantiation(first, end, scope)
             return end
         if parameters is None:
-            self.variable(first, end)
+            self.variable(first, end, scope)
             return end
         self.function(first, start, parameters, brace, end, scope)
         return end
@@ -120,7 +123,7 @@ class Walker:
             Instantiation(host_name, self.text(name), qualified, Span(first, end))
         )
 
-    def variable(self, first: int, end: int) -> None:
+    def variable(self, first: int, end: int, scope: tuple[str, ...]) -> None:
         """Function constants, and names for the closure of what a kernel uses."""
         attributes = attributes_of(self.code, first, end)
         names = []
@@ -141,7 +144,8 @@ class Walker:
                 )
             )
         else:
-            self.remember(self.text(name), Span(first, end))
+            part = variable_part(self.code, first, name, end, scope)
+            self.remember(self.text(name), Span(first, end), part)
 
     def function(
         self, first: int, start: int, parameters: int, brace: int | None, end: int, scope: tuple[str, ...]
@@ -183,23 +187,25 @@ class Walker:
                 )
             )
         else:
-            self.remember(self.text(name), span)
+            part = function_part(self.code, Span(first, parameters), name, scope, self.found.functions)
+            self.remember(self.text(name), span, part)
 
-    def remember(self, name: str, span: Span) -> None:
+    def remember(self, name: str, span: Span, part: bool) -> None:
         if name.isidentifier():
             self.found.functions.setdefault(name, []).append(span)
+            alone = not span.first or self.tokens[span.first - 1].kind != "string"  # no extern "C" before it
+            if part and alone:
+                self.found.parts.append((name, span))
 
     def function_body(self, first: int, last: int) -> None:
         """Threadgroup variables are one per threadgroup: `static` to C++."""
-        for here in range(first, last):
-            if (
-                self.text(here) == "threadgroup"
-                and starts_statement(self.code, here)
-                and declares_variable(self.code, here, last)
-            ):
+        words = ("threadgroup", "struct", "class")
+        for here in sorted(place for word in words for place in self.code.between(word, first, last)):
+            if self.text(here) != "threadgroup":
+                if self.text(here + 2) == "{":
+                    self.class_body(here + 3, self.pairs.get(here + 2, last))
+            elif starts_statement(self.code, here) and declares_variable(self.code, here, last):
                 self.found.statics.append(here)
-            elif self.text(here) in ("struct", "class") and self.text(here + 2) == "{":
-                self.class_body(here + 3, self.pairs.get(here + 2, last))
 
     def class_body(self, first: int, last: int) -> None:
         here, methods = first, list[Method]()
@@ -236,6 +242,8 @@ class Walker:
 
     def array_parameters(self, opening: int) -> None:
         """`constant T s[2]` as a parameter: C++ refuses a space on the array, a pointer it is."""
+        if not self.code.between("[", opening, self.pairs.get(opening, opening)):
+            return
         for argument in arguments_of(self.code, opening):
             words = argument.words
             if "[" in words and not {"*", "&"} & set(words) and SPACES & set(words):
