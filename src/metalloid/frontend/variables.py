@@ -29,7 +29,7 @@ def refused_variables(unit: Unit, spans: Sequence[Span]) -> Iterator[Problem]:
                 yield from _initialised(tokens, unit.pairs, start)
                 if not _in_a_kernel(declarations, start):
                     yield _in_a_helper(tokens, start)
-                elif _in_a_lambda(tokens, pairs, span, start):
+                elif _in_a_lambda(tokens, unit.pairs, span, start):
                     yield _in_a_helper(tokens, start, lambda_=True)
 
 
