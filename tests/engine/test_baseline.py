@@ -134,7 +134,7 @@ def test_a_fault_in_baseline_code_is_told_alike(tiers: list[bool]) -> None:
     a, b = arrays()
     with pytest.raises(mt.KernelFault, match="M102") as first:
         kernel()(a, b, 2, grid=97, threadgroup=97)
-    assert tiers == [True]
+    assert tiers and all(tiers)
     with patience.measuring(), pytest.raises(mt.KernelFault) as second:
         kernel()(a, b, 2, grid=97, threadgroup=97)
     assert str(first.value) == str(second.value)
