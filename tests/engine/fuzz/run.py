@@ -13,6 +13,7 @@ from metalloid.backends import interpret
 from metalloid.backends.base import Launch
 from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.build import cpu_program
+from metalloid.backends.patience import Patience
 from metalloid.compile import scalar
 from metalloid.errors import KernelFault, MetalloidError
 from metalloid.source import Source
@@ -38,11 +39,12 @@ class Setting:
     backwards: bool = False
     target: str = "host"
     level: int = 0  # without LLVM's optimiser it goes three times as fast
+    baseline: bool = False  # what small launches begin with
 
     def __str__(self) -> str:
         words = [f"{self.width or 'chosen'} lanes", "guarded" if self.guard else "unguarded"]
         words += ["backwards"] if self.backwards else []
-        return ", ".join([*words, self.target, f"level {self.level}"])
+        return ", ".join([*words, self.target, "baseline" if self.baseline else f"level {self.level}"])
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ def settings(case: Case, thorough: bool = False) -> list[Setting]:
         return [Setting(w, g, b) for w in (0, 64, 32, *narrow) for g in (True, False) for b in (False, True)]
     guard, backwards = r.random() < 0.5, r.random() < 0.5
     # Code for SIMD-groups takes LLVM three times as long as what the engine chooses elsewhere; 64 lanes ten times.
-    made = [Setting(0, guard, backwards)]
+    early = case.seed % 2 == 0
+    made = [Setting(0, guard, backwards, level=int(early), baseline=early)]
     if not lanes:
         made += [
             Setting(r.choice((8, 8, 0, 0, 16)), not guard, not backwards),
@@ -152,7 +155,8 @@ def _one(case: Case, ir: str, signature: Signature, right: Bound, setting: Setti
     if case.threads > 1:
         got["args"][ROUNDS] = MESSAGES
     target = codegen.limited(setting.target) if setting.target != "host" else None
-    program = cpu_program(ir, signature, setting.width, target, setting.level)
+    patience = Patience() if setting.baseline else None
+    program = cpu_program(ir, signature, setting.width, target, setting.level, patience)
     program.run(bind(case, got), setting.guard, SECONDS, case.threads, setting.backwards)
     for name in right:
         if case.threads > 1 and name != "claims":

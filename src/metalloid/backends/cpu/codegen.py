@@ -79,6 +79,8 @@ def as_written(text: str) -> str:
 
 @cache
 def _start() -> None:
+    # What aarch64 has instead without optimisation asserts in LLVM 22, and makes wrong code, of vectors of addresses.
+    llvm.set_option("metalloid", "-global-isel=0")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
 
