@@ -167,7 +167,7 @@ def run(arguments: Sequence[str], text: str | bytes) -> Result:
         ) as process:
             patience = _limit(process.pid)
             data = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
-            with stopwatch.stage("clang", elapsed=True):
+            with stopwatch.stage("clang", elsewhere=True):
                 output, messages, stopped = _communicate(process, data, TIMEOUT * patience)
             if process.returncode == -_OUT_OF_TIME:
                 stopped = f"{GAVE_UP} after {TIMEOUT:.0f} seconds"

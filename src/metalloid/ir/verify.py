@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from metalloid.errors import DeviceError
 from metalloid.ir.module import Module
 from metalloid.ir.write import write
 
-_VERSION = '!"Debug Info Version"'
-# One after the other: literal beginnings are found ten times as fast as a choice of them.
-_DEBUG = tuple(map(re.compile, (r", !dbg !\d+", r" !dbg !\d+", r"\n!llvm\.dbg\.cu = [^\n]*")))
 _PLACE = re.compile(r":(\d+):(\d+): error: (.*)")
 
 
@@ -20,27 +18,10 @@ def verify(module: Module | str) -> None:
     Parsing alone is not enough: LLVM reads code whose values do not dominate
     their uses, and its optimiser then hangs.
     """
-    text = module if isinstance(module, str) else write(module)
-    verify_code(text)
-    _verify(text)
-
-
-def verify_code(text: str) -> None:
-    """The same, but for what the module says of the user's lines.
-
-    LLVM's reader ends the process where a module with debug info is broken (it looks whether that is of an old
-    form), so whatever may be broken is read without first. 1% of a cold compile of flash attention.
-    """
-    if _VERSION in text:
-        text = text.replace(_VERSION, '!"no debug info"')
-        for debug in _DEBUG:
-            text = debug.sub("", text)
-        _verify(text)
-
-
-def _verify(text: str) -> None:
     import llvmlite.binding as llvm  # 30 ms that a cached kernel need not pay
 
+    text = module if isinstance(module, str) else write(module)
+    survive_broken()
     try:
         # A context of its own: in a shared one LLVM renames struct types that meet a namesake.
         parsed = llvm.parse_assembly(text, context=llvm.create_context())
@@ -50,6 +31,18 @@ def _verify(text: str) -> None:
         parsed.verify()
     except RuntimeError as error:
         raise DeviceError(f"[ir] LLVM finds the module broken: {str(error).strip()}") from None
+
+
+@cache
+def survive_broken() -> None:
+    """Let LLVM's reader return where a module is broken, so that somebody can say so.
+
+    It looks whether debug info is of an old form, and ends the process where what it meets there is no module at all.
+    None of ours is old, and whoever reads one verifies it.
+    """
+    import llvmlite.binding as llvm
+
+    llvm.set_option("metalloid", "--disable-auto-upgrade-debug-info")
 
 
 def _parse_message(error: str, text: str) -> str:

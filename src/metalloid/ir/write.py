@@ -28,6 +28,10 @@ _BITS_PREFIX = {"half": "0xH", "bfloat": "0xR"}
 
 def write(module: Module) -> str:
     """The whole module."""
+    return "\n".join(_lines(module)) + "\n"
+
+
+def _lines(module: Module) -> list[str]:
     lines = [f'source_filename = "{module.source}"'] if module.source else []
     if module.datalayout:
         lines.append(f'target datalayout = "{module.datalayout}"')
@@ -39,7 +43,7 @@ def write(module: Module) -> str:
     lines += [write_function(f) for f in module.functions]
     lines += [f"attributes {name} = {group}" for name, group in module.attributes.items()]
     lines += [f"{name} = {node}" for name, node in module.metadata.items()]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def write_global(variable: GlobalVariable) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from importlib import resources
+from typing import TYPE_CHECKING
 
 from metalloid.errors import MetalloidError
 from metalloid.rules.severities import severity_of
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 _NUMBER = re.compile(r"M[1-9][0-9]{2}")
 
@@ -37,7 +40,7 @@ def rule(number: str) -> Page:
     """The page of one rule; `number` may be written m603 or 603 as well."""
     wanted = number.strip().upper()
     wanted = wanted if wanted.startswith("M") else "M" + wanted
-    file = resources.files(__name__) / f"{wanted}.md"
+    file = _folder() / f"{wanted}.md"
     if not _NUMBER.fullmatch(wanted) or not file.is_file():
         known = ", ".join(_numbers())
         raise MetalloidError(f"there is no rule {number!r}; the rules are {known}")
@@ -63,6 +66,13 @@ def index() -> str:
     return "\n".join(lines)
 
 
+def _folder() -> Traversable:
+    # A launch knows severities and reads no page: it need not pay for this import.
+    from importlib import resources
+
+    return resources.files(__name__)
+
+
 def _numbers() -> list[str]:
-    names = (entry.name.removesuffix(".md") for entry in resources.files(__name__).iterdir())
+    names = (entry.name.removesuffix(".md") for entry in _folder().iterdir())
     return sorted(name for name in names if _NUMBER.fullmatch(name))

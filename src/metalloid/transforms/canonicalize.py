@@ -17,7 +17,7 @@ from metalloid.ir.layout import data_layout
 from metalloid.ir.loops import loops
 from metalloid.ir.reducible import reducible
 from metalloid.ir.types import VOID
-from metalloid.ir.verify import verify_code
+from metalloid.ir.verify import survive_broken
 from metalloid.transforms.expand_copies import expand_copies
 from metalloid.transforms.scalarize_aggregates import scalarize_aggregates
 from metalloid.transforms.unsink_phi_mul import bring_out
@@ -41,6 +41,7 @@ def start_llvm() -> None:
         if not _started:
             llvm.initialize_native_target()
             llvm.initialize_native_asmprinter()
+            survive_broken()
             _started = True
 
 
@@ -66,10 +67,9 @@ def tidy(text: str, first: bool, simplify: bool = True) -> Module:
     """
     start_llvm()
     try:
-        verify_code(text)
         parsed = llvm.parse_assembly(text, context=llvm.create_context())
         parsed.verify()
-    except (RuntimeError, DeviceError) as error:
+    except RuntimeError as error:
         raise NotVectorised(f"[engine] LLVM cannot read the kernel: {str(error).strip()[:2000]}") from None
     machine = llvm.Target.from_default_triple().create_target_machine()
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=0))
