@@ -1,75 +1,200 @@
 """How long a kernel's first launch takes to compile, stage by stage: `python -m bench compile`.
 
-Launches of ggml, MLX and mlx-lm (`make conformance` fetches them), evenly sampled, one after the other in one process
-with an empty cache: the text is examined, the kernel compiled, what can be proved of the launch proved, vector code
-made, and machine code. Processor seconds of this thread; clang, which is another process, by the clock on the wall.
-METALLOID_BENCH_KERNELS is their number (200).
+Launches of ggml, MLX and mlx-lm (`make conformance` fetches them), evenly sampled, and textbook kernels, one after the
+other in one process with an empty cache: the text is examined, the kernel compiled, what can be proved of the launch
+proved, vector code made, and machine code. Then textbook kernels in fresh processes, new and again; then a library of
+MLX's instantiations to machine code on all cores. Processor seconds, clang's included, so that a busy machine does not
+count. METALLOID_BENCH_KERNELS is their number (200), METALLOID_BENCH_LIBRARY that of the library's kernels (all).
+With METALLOID_BENCH_WRITE set, docs/compile-time.md is written.
 """
 
 from __future__ import annotations
 
 import os
+import platform
+import resource
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 
+from bench.textbook import HEAD, KERNELS, Textbook
 from metalloid import stopwatch
 
 COUNT = int(os.environ.get("METALLOID_BENCH_KERNELS", "200"))
 SLOWEST = 8
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "compile-time.md"
+FRESH = """
+import resource, sys
+from bench.compile import fresh
+fresh(sys.argv[1])
+used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+print(sum(u.ru_utime + u.ru_stime for u in used))
+"""
 
 
 @dataclass(frozen=True)
 class Row:
     name: str
-    elapsed: float  # of the first launch, less a second one
+    total: float  # processor seconds of the first launch, less a second one
     stages: dict[str, float]
 
-    @property
-    def total(self) -> float:
-        return sum(self.stages.values())
+
+def spent() -> float:
+    """Processor seconds of this process, and of those it has started."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
 
 
-def sampled(count: int) -> list[Row]:
-    """Every so many cases, each with the kernels of its first launch."""
+def launches(count: int) -> list[tuple[str, Callable[[], None]]]:
+    """Textbook kernels, and every so many cases, each with the kernel of its first launch."""
     from conformance.results.suites import all_cases
 
-    cases = all_cases()
-    chosen = [cases[(2 * n + 1) * len(cases) // (2 * count)] for n in range(count)]
-    _one(chosen[0])  # the header, the runtime, imports
-    return [_one(case) for case in chosen]
+    cases, textbook = all_cases(), KERNELS[: max(1, count // 4)]
+    wanted = count - len(textbook)
+    chosen = [cases[(2 * n + 1) * len(cases) // (2 * wanted)] for n in range(wanted)]
+    return [*map(_textbook, textbook), *map(_case, chosen)]
 
 
-def _one(case) -> Row:  # type: ignore[no-untyped-def]
+def _case(case) -> tuple[str, Callable[[], None]]:  # type: ignore[no-untyped-def]
     from conformance.results import launch
 
     step = case.make(np.random.default_rng(0), "small").steps[0]
+    return f"{case.suite} {step.kernel}", lambda: launch.run_on_engine(step)
+
+
+def _textbook(kernel: Textbook) -> tuple[str, Callable[[], None]]:
+    import metalloid
+
+    arrays, made = kernel.arrays(), dict[str, object]()
+
+    def run() -> None:
+        if not made:
+            made["kernel"] = metalloid.device("cpu").library(HEAD + kernel.text)[kernel.name]
+        made["kernel"](*arrays, grid=kernel.grid, threadgroup=kernel.threadgroup)  # type: ignore[operator]
+
+    return f"textbook {kernel.name}", run
+
+
+def _first(name: str, run: Callable[[], None]) -> Row:
     with stopwatch.measured() as seconds:
-        start = time.perf_counter()
-        launch.run_on_engine(step)
-        between = time.perf_counter()
-    launch.run_on_engine(step)
-    return Row(f"{case.suite} {step.kernel}", 2 * between - start - time.perf_counter(), dict(seconds))
+        start = spent()
+        run()
+        between = spent()
+    run()
+    return Row(name, 2 * between - start - spent(), dict(seconds))
 
 
-def report(rows: list[Row]) -> None:
+def fresh(name: str) -> None:
+    """One textbook kernel, in the process that this is."""
+    next(run for called, run in map(_textbook, KERNELS) if called == name)()
+
+
+def processes() -> Iterator[tuple[str, float, float]]:
+    """(name, processor seconds when it is new, and again) of textbook kernels, each in a process of its own."""
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}
+    for kernel in KERNELS:
+        name = f"textbook {kernel.name}"
+        command = [sys.executable, "-c", FRESH, name]
+        new, again = (
+            float(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+            for _ in range(2)
+        )
+        yield name, new, again
+
+
+def _machine_code(index: int) -> bool:
+    """Machine code of one kernel of the library, for threadgroups of 256."""
+    from metalloid.backends.cpu import codegen
+    from metalloid.backends.cpu.pipeline import vector_stage
+    from metalloid.compile import examined, scalar
+    from metalloid.errors import MetalloidError
+
+    case = _library[index]
+    source, name = case.attempts[-1]
+    try:
+        ir, _ = scalar(source, name, case.constants, known=examined(source))
+        codegen.to_object(vector_stage(ir, (256, 1, 1)), codegen.host())
+    except MetalloidError:
+        return False
+    return True
+
+
+_library: list = []  # filled before the processes fork
+
+
+def library() -> tuple[int, int, float, float]:
+    """Kernels of MLX, how many became machine code, seconds on all cores by the clock and by the processor."""
+    from conformance import mlx_headers
+
+    cases = [c for c in mlx_headers.cases() if not c.refused and not c.invalid and c.attempts]
+    count = min(len(cases), int(os.environ.get("METALLOID_BENCH_LIBRARY", len(cases))))
+    _library[:] = [cases[n * len(cases) // count] for n in range(count)]
+    start, used = time.perf_counter(), spent()
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("fork")) as pool:
+        made = sum(pool.map(_machine_code, range(count)))
+    return count, made, time.perf_counter() - start, spent() - used
+
+
+def table(rows: list[Row]) -> Iterator[str]:
     names = list(dict.fromkeys(name for row in rows for name in row.stages))
     columns = {name: [row.stages.get(name, 0.0) for row in rows] for name in names}
-    columns["all stages"] = [row.total for row in rows]
-    columns["by the clock"] = [row.elapsed for row in rows]
-    print(f"{len(rows)} first launches; seconds         median     p95   worst    mean")
+    columns["all of it"] = [row.total for row in rows]
+    yield f"| {len(rows)} first launches, processor seconds | median | p95 | worst | mean |"
+    yield "|---|---|---|---|---|"
     for name, values in columns.items():
         median, high = np.quantile(values, (0.5, 0.95))
-        print(f"  {name:32} {median:8.3f}{high:8.2f}{max(values):8.2f}{np.mean(values):8.3f}")
-    print("slowest:")
+        yield f"| {name} | {median:.3f} | {high:.2f} | {max(values):.2f} | {np.mean(values):.3f} |"
+    yield ""
+    yield "Slowest:"
+    yield ""
     for row in sorted(rows, key=lambda row: -row.total)[:SLOWEST]:
         most = sorted(row.stages.items(), key=lambda item: -item[1])[:3]
-        print(f"  {row.total:6.2f} s  {row.name}: {', '.join(f'{name} {t:.2f}' for name, t in most)}")
+        yield f"- {row.total:.2f} s  {row.name}: {', '.join(f'{name} {t:.2f}' for name, t in most)}"
+    yield ""
+
+
+def _fresh_table() -> Iterator[str]:
+    found = list(processes())
+    yield f"| {len(found)} textbook kernels, each in a fresh process | median | worst |"
+    yield "|---|---|---|"
+    for name, values in (("new", [new for _, new, _ in found]), ("again", [again for *_, again in found])):
+        yield f"| {name} | {np.median(values):.3f} | {max(values):.2f} |"
+    yield ""
+
+
+def _library_line() -> Iterator[str]:
+    count, made, clock, used = library()
+    cores = os.cpu_count() or 1
+    yield f"{made} of {count} kernels of MLX became machine code on {cores} cores: {clock:.0f} s, {used:.0f} s"
+    yield f"of processors; {used / count:.2f} s a kernel, {count * cores / used:.1f} kernels a second."
+
+
+def lines() -> Iterator[str]:
+    ready, *chosen = launches(COUNT)
+    ready[1]()  # the header, the runtime, imports
+    yield from table([_first(*one) for one in [ready, *chosen][1:]])
+    yield from _fresh_table()
+    yield from _library_line()
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["METALLOID_CACHE_DIR"] = folder
-        report(sampled(COUNT))
+        told = []
+        for line in lines():
+            told.append(line)
+            print(line, flush=True)
+    if os.environ.get("METALLOID_BENCH_WRITE"):
+        head = ["# Compile time", "", "Written by `METALLOID_BENCH_WRITE=1 python -m bench compile`, on one "]
+        head[-1] += (
+            f"{platform.machine()} machine of {os.cpu_count()} cores; `bench/compile.py` says what is measured."
+        )
+        PAGE.write_text("\n".join([*head, "", *told]) + "\n", encoding="utf-8")

@@ -16,7 +16,7 @@ from metalloid.backends.base import Launch
 from metalloid.backends.interpret import Schedule
 from metalloid.frontend import Kernel, compile_kernel
 from metalloid.source import Binary
-from metalloid.types import Parameter
+from metalloid.types import Parameter, Signature
 
 TIMEOUT = 120.0  # seconds; the longest launch takes one
 FORWARD, REVERSE = Schedule("forward"), Schedule("reverse")
@@ -32,7 +32,7 @@ def launch_of(kernel: Kernel, step: Step) -> Launch:
     return Launch(
         _grid(step),
         step.threadgroup,
-        dict(zip(indices, bind(kernel, step), strict=True)),
+        dict(zip(indices, bind(kernel.signature, step), strict=True)),
         step.threadgroup_memory,
         kernel=step.kernel,
     )
@@ -58,10 +58,11 @@ def _compile(step: Step) -> Kernel:
 
 def run_on_engine(step: Step, device: str = "cpu") -> None:
     """The public way: a library of the device, a kernel of the library, a call."""
-    kernel = compiled(step)
     function = _library(step.source, device).kernel(step.kernel, constants=dict(step.constants))
     function(
-        *(a.reshape(-1).view(np.uint8).data for a in bind(kernel, step)),  # ggml declares char*, or void*
+        *(
+            a.reshape(-1).view(np.uint8).data for a in bind(function.signature, step)
+        ),  # ggml declares char*, or void*
         grid=_grid(step),
         threadgroup=step.threadgroup,
         threadgroup_memory=dict(step.threadgroup_memory),
@@ -91,9 +92,9 @@ def _library(source: Any, device: str) -> Any:
     return _libraries[key]
 
 
-def bind(kernel: Kernel, step: Step) -> list[Array]:
+def bind(signature: Signature, step: Step) -> list[Array]:
     """Memory for every buffer parameter, in the order of the indices."""
-    parameters = kernel.signature.buffers
+    parameters = signature.buffers
     if len(parameters) != len(step.arguments):
         names = ", ".join(p.name for p in parameters)
         raise ValueError(f"[{step.kernel}] takes {names}; {len(step.arguments)} arguments given")
