@@ -83,13 +83,13 @@ def test_one_operand_in_registers() -> None:
 @pytest.mark.parametrize("turned", TURNS)
 @pytest.mark.parametrize("shape", [(16, 32, 16), (16, 16, 32), (32, 32, 64), (16, 16, 16), (7, 9, 11)])
 @pytest.mark.parametrize("adds", [False, True])
+@pytest.mark.parametrize("where", ["registers", "memory", "shared"])
 def test_every_type_shape_and_direction(
-    mix: tuple[str, str, str], turned: tuple[bool, bool], shape: tuple[int, int, int], adds: bool
+    mix: tuple[str, str, str], turned: tuple[bool, bool], shape: tuple[int, int, int], adds: bool, where: str
 ) -> None:
-    p = Product(*shape, mix, turned, adds)
-    check(p, in_registers(p))
-    check(p, IN_MEMORY)
-    check(Product(*shape, mix, turned, adds, groups=2), IN_MEMORY)
+    """MLX's kernels have operands in registers, 16x32x16 and 16x16x32."""
+    p = Product(*shape, mix, turned, adds, groups=2 if where == "shared" else 1)
+    check(p, in_registers(p) if where == "registers" else IN_MEMORY)
 
 
 def test_a_cooperative_tensor_lies_in_the_lanes_as_kernels_take_it() -> None:

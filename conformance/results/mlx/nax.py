@@ -123,9 +123,10 @@ def _thin(
     return Work((step,), (Output("D", d, expected, allowed(d, k)),))
 
 
-def _rows(rng: np.random.Generator, size: Size, type: str, tb: bool, columns: int) -> Work:
+def _rows(rng: np.random.Generator, size: Size, type: str, tb: bool, edge: bool) -> Work:
     tile = Tile(16, 128, 128, 1, 4)
-    work = gemm_gather._rhs(rng, size, type, (3, 0, 18), columns, 150, tb, tile)
+    rows, n, k = ((3, 0, 18), 130, 150) if edge else ((5, 0, 11), 128, 128)
+    work = gemm_gather._rhs(rng, size, type, rows, n, k, tb, tile)
     return moved(
         work,
         GEMM.format("gather"),
@@ -227,8 +228,8 @@ def cases() -> list[Case]:
                 f"thin {label} {short}, axpby",
                 partial(_thin, type=type, shape=(32, 64, 256), tb=tb, axpby=(0.5, 2.0)),
             )
-            columns = 130 if (type, False, tb) == _EDGE else 128
-            add(f"gather_mm_rhs {label} {short}", partial(_rows, type=type, tb=tb, columns=columns))
+            edge = (type, False, tb) == _EDGE
+            add(f"gather_mm_rhs {label} {short}", partial(_rows, type=type, tb=tb, edge=edge))
     for type in TYPES:
         short = SHORT[type]
         for dim, kind, rows, length in ((64, "", 64, 64), (128, "causal", 50, 70), (64, "bool", 9, 33)):
