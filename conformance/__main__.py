@@ -27,7 +27,8 @@ from conformance.check import Outcome, check
 
 SUITES: dict[str, Callable[[], list[Case]]] = {
     "ggml": ggml.cases,
-    "mlx": mlx_headers.cases,
+    "mlx": mlx_headers.usual_cases,
+    "mlx-nax": mlx_headers.nax_cases,
     "inline": inline_kernels.cases,
 }
 
@@ -51,6 +52,8 @@ def main(suites: tuple[str, ...], only: str, as_json: bool, failures: int, jobs:
     report.table(outcomes, console)
     report.failures(outcomes, console, failures)
     if only or suites:
+        if not only:
+            report.update_page(outcomes)
         sys.exit(any(not o.passed for o in outcomes))
     missing = [f"{file}, line {entry.line}: {entry.reason}" for file, entry in inline_kernels.unresolved()]
     report.write_page(outcomes, missing)

@@ -19,11 +19,18 @@ def include_folder() -> Path:
 
 
 def cases() -> list[Case]:
+    """All of them."""
+    return usual_cases() + nax_cases()
+
+
+def usual_cases() -> list[Case]:
     folder = include_folder()
-    found = [case for row in ROWS for case in _row(row, folder)]
-    found += _indexing(folder)
-    found += [case for row in NAX for case in _nax(row, folder)]
-    return found
+    return [case for row in ROWS for case in _row(row, folder)] + _indexing(folder)
+
+
+def nax_cases() -> list[Case]:
+    """Those for the matrix units of Metal 4."""
+    return [case for row in NAX for case in _nax(row, include_folder())]
 
 
 def missing() -> set[str]:

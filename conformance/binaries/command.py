@@ -87,7 +87,7 @@ def torch_command(only: str, part: str, every: int, resume: bool, jobs: int) -> 
 def times_command(only: str, part: str, every: int, resume: bool, jobs: int) -> None:
     tasks: list[Task] = [
         (case.label, (lambda case=case: times.judge(case)), "")  # type: ignore[misc]
-        for case in times.cases()
+        for case in mlx.cases()
     ]
     _run("times", tasks, (only, part, every, resume, jobs))
 

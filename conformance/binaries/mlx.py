@@ -40,13 +40,14 @@ def _names() -> frozenset[str]:
     return frozenset(kernel_names(library()))
 
 
-def cases() -> list[Case]:
+@cache
+def cases() -> tuple[Case, ...]:
     """Those all of whose kernels the library has."""
     found = []
     for case in (case for family in FAMILIES for case in family.cases()):
         if case.order != "race" and all(from_library(step) for step in made(case, SIZE).steps):
             found.append(case)
-    return found
+    return tuple(found)
 
 
 def from_library(step: Step) -> Step | None:

@@ -14,7 +14,8 @@ from conformance.packages import MLX, ROOT, TORCH
 TITLES = {
     "mlx": f"MLX ({MLX.name} {MLX.version}, macOS 14)",
     "torch": f"PyTorch ({TORCH.name} {TORCH.version}, the first of two)",
-    "torch-26": f"PyTorch ({TORCH.name} {TORCH.version}, the second)",
+    "mlx-26": f"MLX ({MLX.name} {MLX.version}, macOS 26), kernels with tensor operations",
+    "torch-26": f"PyTorch ({TORCH.name} {TORCH.version}, the second), kernels with tensor operations",
 }
 _PLACE = re.compile(r"\S*/\.conformance/")  # where packages lie on this machine
 PAGE = """\
@@ -54,7 +55,10 @@ def latest(table: str, names: Container[str]) -> list[Found]:
     path = lines.FOLDER / f"{table}.jsonl"
     found: dict[str, Found] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        entry = json.loads(line)
+        try:
+            entry = json.loads(line)
+        except ValueError:  # a run that was stopped left it half-written
+            continue
         entry.pop("key")
         if entry["name"] not in names:  # of a table that has changed since
             continue
@@ -70,7 +74,7 @@ def page() -> str:
     swept, reasons, launched, wrong = [], [], [], []
     tables = {"mlx": mlx.cases, "torch": torch.cases}
     for which, title in TITLES.items():
-        names = {name for name, _ in sweep.kernels(which)}
+        names = {name for name, _ in sweep.kernels(which, tensors=which.endswith("-26"))}
         scalar, vector = latest(f"sweep-{which}-scalar", names), latest(f"sweep-{which}", names)
         if scalar or vector:
             lowered = {one.name: one for one in (*scalar, *vector)}.values()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from conformance.cases import Case
 from conformance.check import Outcome, check, problem
@@ -87,3 +89,27 @@ def test_fewer_passes_than_expected_is_a_regression() -> None:
     assert "| 1066 | 1065 |" in page
     assert "- `k0` (ggml, a.metal): no" in page
     assert "- a.py, line 3: because" in page
+
+
+def test_a_suite_alone_changes_its_own_part_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "docs").mkdir()
+    monkeypatch.setattr(report, "ROOT", tmp_path)
+    bad = [Outcome(suite, "f.h", f"{suite}-kernel", False, "because") for suite in ("ggml", "mlx-nax")]
+    report.write_page(bad, [])
+    path = tmp_path / "docs/support.md"
+    before = path.read_text(encoding="utf-8")
+    report.update_page([Outcome("mlx-nax", "f.h", "mlx-nax-kernel", True)])
+    after = path.read_text(encoding="utf-8")
+    changed = set(before.splitlines()) ^ set(after.splitlines())
+    title = report.TITLES["mlx-nax"]
+    assert changed == {
+        f"| {title} | 1 | 0 |",
+        f"| {title} | 1 | 1 |",
+        "- `mlx-nax-kernel` (mlx-nax, f.h): because",
+    }
+    report.update_page(bad)
+    assert sorted(path.read_text(encoding="utf-8").splitlines()) == sorted(before.splitlines())
+    report.update_page([Outcome(one.suite, one.file, one.kernel, True) for one in bad])
+    assert "## Kernels that do not pass\n\nNone.\n\n## Inline" in path.read_text(encoding="utf-8")
