@@ -127,6 +127,22 @@ def test_a_custom_function_under_vmap():
     assert per_row.tolist() == (2 * x).tolist()
 
 
+def test_a_custom_function_with_a_derivative_only_under_vmap():
+    """MLX maps such a function by tracing it again, when the one around it has been traced."""
+
+    @mx.custom_function
+    def own(a):
+        return square(a)
+
+    @own.vjp
+    def _(primals, cotangent, output):
+        return 2 * primals * cotangent
+
+    x = mx.arange(12.0).reshape(3, 4)
+    assert mx.vmap(own)(x).tolist() == (x * x).tolist()
+    assert mx.vmap(mx.grad(lambda a: own(a).sum()))(x).tolist() == (2 * x).tolist()
+
+
 def test_a_kernel_under_vmap_runs_for_each():
     x = mx.arange(12, dtype=mx.float32).reshape(3, 4)
     assert mx.vmap(square)(x).tolist() == (x * x).tolist()

@@ -90,8 +90,11 @@ def _exporting(export: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _noting(kind: str, transform: Callable[..., Any]) -> Callable[..., Any]:
+    """The transformation, with a note while it traces a function; and while what it made runs, since functions inside
+    that have rules of their own (`mx.custom_function`) are traced again then."""
+
     def noted(fun: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        return transform(tracing(kind, fun), *arguments, **named)
+        return tracing(kind, transform(tracing(kind, fun), *arguments, **named))
 
     noted.__doc__ = transform.__doc__
     return noted
