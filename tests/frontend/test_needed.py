@@ -6,8 +6,9 @@ import pytest
 
 from metalloid.errors import CompileError
 from metalloid.frontend import clang, compile_kernel, examine_source, translate
+from metalloid.frontend.known_mends import mended
 from metalloid.frontend.parse import parse
-from metalloid.frontend.rewrite import rewrite
+from metalloid.frontend.rewrite import Rewritten, rewrite
 from metalloid.source import Source
 
 HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
@@ -130,3 +131,29 @@ def test_several_kernels_are_examined_and_compiled(runs: list[str]) -> None:
     known = examine_source(source)
     assert known.kernel is None
     assert runs == ["preprocess", "examine"]
+
+
+def test_a_cast_that_was_mended_is_mended_at_once(runs: list[str]) -> None:
+    cast = "struct eighth {\n  half h;\n  operator bfloat() thread { return static_cast<bfloat>(h); }\n};\n"
+    body = "float body(float x) { eighth e = {half(x)}; return float(bfloat(e)) + %d; }\n"
+    first, second = (compile_kernel(Source(HEAD + cast + body % n + KERNEL), "k", fresh=True) for n in (1, 2))
+    assert runs == ["preprocess", "compile", "compile", "preprocess", "compile"]
+    assert first.ir.count("fptrunc") == second.ir.count("fptrunc") > 0
+
+
+def test_known_mends_leave_out_what_is_not_read() -> None:
+    cast = (
+        "struct ninth {\n  half h;\n  operator bfloat() thread { return static_cast<bfloat>(this->h); }\n};\n"
+    )
+    source = Source(
+        HEAD + cast + "float body(float x) { ninth n = {half(x)}; return float(bfloat(n)); }" + KERNEL
+    )
+    compile_kernel(source, "k", fresh=True)
+    alone = Source(HEAD + cast + "float body(float x) { return x; }" + KERNEL)
+    assert "widened" not in mended(_needed(alone)).text
+    assert "widened" in mended(rewrite(parse(alone).unit, None, {})).text
+
+
+def _needed(source: Source) -> Rewritten:
+    parsed = parse(source)
+    return rewrite(parsed.unit, parsed.entries[0], {}, needed=True)

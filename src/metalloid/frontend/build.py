@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from metalloid.errors import CompileError, Diagnostic
-from metalloid.frontend import clang, subscripts, watched
+from metalloid.frontend import clang, known_mends, subscripts, watched
 from metalloid.frontend.declarations import Entry
 from metalloid.frontend.diagnose import Preimage, Texts, Wanted, diagnose
 from metalloid.frontend.entry import Binding, entry_text
@@ -104,9 +104,14 @@ def _mended(
         header = header_arguments(source.math, rewritten.all_swizzles)
         return clang.run([*header, *arguments], PROLOGUE + rewritten.text + epilogue)
 
+    given = rewritten
+    rewritten = known_mends.mended(given)
     result = once()
     if result.failed and ".pch" in result.messages:  # metalloid was upgraded, or the cache cleaned, meanwhile
         forget_header()
+        result = once()
+    if result.failed and rewritten is not given:  # what is told is told of the text as it was
+        rewritten = given
         result = once()
     for _ in range(ROUNDS):
         mended = mend(result.messages, rewritten, PROLOGUE.count("\n")) if result.failed else None
@@ -114,4 +119,6 @@ def _mended(
             break
         rewritten = mended
         result = once()
+    if not result.failed:
+        known_mends.remember(given, rewritten)
     return result, rewritten
