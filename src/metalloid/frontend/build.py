@@ -5,6 +5,7 @@ Where clang refuses what Metal allows, the source is mended and given again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from metalloid.errors import CompileError, Diagnostic
@@ -65,20 +66,20 @@ def check_source(parsed: Parsed) -> tuple[Diagnostic, ...]:
 
 def warned(
     source: Source,
-    rewritten: Rewritten,
+    texts: Sequence[Rewritten],
     entry: Entry | None,
     bound: tuple[Binding, ...],
     flags: tuple[str, ...],
 ) -> tuple[str, Rewritten]:
-    """What clang says of a text that compiles, with these flags on; operators are as the user wrote them."""
+    """What clang says of the first text that compiles, with these flags on; operators are as the user wrote them."""
     epilogue = entry_text(entry, bound) if entry else _NO_ENTRY
-    plain = rewritten.unguarded(rewritten.guards) if rewritten.guards else rewritten
-    for text in dict.fromkeys((plain, rewritten)):
+    both = ((one.unguarded(one.guards) if one.guards else one, one) for one in texts)
+    for text in dict.fromkeys(text for pair in both for text in pair):
         language = (w for w in clang.language(source.math, text.all_swizzles) if w != "-w")
         result, given = _mended(source, text, epilogue, (*language, *flags, "-fsyntax-only", "-"))
         if not result.failed:
             return result.messages, given
-    return "", rewritten
+    return "", texts[-1]
 
 
 def _run(

@@ -26,7 +26,7 @@ def with_columns(module: Module, rewritten: Rewritten, texts: Texts) -> Module:
     columns: dict[tuple[str, int, int], int] = {}
 
     def differs(file: str, line: int) -> bool:
-        there = preimage.buffer_lines.get((file, line), [])
+        there = preimage.lines(file, line)
         return any(text != texts.line(file, line) for _, text in there)
 
     changed: dict[str, str] = {}

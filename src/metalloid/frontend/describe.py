@@ -60,9 +60,7 @@ def _undefined(parsed: Parsed, entry: Entry, constants: Mapping[str, str]) -> tu
     """Function constants the kernel uses without a value and without asking whether it has one."""
     names = reachable(parsed.unit, entry)
     tokens = parsed.unit.tokens
-    asked = {
-        tokens[i + 2].text for i, t in enumerate(tokens[:-2]) if t.text == "is_function_constant_defined"
-    }
+    asked = {tokens[index + 2].text for index in parsed.unit.asked if index + 2 < len(tokens)}
     return tuple(
         c.name
         for c in parsed.unit.declarations.constants

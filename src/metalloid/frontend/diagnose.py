@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ MESSAGE = re.compile(
     r"^(?P<file>.*?):(?P<line>\d+):(?P<column>\d+):(?:(?P<ranges>(?:\{[^}]*\})+):)? "
     r"(?P<severity>fatal error|error|warning|note): (?P<text>.*)$"
 )
-_MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)"')
+_MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)"', re.MULTILINE)
 
 
 MISFIT, NO_CALL = "does not name one kernel", "cannot be called"
@@ -91,19 +92,31 @@ class Preimage:
     rewritten: Rewritten
 
     @cached_property
-    def buffer_lines(self) -> dict[tuple[str, int], list[tuple[int, str]]]:
-        """(file, line) -> [(offset, text)] of the rewritten text."""
-        found: dict[tuple[str, int], list[tuple[int, str]]] = {}
-        file, number, offset = "", 1, 0
-        for line in self.rewritten.text.split("\n"):
-            marker = _MARKER.match(line)
+    def _pieces(self) -> dict[str, list[tuple[int, list[int], list[str]]]]:
+        """What stands between two line markers, by file: its first line, the offset of each line, the lines."""
+        text = self.rewritten.text
+        found: dict[str, list[tuple[int, list[int], list[str]]]] = {}
+        file, first, start = "", 1, 0
+        for marker in (*_MARKER.finditer(text), None):
+            end = marker.start() - 1 if marker else len(text)
+            if start <= end:
+                lines = text[start:end].split("\n")
+                offsets = list(accumulate((len(line) + 1 for line in lines), initial=start))
+                found.setdefault(file, []).append((first, offsets, lines))
             if marker:
-                file, number = unescaped(marker[2]), int(marker[1])
-            else:
-                found.setdefault((file, number), []).append((offset, line))
-                number += 1
-            offset += len(line) + 1
+                end = text.find("\n", marker.end())
+                file, first = unescaped(marker[2]), int(marker[1])
+                start = end + 1 if end >= 0 else len(text) + 1
         return found
+
+    def lines(self, file: str, number: int) -> list[tuple[int, str]]:
+        """(offset, text) of each line of the rewritten text that is this line of a file."""
+        pieces = self._pieces.get(file, ())
+        return [
+            (offsets[number - first], lines[number - first])
+            for first, offsets, lines in pieces
+            if 0 <= number - first < len(lines)
+        ]
 
 
 def diagnose(
@@ -177,7 +190,7 @@ def place(diagnostic: Diagnostic, texts: Texts, preimage: Preimage | None) -> Di
     excerpt = texts.line(diagnostic.file, diagnostic.line)
     if preimage is None or not excerpt:
         return replace(diagnostic, excerpt=excerpt, length=_word_length(excerpt, diagnostic.column))
-    candidates = preimage.buffer_lines.get((diagnostic.file, diagnostic.line), [])
+    candidates = preimage.lines(diagnostic.file, diagnostic.line)
     for offset, text in candidates:
         if diagnostic.column <= len(text) + 1:
             before = preimage.rewritten.before

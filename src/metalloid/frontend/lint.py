@@ -47,7 +47,9 @@ def lint_source(source: Source, progress: Callable[[int, int], None] = lambda do
             progress(done, len(names))
         add(wrong)
         if not found:  # of what does not compile, warnings say little
-            for diagnostics in pool.map(lambda name: warnings(parsed, name), _some(parsed, names)):
+            for diagnostics in pool.map(
+                lambda name: warnings(parsed, name, needed=bool(name)), _some(parsed, names)
+            ):
                 add(diagnostics)
     if not names and not found:
         hint = "a kernel is written `kernel void name(...)`"

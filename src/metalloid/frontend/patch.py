@@ -141,7 +141,7 @@ def copy_conditionals(rewritten: Rewritten, place: tuple[str, int]) -> Rewritten
     from metalloid.frontend.diagnose import Preimage
 
     edits: list[Edit] = []
-    for offset, line in Preimage(rewritten).buffer_lines.get(place, []):
+    for offset, line in Preimage(rewritten).lines(*place):
         tokens = tokenize(line)
         for first, last in _conditional_sides(tokens):
             opening = rewritten.original_offset(offset + tokens[first].start)

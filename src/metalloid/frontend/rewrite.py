@@ -291,8 +291,9 @@ def _constant_edits(unit: Unit, constants: Mapping[str, str]) -> list[Edit]:
         semicolon = unit.tokens[constant.span.last - 1]
         value = constants.get(constant.name, f"{constant.type}{{}}")
         edits.append(Edit(semicolon.start, semicolon.start, f" = {value}"))
-    for index, token in enumerate(unit.tokens):
-        if token.text == "is_function_constant_defined" and index + 3 < len(unit.tokens):
+    for index in unit.asked:
+        if index + 3 < len(unit.tokens):
+            token = unit.tokens[index]
             name = unit.tokens[index + 2].text
             if name in names:
                 answer = "true" if name in constants else "false"

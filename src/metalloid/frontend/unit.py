@@ -41,6 +41,11 @@ class Unit:
         """Tokens that are line markers and pragmas."""
         return [index for index, token in enumerate(self.tokens) if token.kind == "directive"]
 
+    @cached_property
+    def asked(self) -> list[int]:
+        """The tokens `is_function_constant_defined`."""
+        return [n for n, token in enumerate(self.tokens) if token.text == "is_function_constant_defined"]
+
     def names(self, span: Span) -> set[str]:
         return {token.text for token in self.tokens[span.first : span.last] if token.kind == "name"}
 

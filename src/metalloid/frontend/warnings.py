@@ -50,11 +50,18 @@ FLAGS = ("-Wno-everything", *(f"-W{name}" for name in _TOLD))
 
 
 def warnings(
-    parsed: Parsed, name: str = "", constants: Mapping[str | int, Constant] | None = None
+    parsed: Parsed,
+    name: str = "",
+    constants: Mapping[str | int, Constant] | None = None,
+    needed: bool = False,
 ) -> tuple[Diagnostic, ...]:
-    """Warnings about one kernel, with the templates that it uses; about all functions where none is named."""
+    """Warnings about one kernel, with the templates that it uses; about all functions where none is named.
+
+    `needed`: of a source without mistakes, and only about what the kernel needs.
+    """
     entry = choose(parsed, name) if name else None
-    rewritten = rewrite(parsed.unit, entry, constant_values(parsed, constants or {}))
+    values = constant_values(parsed, constants or {})
+    rewritten = [rewrite(parsed.unit, entry, values, part) for part in ([True, False] if needed else [False])]
     bound = bindings(parsed.unit, entry) if entry else ()
     messages, given = warned(parsed.source, rewritten, entry, bound, FLAGS)
     texts, preimage = Texts(parsed.source), Preimage(given)
