@@ -1,21 +1,25 @@
 """`python -m conformance wild [--only TEXT] [--library] [--resume]`: every case under the checker; findings are kept.
 
 `docs/found-in-the-wild.md` argues each finding. This command says which there are, one line per rule and kernel.
-With `--library` MLX's kernels come from its compiled library. Cases are run in an order that has nothing to do with
-their names, so that a run that is stopped (`--limit`) has seen some of every family; `--resume` goes on behind it.
+With `--library` MLX's kernels come from its compiled library. One case of each kernel comes first, whatever its types
+and sizes, the smallest of them, then a second of each, and so on: a run that is stopped (`--limit`) has seen as
+many different kernels as it could; `--resume` goes on behind it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from math import prod
 from pathlib import Path
-from zlib import crc32
 
 import click
+import numpy as np
 from rich.console import Console
 from rich.progress import track
 
@@ -25,7 +29,7 @@ from conformance.packages import STORE
 from conformance.results import kept
 from conformance.results.case import Case, Step
 from conformance.results.judge import made
-from conformance.results.launch import run_on_engine
+from conformance.results.launch import run_checked
 from conformance.results.suites import all_cases
 from conformance.results.workers import Died, work_on
 
@@ -64,12 +68,45 @@ def main(only: str, without: tuple[str, ...], library: bool, resume: bool, jobs:
     console = Console()
     cases = [case for case in (library_cases() if library else all_cases()) if only in case.label]
     cases = [case for case in cases if not any(word in case.label for word in without)]
-    cases.sort(key=lambda case: crc32(case.label.encode()))
+    cases = in_turn(cases)
     known = _known() if resume else {}
     done = [known[key] for case in cases if (key := _key(case, library)) in known]
     waiting = [case for case in cases if _key(case, library) not in known]
     done += check_all(waiting, library, jobs, limit, console)
     _tell(done, len(cases), console)
+
+
+# From here on a kernel's name says for which types and sizes it was made.
+_TYPE = re.compile(
+    r"_(?:b?f(?:loat)?\d+|bfloat\d*|half|float\d?|bool|u?int\d*|complex64|[ui]\d+|i?t?q\d|mxfp\d|nvfp\d|\d).*",
+    re.DOTALL,
+)
+
+
+def kernel_family(name: str) -> str:
+    """A kernel's name without types and sizes: `kernel_mul_mv_q4_0_f32` is `kernel_mul_mv`."""
+    return _TYPE.sub("", name)
+
+
+def in_turn(cases: list[Case]) -> list[Case]:
+    """One case of every kernel, the smallest of each, then the next of every kernel; small ones first."""
+    sized = []
+    for case in cases:
+        steps = made(case, "small").steps
+        kernels = (case.suite, case.family, *(kernel_family(step.kernel) for step in steps))
+        sized.append((sum(map(_size, steps)), case.label, kernels, case))
+    seen: Counter[tuple[str, ...]] = Counter()
+    turns = []
+    for size, label, kernels, case in sorted(sized, key=lambda entry: entry[:2]):
+        turns.append((seen[kernels], size, label, case))
+        seen[kernels] += 1
+    return [case for _, _, _, case in sorted(turns, key=lambda entry: entry[:3])]
+
+
+def _size(step: Step) -> int:
+    """Threads, and bytes of memory."""
+    threads = prod(step.grid) if step.grid else prod(step.threadgroups or ()) * prod(step.threadgroup)
+    return threads + sum(a.nbytes for a in step.arguments if isinstance(a, np.ndarray))
 
 
 def _tell(done: list[Checked], total: int, console: Console) -> None:
@@ -147,7 +184,7 @@ def _step(step: Step) -> list[Found]:
 
     try:
         with mt.checked() as report:
-            run_on_engine(step)
+            run_checked(step)
     except mt.MetalloidError as error:
         return [Found(step.kernel, "refused", str(error).splitlines()[0])]
     found = []
