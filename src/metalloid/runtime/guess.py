@@ -29,11 +29,15 @@ def warn_about_grid(
         few = threads < each and threads > 1
         why = f"it is less than one threadgroup of {each}, and the kernel works by threadgroups"
     else:
-        largest = max(
-            (_elements(p.type.size, memory[p.index]) for p in kernel.signature.buffers if _output(p, memory)),
-            default=0,
-        )
+        sizes = {
+            p.index: _elements(p.type.size, memory[p.index])
+            for p in kernel.signature.buffers
+            if _output(p, memory)
+        }
+        largest = max(sizes.values(), default=0)
         few = largest > threads and -(-largest // each) == threads and not kernel.loops
+        # A table that is written where an index from memory says is as long as it is, whatever runs.
+        few = few and any(sizes[index] == largest for index in sizes.keys() - kernel.scatters)
         why = f"an output has {largest} elements, which is {threads} threadgroups of {each}"
     if few:
         warn_once(

@@ -104,6 +104,15 @@ class KernelCode:
         forest = loops(read(self.ir).function[ENTRY])
         return bool(forest.loops or forest.irreducible)
 
+    @cached_property
+    def scatters(self) -> frozenset[int]:
+        """The buffers that it writes at places read from memory."""
+        from metalloid.analysis.scattered_stores import scattered_stores
+        from metalloid.ir import read
+        from metalloid.ir.intrinsics import ENTRY
+
+        return scattered_stores(read(self.ir).function[ENTRY])
+
     @property
     def max_threads_per_threadgroup(self) -> int:
         return thread_limit(self.signature, self.device.backend.limits)

@@ -27,8 +27,8 @@ BACK = """kernel void k(device const float* x, device float* out, constant uint&
 }"""
 
 
-def slots(*at: int):
-    return lambda: [floats(64), np.array(at, np.int32), np.zeros(16 * 50, np.float32)]
+def slots(*at: int, of: int = 50):
+    return lambda: [floats(64), np.array(at, np.int32), np.zeros(16 * of, np.float32)]
 
 
 ROWS = {"grid": (16, 4), "threadgroup": (16, 1)}
@@ -42,6 +42,9 @@ CASES = (
         {"grid": 64},
     ),
     Case("slots of a table by an index", SCATTER, slots(7, 2, 5, 11), ROWS),
+    Case(
+        "slots of a table as long as 64 threadgroups of 16", SCATTER, slots(7, 2, 5, 11, of=64), ROWS
+    ),  # as many as the grid would count if it counted threadgroups
     Case("one slot of a table for two rows", SCATTER, slots(7, 2, 7, 11), ROWS, "M203", "'table'"),
     Case(
         "the third part of a packed tensor",
