@@ -41,12 +41,16 @@ class Launch:
     # What checkers want to know.
     undefined: frozenset[int] = frozenset()  # buffers whose bytes nobody has set
     launched: Mapping[int, int] = field(default_factory=dict)  # buffers that only so many launches have set
+    holes: Mapping[int, Any] = field(
+        default_factory=dict
+    )  # flags of the bytes that no launch has set, where known
     inputs: frozenset[int] = frozenset()  # buffers that the kernel declares const
     filled: frozenset[int] = (
         frozenset()
     )  # outputs that got a value for this launch, to keep where none is written
     place: str = ""  # the caller's line, as file:line
     during: str = ""  # labels around it: "command buffer 'frame', encoder 'blur', group 'pass 2'"
+    labels: Mapping[int, str] = field(default_factory=dict)  # what the caller called the buffers, by index
     resource_names: Mapping[int, str] = field(default_factory=dict)  # labels of resources, by address
     undefined_resources: frozenset[int] = frozenset()  # addresses of those whose bytes nobody has set
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from metalloid.ir import Module, read
+from metalloid.ir import Module, read_once
 from metalloid.ir.debug import Location, location
 from metalloid.ir.dominance import post_dominators
 from metalloid.ir.intrinsics import (
@@ -52,7 +52,7 @@ class Code:
 
     @cached_property
     def module(self) -> Module:
-        return read(self.text)
+        return read_once(self.text)
 
     @cached_property
     def function(self) -> Function:

@@ -29,7 +29,7 @@ from metalloid.checker.conspicuous import LOOKED_AT, odd_elements, writers_of
 from metalloid.checker.finite import not_finite
 from metalloid.checker.orders import arrives, order_matters
 from metalloid.checker.proofs import never_wraps
-from metalloid.ir import Module, read
+from metalloid.ir import Module, read_once
 from metalloid.ir.debug import Location, location
 from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.module import Instruction
@@ -65,7 +65,7 @@ class Known:
     def module(self) -> Module:
         kernel = self.kernel()
         assert kernel is not None
-        return read(kernel.checked_ir)
+        return read_once(kernel.checked_ir)
 
     @cached_property
     def narrow(self) -> bool:

@@ -7,7 +7,7 @@ verify(text)
 """
 
 from metalloid.ir.module import Block, CallStyle, Function, GlobalVariable, Instruction, Module, Parameter
-from metalloid.ir.read import read
+from metalloid.ir.read import read, read_once
 from metalloid.ir.verify import verify
 from metalloid.ir.write import write
 
@@ -20,6 +20,7 @@ __all__ = [
     "Module",
     "Parameter",
     "read",
+    "read_once",
     "verify",
     "write",
 ]

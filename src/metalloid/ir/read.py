@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from metalloid.errors import DeviceError
 from metalloid.ir.module import Block, Function, GlobalVariable, Instruction, Module, Parameter
@@ -37,6 +38,12 @@ def read(text: str) -> Module:
     while re.search(rf"%{prefix}\d+\b", text):
         prefix += "_"
     return _Reader(prefix).module(text)
+
+
+@lru_cache(maxsize=4)
+def read_once(text: str) -> Module:
+    """The same, for those who look at one module several times over: a check reads its kernel seven times."""
+    return read(text)
 
 
 class _Reader:

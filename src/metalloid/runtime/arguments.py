@@ -53,6 +53,12 @@ def untouched(signature: Signature, given: Sequence[object], named: Mapping[str,
     return before
 
 
+def labels(signature: Signature, given: Sequence[object], named: Mapping[str, object]) -> dict[int, str]:
+    """What the caller called the buffers, where a label says so."""
+    values = matched(signature, given, named).items()
+    return {index: value.label for index, value in values if isinstance(value, Buffer) and value.label}
+
+
 def untouched_inside(*values: Iterable[object]) -> frozenset[int]:
     """Addresses of buffers inside structs whose bytes nobody has set; a kernel may set them from now on."""
     found = set()

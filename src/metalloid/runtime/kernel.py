@@ -12,7 +12,7 @@ import numpy as np
 from metalloid import config
 from metalloid.backends.base import Fault, Guard, Launch
 from metalloid.errors import KernelFault, LaunchError, NotVectorised
-from metalloid.runtime.arguments import WRITES, bound, unshared, untouched, untouched_inside
+from metalloid.runtime.arguments import WRITES, bound, labels, unshared, untouched, untouched_inside
 from metalloid.runtime.guarding import GUARDS, refuse_guard, warn_outside
 from metalloid.runtime.guess import warn_about_grid
 from metalloid.runtime.kernel_code import KernelCode
@@ -123,6 +123,7 @@ class Kernel(KernelCode):
             undefined_resources=untouched_inside(arguments, named.values()) if resources else frozenset(),
             inputs=unshared(self.inputs, memory) if overlap else self.inputs,
             place=place() if watchers else "",
+            labels=labels(self.signature, arguments, named) if watchers else {},
         )
 
     @property

@@ -19,6 +19,13 @@ kernel void sum(device const float* cache, device float* out, constant uint& row
     for (uint r = 0; r < rows; r++) sum += cache[8 * r + i];
     out[i] = sum;
 }
+kernel void turn(device float* cache, uint i [[thread_position_in_grid]]) {
+    cache[i] = i;
+    threadgroup_barrier(mem_flags::mem_device);
+    float other = cache[63 - i];
+    threadgroup_barrier(mem_flags::mem_device);
+    cache[i] = other;
+}
 kernel void update(device float* cache, uint i [[thread_position_in_grid]]) { cache[i] = 2 * cache[i]; }"""
 
 
@@ -51,6 +58,13 @@ def doubled(rows: int, count: int) -> Callable[[Kernel], None]:
         made["update"](cache, grid=count)
 
     return call
+
+
+def refilled(kernel: Kernel) -> None:
+    """Some rows are written; the next launch writes all of them, waits, and reads them."""
+    made, cache = library(kernel), kernel.device.empty(64, np.float32)
+    made["append"](floats(8), cache, 2, grid=8)
+    made["turn"](cache, grid=64, threadgroup=64)
 
 
 def queued(rows: Sequence[int], read: int) -> Callable[[Kernel], None]:
@@ -94,6 +108,15 @@ CASES = (
     FAR,
     twin(FAR, call=filled((0, 1), 2)),
     twin(HOLE, name="written, then changed in place", call=doubled(5, 40)),
+    Case("a hole that is changed in place", KERNEL, find="M105", says="'cache'", call=doubled(5, 48)),
+    Case(
+        "a hole at the end of a cache, changed in place",
+        KERNEL,
+        find="M105",
+        says="'cache'",
+        call=doubled(7, 64),
+    ),
+    Case("holes that a launch fills before it reads them", KERNEL, call=refilled),
     QUEUED,
     twin(QUEUED, call=queued((0, 1, 2), 3)),
     twin(HOLE, name="a hole that the host has filled", call=filled((0, 1, 3, 2, 4, 5, 6, 7), 8, host=True)),

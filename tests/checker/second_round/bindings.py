@@ -34,7 +34,45 @@ GROUPS = """kernel void k(device const float* x, device float* out, uint row [[{
     float v = simd_sum(x[row * 32 + t]);
     if (t == 0) out[row] = v;
 }"""
+
+
+def labelled(*names: str):
+    """A launch of buffers with labels, all of them filled."""
+
+    def launch(kernel):
+        buffers = [kernel.device.buffer(floats(64) + n) for n in range(len(names))]
+        for buffer, name in zip(buffers, names, strict=True):
+            buffer.label = name
+        kernel(*buffers, grid=64)
+
+    return launch
+
+
+def in_turns(kernel):
+    src, dst = floats(64), floats(64) + 1
+    kernel(src, dst, grid=64)
+    kernel(dst, src, grid=64)
+
+
+def three_moved_on(kernel):
+    a, b, out = floats(64), floats(64) + 1, floats(64) + 2
+    kernel(out, a, b, grid=64)
+
+
+def other_way_round(kernel):
+    a, b, out = floats(64), floats(64) + 1, np.zeros(64, np.float32)
+    kernel(b, a, out, grid=64)
+
+
 CASES = (
+    Case("labels of two inputs swapped", ADD, find="M310", says="'b'", call=labelled("b", "a", "out")),
+    Case("labels that are the parameters", ADD, call=labelled("a", "b", "out")),
+    Case("labels all moved by one", ADD, find="M310", says="'out'", call=labelled("out", "a", "B")),
+    Case("labels that say something else", ADD, call=labelled("b", "bias", "c")),
+    Case("an output first in the call, all filled", ADD, find="M310", says="'out'", call=three_moved_on),
+    Case("two buffers that take turns", COPY, call=in_turns),
+    Case("two labelled buffers that take turns", COPY, call=labelled("dst", "src")),
+    Case("two inputs the other way round on purpose", ADD, call=other_way_round),
     SWAPPED,
     twin(SWAPPED, arguments=lambda: [floats(64), np.zeros(64, np.float32)]),
     LAST,

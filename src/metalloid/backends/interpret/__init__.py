@@ -26,7 +26,7 @@ from metalloid.backends.interpret.trace import Did, Tracer
 from metalloid.backends.interpret.twin_code import with_twins
 from metalloid.backends.observe import Access, Memory, Observation, Record, start_of
 from metalloid.errors import DeviceError, KernelFault
-from metalloid.ir import Module, read
+from metalloid.ir import Module, read_once
 from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.reducible import reducible
 
@@ -85,15 +85,17 @@ def observe(
     on_log: Callable[[LogMessage], None] | None = None,
     step_limit: int = OBSERVED_STEPS,
     seconds: float = OBSERVED_SECONDS,
+    positions: Sequence[Triple] | None = None,
 ) -> Observation:
-    """Run a kernel and tell all that it does wrong; mistakes do not stop it where it can go on.
+    """Run a kernel, or the threadgroups at some positions, and tell all that it does wrong; mistakes do not stop it
+    where it can go on.
 
     A read outside gives 0, a write outside is dropped. A barrier that not all reach, or a limit, ends the run.
     """
     module = _read(module_text)
     observer = Observer(module, launch, seconds)
     try:
-        _run(module, launch, schedule, on_log, step_limit, observer, observer.deadline)
+        _run(module, launch, schedule, on_log, step_limit, observer, observer.deadline, positions)
     except KernelFault as fault:
         found = fault.finding
         assert isinstance(found, Fault)
@@ -156,7 +158,7 @@ def examine(
 
 
 def _read(module_text: str) -> Module:
-    module = read(module_text)
+    module = read_once(module_text)
     if ENTRY not in module.function:
         raise DeviceError(f"[interpret] the module has no function '{ENTRY}'")
     return module.with_function(reducible(module.function[ENTRY]))

@@ -220,8 +220,9 @@ class Observer:
             self.notes.race(kind, event, other, pointer, size)
 
     def _aligned(self, thread: Thread, site: Site, pointer: Pointer, size: int, write: bool) -> None:
-        if site.align > 1 and (pointer.object.start + pointer.offset) % site.align and not site.copies:
-            detail = {"align": site.align, "base": pointer.object.start % site.align}
+        align = site.source_align if site.copies and not write else site.align
+        if align > 1 and (pointer.object.start + pointer.offset) % align:
+            detail = {"align": align, "base": pointer.object.start % align}
             self.notes.wrong("misaligned", thread, site, pointer, size, write, detail)
 
     # Shadows and numbers.
@@ -233,13 +234,15 @@ class Observer:
             return None
         found = self.defined.get(target)
         if found is None:
-            found = self.defined[target] = bytearray(target.size)
+            holes = None if local or target.index is None else self.launch.holes.get(target.index)
+            started = bytearray(target.size) if holes is None else bytearray((~holes).tobytes())
+            found = self.defined[target] = started
         return found
 
     def _undefined(self, target: Object) -> bool:
         if target.index is None:
             return target.base in self.launch.undefined_resources
-        return target.index in self.launch.undefined
+        return target.index in self.launch.undefined or target.index in self.launch.holes
 
     def _mark(
         self, marks: dict[int, np.ndarray[Any, Any]], target: Object, offset: int, size: int, value: int

@@ -1,7 +1,8 @@
 """M310: two arrays of one type that look as if they had changed places.
 
 What a kernel only reads is all zeros, as if it had just been made for results; what it only writes held numbers that
-the caller had put there, and are gone now.
+the caller had put there, and are gone now. Or the names that the caller gave
+them say it (`swapped_names.py`).
 """
 
 from __future__ import annotations
@@ -13,18 +14,26 @@ from typing import Any
 import numpy as np
 
 from metalloid.checker.case import Case, nbytes
+from metalloid.checker.rules.swapped_names import swapped_names
 from metalloid.findings import Finding
 from metalloid.types import Parameter
 
 
 def swapped(case: Case) -> Iterator[Finding]:
+    if case.observation.stopped:
+        return
+    named = swapped_names(case)
+    yield from [named] if named is not None else by_contents(case)
+
+
+def by_contents(case: Case) -> Iterator[Finding]:
     arrays = [p for p in case.kernel.signature.buffers if p.index in case.launch.buffers and not p.reference]
     unset = case.launch.undefined
     reads = [
         p for p in arrays if p.access == "read" and (p.index in unset or _blank(case.launch.buffers[p.index]))
     ]
     writes = [p for p in arrays if p.access == "write" and p.index in case.before and _filled(case, p)]
-    if len(reads) != 1 or len(writes) != 1 or case.observation.stopped:
+    if len(reads) != 1 or len(writes) != 1:
         return
     read, written = reads[0], writes[0]
     if str(read.type) != str(written.type) or case.elements(read.index) != case.elements(written.index):
