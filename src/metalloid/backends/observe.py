@@ -8,7 +8,7 @@ that a thousand threads make is one record with a count.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -100,6 +100,13 @@ class Record:
     @property
     def rule(self) -> str:
         return KINDS[self.kind]
+
+    def with_another(self, other: Record) -> Record:
+        """Both as one; of the parts of a misaligned access the one that needs the most: the access itself."""
+        widest = self
+        if self.kind == "misaligned" and other.detail["align"] > self.detail["align"]:
+            widest = other
+        return replace(widest, count=self.count + other.count)
 
 
 @dataclass(frozen=True)

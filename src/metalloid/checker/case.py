@@ -78,6 +78,8 @@ class Case:
         if memory.kind == "threadgroup" and not memory.name:
             found = (p for p in self.kernel.parameters if p.kind == "threadgroup" and p.index == memory.index)
             return next((p.name for p in found), "")
+        if memory.name.startswith("__const."):  # a table inside a function: __const.function.table
+            return memory.name.split(".")[2] if memory.name.count(".") > 1 else memory.name
         # LLVM adds to the names of what it inlines: s.i, s.i.i
         return memory.name.split(".")[0] if memory.kind == "private" else memory.name
 

@@ -32,6 +32,7 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "M109": ("M106",),
     "M621": ("M407",),
     "M623": ("M109", "M106"),
+    "M209": ("M202", "M206"),
     "M208": ("M202", "M203", "M201", "M206"),
     "M301": ("M106", "M305"),
     "M304": ("M106", "M305"),
@@ -77,7 +78,7 @@ def follows(finding: Finding, cause: Finding) -> bool:
     """Whether one finding is but an echo of another."""
     if finding.kernel != cause.kernel or finding.rule not in CAUSES.get(cause.rule, ()):
         return False
-    if finding.rule in ("M109", "M407", "M623"):
+    if finding.rule in ("M109", "M407", "M623") or cause.rule == "M209":
         return bool(_lines(finding) & _lines(cause))
     if cause.rule in ("M109", "M623"):  # what follows from it is compiled away
         return "no store" in finding.message

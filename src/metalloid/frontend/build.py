@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from metalloid.errors import CompileError, Diagnostic
-from metalloid.frontend import clang, known_mends, subscripts, watched
+from metalloid.frontend import casts, clang, known_mends, subscripts, watched
 from metalloid.frontend.declarations import Entry
 from metalloid.frontend.diagnose import Preimage, Texts, Wanted, diagnose
 from metalloid.frontend.entry import Binding, entry_text
 from metalloid.frontend.header import forget_header, header_arguments
 from metalloid.frontend.parse import Parsed
 from metalloid.frontend.patch import ROUNDS, mend
-from metalloid.frontend.rewrite import Rewritten, rewrite
+from metalloid.frontend.rewrite import Edit, Rewritten, rewrite
 from metalloid.source import Source
 
 # Internal linkage lets a function vanish once it is inlined; else clang would optimise it twice.
@@ -37,10 +37,12 @@ def build(
     """Optimised IR of one kernel, as clang writes it, and the text it is of; `checked` keeps every access of the
     user's."""
     tests = _tests(parsed.unit.text) if checked else ()
-    if checked:
-        rewritten = replace(rewritten, text=watched.divisions(rewritten.text))
     action = (*(clang.CHECKED if checked else clang.OPTIMISE), *tests, "-o", "-", "-")
-    result, rewritten = _run(parsed.source, rewritten, entry_text(wanted.entry, bound), action)
+    epilogue = entry_text(wanted.entry, bound)
+    result, given = _run(parsed.source, _checked(rewritten, True) if checked else rewritten, epilogue, action)
+    if checked and result.failed:  # something else than a cast, perhaps
+        result, given = _run(parsed.source, _checked(rewritten, False), epilogue, action)
+    rewritten = given
     if result.failed:
         from metalloid.frontend.hints import Known
 
@@ -48,6 +50,13 @@ def build(
         texts = Texts(parsed.source)
         raise CompileError(diagnose(result.messages, texts, Preimage(rewritten), known, wanted))
     return subscripts.told(watched.told(result.output)), rewritten
+
+
+def _checked(rewritten: Rewritten, with_casts: bool) -> Rewritten:
+    """The text of a checked run: divisions tell of zeros, casts keep their alignment."""
+    if with_casts:
+        rewritten = rewritten.with_edits(Edit(at, at, put) for at, put in casts.edits(rewritten.before))
+    return replace(rewritten, text=watched.divisions(rewritten.text))
 
 
 def _tests(text: str) -> tuple[str, ...]:
@@ -101,9 +110,11 @@ def _run(
 def _mended(
     source: Source, rewritten: Rewritten, epilogue: str, arguments: tuple[str, ...]
 ) -> tuple[clang.Result, Rewritten]:
+    before = (watched.VECTORS if watched.FLAGS[0] in arguments else "") + PROLOGUE
+
     def once() -> clang.Result:
         header = header_arguments(source.math, rewritten.all_swizzles)
-        return clang.run([*header, *arguments], PROLOGUE + rewritten.text + epilogue)
+        return clang.run([*header, *arguments], before + rewritten.text + epilogue)
 
     given = rewritten
     rewritten = known_mends.mended(given)
@@ -115,7 +126,7 @@ def _mended(
         rewritten = given
         result = once()
     for _ in range(ROUNDS):
-        mended = mend(result.messages, rewritten, PROLOGUE.count("\n")) if result.failed else None
+        mended = mend(result.messages, rewritten, before.count("\n")) if result.failed else None
         if mended is None:
             break
         rewritten = mended

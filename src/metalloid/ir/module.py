@@ -253,3 +253,13 @@ class Module:
             return self
         made = Function(name, result, tuple(Parameter("", p) for p in parameters))
         return replace(self, functions=(*self.functions, made))
+
+
+def copy_alignments(i: Instruction) -> list[int]:
+    """Of the target and the source of a copy; of a fill only of its target."""
+    pointers = 1 if "memset" in i.called else 2
+    found = []
+    for words in (*i.style.argument_attributes[:pointers], "", "")[:pointers]:
+        after = words.split("align ")
+        found.append(int(after[1].split()[0].strip("()")) if len(after) > 1 else 1)
+    return found

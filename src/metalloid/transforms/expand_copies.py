@@ -6,9 +6,11 @@ A struct of 64 KiB in 16,384 loads and as many stores takes LLVM minutes; as a l
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import gcd
 
 from metalloid.errors import NotVectorised
 from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.module import copy_alignments
 from metalloid.ir.types import I1, I8, I32, I64, VOID, IntType, PointerType, Type
 from metalloid.ir.values import Int, Local, Value
 
@@ -64,7 +66,7 @@ class _Copy:
         if not isinstance(length, Int) or length.value >= _LONGEST:
             raise NotVectorised("[engine] a copy of a length that is only known at run time is not supported")
         fills = "memset" in i.called
-        align = min(_alignments(i, 1 if fills else 2))
+        align = min(copy_alignments(i))
         unit = next(n for n in (4, 2, 1) if align % n == 0)
         if fills and not isinstance(i.operands[1], Int):
             unit = 1
@@ -91,9 +93,10 @@ class _Copy:
             size = self.unit
             while at + size > self.length:
                 size //= 2
-            load, value = self._value(Int(I32, at), str(at), IntType(8 * size))
+            target, *source = (gcd(align, at) or align for align in copy_alignments(self.call))
+            load, value = self._value(Int(I32, at), str(at), IntType(8 * size), *source)
             loads += load
-            stores += self._store(value, Int(I32, at), str(at))
+            stores += self._store(value, Int(I32, at), str(at), target)
             at += size
         return loads + stores
 
@@ -139,7 +142,7 @@ class _Copy:
 
     # ---- instructions -------------------------------------------------------------------------------------------
 
-    def _value(self, at: Value, which: str, kind: Type) -> tuple[list[Instruction], Value]:
+    def _value(self, at: Value, which: str, kind: Type, align: int = 1) -> tuple[list[Instruction], Value]:
         source = self.call.operands[1]
         if self.fills:
             if not isinstance(source, Int):
@@ -150,12 +153,13 @@ class _Copy:
         place = self._address(source, at, f"s{which}")
         load = self._made("load", kind, (place.value,), f"v{which}")
         assert isinstance(kind, IntType)
-        return [place, replace(load, align=kind.bits // 8)], load.value
+        return [place, replace(load, align=max(align, kind.bits // 8))], load.value
 
-    def _store(self, value: Value, at: Value, which: str) -> list[Instruction]:
+    def _store(self, value: Value, at: Value, which: str, align: int = 1) -> list[Instruction]:
         place = self._address(self.call.operands[0], at, f"t{which}")
         assert isinstance(value.type, IntType)
-        store = Instruction("store", self.call.type, (value, place.value), align=value.type.bits // 8)
+        align = max(align, value.type.bits // 8)
+        store = Instruction("store", self.call.type, (value, place.value), align=align)
         return [place, replace(store, metadata=self.call.debug_only)]
 
     def _address(self, base: Value, at: Value, which: str) -> Instruction:
@@ -164,11 +168,3 @@ class _Copy:
     def _made(self, opcode: str, type: Type, operands: tuple[Value, ...], which: str) -> Instruction:
         name = f"{self.name}.{which}"
         return Instruction(opcode, type, operands, name, metadata=self.call.debug_only)
-
-
-def _alignments(i: Instruction, pointers: int) -> list[int]:
-    found = []
-    for words in (*i.style.argument_attributes[:pointers], "", "")[:pointers]:
-        after = words.split("align ")
-        found.append(int(after[1].split()[0].strip("()")) if len(after) > 1 else 1)
-    return found

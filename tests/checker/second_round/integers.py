@@ -71,6 +71,28 @@ HALVES = """kernel void k(device const int* x, device int* out, uint t [[thread_
     if (t == 0) out[0] = s[0] / {COUNT};
 }"""
 
+VECTORS = """kernel void k(device const {TYPE}* a, device const {TYPE}* b, device {TYPE}* out,
+                     uint i [[thread_position_in_grid]]) {
+    out[i] = {VALUE};
+}"""
+SCALED = """kernel void k(device const int3* x, device int3* out, constant int& by,
+                     uint i [[thread_position_in_grid]]) {
+    int3 v = x[i];
+    v {OP} by;
+    out[i] = v;
+}"""
+
+
+def vectors(type: str, value: str) -> str:
+    return VECTORS.replace("{TYPE}", type).replace("{VALUE}", value)
+
+
+def with_a_zero(count: int, kind: type) -> np.ndarray:
+    array = np.arange(1, count + 1).astype(kind)
+    array[count // 2 + 1] = 0
+    return array
+
+
 PRIVATE = """kernel void k(device const int* x, device int* out, constant uint& n, uint i [[thread_position_in_grid]]) {
     int tile[4];
     for (uint j = 0; j < 4; j++) tile[j] = x[4 * i + j];
@@ -114,6 +136,14 @@ MIXED = Case(
     "M407",
     "'n' is 0",
 )
+SCALE = Case(
+    "a vector divided by an argument that is 0",
+    SCALED.replace("{OP}", "/="),
+    lambda: [ints(64), np.zeros(64, np.int32), 0],
+    {"grid": 16},
+    "M407",
+    "'by' is 0",
+)
 WIDE = {"grid": (300, 240), "threadgroup": (60, 8)}
 CASES = (
     *pair(
@@ -124,6 +154,43 @@ CASES = (
         {"grid": 256},
         "M407",
         "thread (200,0,0)",
+    ),
+    *pair(
+        "one element of a vector of divisors is 0",
+        vectors("int4", "a[i] / b[i]"),
+        vectors("int4", "a[i] / max(b[i], 1)"),
+        lambda: [ints(64), with_a_zero(64, np.int32), np.zeros(64, np.int32)],
+        {"grid": 16},
+        "M407",
+        "'b[i]' is 0",
+    ),
+    *pair(
+        "a number divided by a vector",
+        vectors("uint2", "1000 % b[i]"),
+        vectors("uint2", "1000 % (b[i] + 1)"),
+        lambda: [ints(64, np.uint32), with_a_zero(64, np.uint32), np.zeros(64, np.uint32)],
+        {"grid": 32},
+        "M407",
+    ),
+    SCALE,
+    twin(SCALE, arguments=lambda: [ints(64), np.zeros(64, np.int32), 3]),
+    *pair(
+        "pixels of four bytes added",
+        vectors("uchar4", "a[i] + b[i]"),
+        vectors("uchar4", "uchar4(min(uint4(a[i]) + uint4(b[i]), 255))"),
+        lambda: [bytes_of(200), bytes_of(100), bytes_of(0)],
+        {"grid": 16},
+        "M408",
+        "300 does not fit an element of a vector of uchar",
+    ),
+    *pair(
+        "shorts multiplied in a vector",
+        vectors("short2", "a[i] * b[i]"),
+        vectors("short2", "short2(int2(a[i]) * int2(b[i]) >> 8)"),
+        lambda: [np.full(64, 300, np.int16), np.full(64, 200, np.int16), np.zeros(64, np.int16)],
+        {"grid": 32},
+        "M408",
+        "60000",
     ),
     BUCKETS,
     twin(BUCKETS, arguments=lambda: [ints(64, np.uint32), np.zeros(64, np.uint32), 7]),
@@ -165,6 +232,15 @@ CASES = (
         {"grid": 8},
         "M408",
         "it becomes -32536",
+    ),
+    *pair(
+        "a sum of chars that goes below",
+        BLEND.replace("uchar", "char").replace("{VALUE}", "a[i] + b[i]"),
+        BLEND.replace("uchar", "char").replace("{VALUE}", "max(a[i] + b[i], -128)"),
+        lambda: [np.full(64, -100, np.int8), np.full(64, -40, np.int8), np.zeros(64, np.int8)],
+        {"grid": 64},
+        "M408",
+        "-140 does not fit a char",
     ),
     *pair(
         "two pixels added in 8 bits",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tests.checker.second_round.case import blank, floats, pair
 
 HEAD = """kernel void k(device float* out, device const float* x, uint i [[thread_position_in_grid]],
@@ -53,8 +55,101 @@ def arrays():
     return [blank(32), floats(80)]
 
 
+TILE = """kernel void k(device const float* x, device float4* out, uint t [[thread_index_in_threadgroup]]) {
+    threadgroup float odd[3], tile[132];
+    if (t < 3) odd[t] = t;
+    for (uint j = 0; j < 4; j++) tile[4 * t + j] = x[4 * t + j];
+    if (t < 4) tile[128 + t] = 0;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    {VALUE}
+}"""
+REGISTERS = """kernel void k(device const float* x, device float4* out, uint t [[thread_index_in_threadgroup]]) {
+    float v[8];
+    for (uint j = 0; j < 8; j++) v[j] = x[4 * t + (j & 3)];
+    out[t] = *(thread float4*)(v + {AT}) * 2;
+}"""
+HALVES = """kernel void k(device const float* x, device float4* out, uint t [[thread_index_in_threadgroup]]) {
+    threadgroup half tile[32 * 6];
+    for (uint j = 0; j < 6; j++) tile[6 * t + j] = half(x[t]);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    *(threadgroup {TYPE}*)(tile + 6 * t) = {TYPE}(t);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    out[t] = float4(tile[t]);
+}"""
+
+
+def tile(value: str) -> str:
+    return TILE.replace("{VALUE}", value)
+
+
+def quads() -> list[np.ndarray]:
+    return [floats(132), np.zeros((32, 4), np.float32)]
+
+
 ONE = {"grid": 32, "threadgroup": 32}
 CASES = (
+    *pair(
+        "a float4 out of a tile of floats, copied",
+        tile("out[t] = *(threadgroup float4*)(tile + t);"),
+        tile("out[t] = *(threadgroup float4*)(tile + 4 * t);"),
+        quads,
+        ONE,
+        "M103",
+        "offset 4 of 'tile', where a multiple of 16",
+    ),
+    *pair(
+        "a float4 out of a tile of floats, by address",
+        tile("out[t] = 2 * *(threadgroup const float4*)&tile[t + 1];"),
+        tile("out[t] = 2 * *(threadgroup const float4*)&tile[4 * (31 - t)];"),
+        quads,
+        ONE,
+        "M103",
+        "'tile'",
+    ),
+    *pair(
+        "a row of float4 that starts inside a tile",
+        tile(
+            "threadgroup float4* row = reinterpret_cast<threadgroup float4*>(tile + 1); out[t] = row[t] + odd[t % 3];"
+        ),
+        tile(
+            "threadgroup float4* row = reinterpret_cast<threadgroup float4*>(tile); out[t] = row[t] + odd[t % 3];"
+        ),
+        quads,
+        ONE,
+        "M103",
+        "'tile'",
+    ),
+    *pair(
+        "a float4 out of registers",
+        REGISTERS.replace("{AT}", "(t & 3)"),
+        REGISTERS.replace("{AT}", "4 * (t & 1)"),
+        quads,
+        ONE,
+        "M103",
+        "'v'",
+    ),
+    *pair(
+        "half4 stored at steps of six",
+        HALVES.replace("{TYPE}", "half4"),
+        HALVES.replace("{TYPE}", "half2"),
+        quads,
+        ONE,
+        "M103",
+        "a multiple of 8",
+    ),
+    *pair(
+        "a float4 of a buffer of floats, copied",
+        """kernel void k(device const float* x, device float4* out, uint t [[thread_index_in_threadgroup]]) {
+    out[t] = *(device const float4*)(x + t);
+}""",
+        """kernel void k(device const float* x, device float4* out, uint t [[thread_index_in_threadgroup]]) {
+    out[t] = *(device const float4*)(x + 4 * t);
+}""",
+        quads,
+        ONE,
+        "M103",
+        "offset 4 of 'x', where a multiple of 16",
+    ),
     *pair(
         "a vector off its place in device memory",
         DEVICE.replace("{AT}", "t"),

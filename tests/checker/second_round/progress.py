@@ -102,7 +102,7 @@ CASES = (
         "while (v != 0.5f)",
     ),
     *pair(
-        "a step of nothing",
+        "does the loop change what it tests",
         FOREVER.replace("{LOOP}", "for (uint k = 1; k < 64; k = k & 31) v += k;"),
         FOREVER.replace("{LOOP}", "for (uint k = 1; k < 64; k = k + 31) v += k;"),
         lambda: [floats(64), np.zeros(64, np.float32)],

@@ -149,7 +149,7 @@ CASES = (
         lambda: [floats(64), np.zeros(64, np.float32)],
         {"grid": 64},
         "M106",
-        "the condition in line 4 leaves",
+        "the condition in line 4 turns",
     ),
     *pair(
         "a condition that leaves the last row out",
@@ -158,7 +158,7 @@ CASES = (
         lambda: [floats(256), np.zeros((16, 16), np.float32), 16],
         {"grid": (16, 16)},
         "M106",
-        "look at the condition",
+        "turns their threads away",
     ),
     *pair(
         "a float3 stored every 12 bytes",

@@ -14,6 +14,7 @@ from tests.checker.second_round import (
     alarms,
     bindings,
     forms,
+    histories,
     integers,
     layout,
     numbers,
@@ -46,6 +47,7 @@ PARTS = (
     pointers,
     positions,
     across,
+    histories,
 )
 CASES = tuple(case for part in PARTS for case in part.CASES)
 

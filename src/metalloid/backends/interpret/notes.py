@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from metalloid.backends.base import Launch, Triple
@@ -14,7 +14,7 @@ from metalloid.backends.races import Event
 from metalloid.ir.debug import Location, location
 from metalloid.ir.intrinsics import ENTRY, is_matrix_store, matrix_access
 from metalloid.ir.layout import data_layout
-from metalloid.ir.module import Instruction, Module
+from metalloid.ir.module import Instruction, Module, copy_alignments
 from metalloid.ir.types import PointerType, Type
 from metalloid.ir.values import Value
 
@@ -32,7 +32,8 @@ class Site:
     atomic: bool = False
     changes: bool = False  # reads and writes at once
     copies: bool = False  # memcpy: bytes of any meaning
-    align: int = 0
+    align: int = 0  # of a copy that of its target
+    source_align: int = 0  # of a copy
 
 
 class Notes:
@@ -104,11 +105,8 @@ class Notes:
         detail: Mapping[str, Any] | None = None,
     ) -> None:
         key = kind, access.location, other.location if other else None, memory
-        had = self._records.get(key)
-        if had is None:
-            self._records[key] = Record(kind, access, other, memory, offset, 1, detail or {})
-        else:
-            self._records[key] = replace(had, count=had.count + 1)
+        had, made = self._records.get(key), Record(kind, access, other, memory, offset, 1, detail or {})
+        self._records[key] = made if had is None else had.with_another(made)
 
     def records(self) -> tuple[Record, ...]:
         return tuple(self._records.values())
@@ -129,14 +127,12 @@ def _what(site: Site, write: bool) -> str:
 
 def _site(module: Module, instruction: Instruction, number: int) -> Site:
     changes = instruction.opcode in _ATOMIC
-    return Site(
-        number,
-        location(module, instruction),
-        changes or bool(instruction.ordering),
-        changes,
-        instruction.called.startswith(("llvm.memcpy", "llvm.memmove", "llvm.memset")),
-        instruction.align if instruction.opcode in ("load", "store", *_ATOMIC) else 0,
-    )
+    place = location(module, instruction)
+    if instruction.called.startswith(("llvm.memcpy", "llvm.memmove", "llvm.memset")):
+        target, *source = copy_alignments(instruction)
+        return Site(number, place, copies=True, align=target, source_align=(*source, 0)[0])
+    align = instruction.align if instruction.opcode in ("load", "store", *_ATOMIC) else 0
+    return Site(number, place, changes or bool(instruction.ordering), changes, align=align)
 
 
 def _stores(instruction: Instruction) -> bool:

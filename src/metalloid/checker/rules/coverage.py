@@ -36,6 +36,7 @@ from metalloid.types import Array, Parameter, Struct, Vector
 
 _WRITES = ("write", "read_write")
 _PIECE = 1 << 16  # elements that are looked at at once
+_ORDINALS = {2: "second", 3: "third"}
 _MANY = 1 << 22  # elements whose writers are told apart
 
 
@@ -177,8 +178,8 @@ def _by_groups(case: Case, written: Extent) -> Finding | None:
         written,
         f"the grid does not cover '{written.parameter.name}': {groups} threadgroups wrote {wrote}, and it has"
         f" {written.total}, as many as {threads} threadgroups would write",
-        f"grid counts threads: for {threads} threadgroups of {each} pass grid={threads * each},"
-        f" or threadgroups={threads}",
+        f"grid counts threads: for {threads} threadgroups of {each} pass grid={threads * each}"
+        + ("" if case.kernel.source.form == "mlx" else f", or threadgroups={threads}"),
     )
 
 
@@ -209,14 +210,14 @@ def _guard_hint(case: Case, index: int, total: int) -> str:
         values = scalars(case, case.line(place))
         if values and any(str(n) in v.split() for v in values for n in (total, *case.launch.grid) if n > 1):
             return (
-                f"the condition in line {place.line} leaves them out, although {', '.join(values)}, as the launch has"
-                " it: look at the condition"
+                f"{', '.join(values)} fits the launch, so it is the condition in line {place.line} itself that turns"
+                " their threads away: correct it"
             )
         if values:
             return f"line {place.line} decides who writes, and {', '.join(values)}: pass the size of the whole output"
     conditions = [p for s in stores_to(case, index) if s.count for p in guards(case, s)]
     tested = next((p for p in conditions if re.search(r"\bif\b|\?", case.line(p))), None)
-    return f"the condition in line {tested.line} leaves them out: let a thread write each" if tested else ""
+    return f"the condition in line {tested.line} turns their threads away: correct it" if tested else ""
 
 
 def _parts(parameter: Parameter) -> int:
@@ -276,7 +277,19 @@ def _unwritten_hint(written: Extent, undefined: bool) -> str:
         last, them = ("element", "it") if left == 1 else (f"{left} elements", "them")
         return f"let threads write the last {last} too: the loop or the grid leaves {them} out"
     fill = "give the output a value first (init_value, device.zeros), or " if undefined else ""
+    if step := _step(written):
+        return (
+            f"the stores go to every {_ORDINALS.get(step, f'{step}th')} element: look at what the index is multiplied"
+            f" by; or {fill}let threads write the others too"
+        )
     return f"{fill}let a thread write each of them"
+
+
+def _step(written: Extent) -> int:
+    """How far apart the elements that were written lie, where that is the same for all; 0 where it is not."""
+    places = np.flatnonzero(written.touched[:_PIECE])
+    apart = np.unique(np.diff(places))
+    return int(apart[0]) if len(apart) == 1 and apart[0] > 1 and len(places) > 2 else 0
 
 
 def finding_of(case: Case, rule: str, extent: Extent, message: str, hint: str) -> Finding:

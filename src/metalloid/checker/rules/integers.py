@@ -7,11 +7,13 @@ of it. A cast written out (`ushort(a * b)`) is not tested at all.
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Iterator
 
 from metalloid.backends.observe import Record
 from metalloid.checker.case import Case
 from metalloid.findings import Finding
+from metalloid.ir.intrinsics import FROM_FLOAT, FROM_UNSIGNED, OF_VECTORS
 
 _TYPES = {
     -8: ("uchar", 0, 255),
@@ -21,6 +23,8 @@ _TYPES = {
 }
 _BITS = re.compile(r"<<|>>|\^|~|(?<!&)&(?!&)|(?<!\|)\|(?!\|)")
 _HASH = re.compile(r"\b(?P<name>\w+)\s*(?:\*=\s*\d|=\s*\(*\s*(?P=name)\s*\*\s*\d)")
+_NARROW = r"(?:u?char|u?short|u?int(?:8|16)_t)[234]?"
+_CAST = re.compile(rf"\b{_NARROW}\s*\(|\(\s*{_NARROW}\s*\)|_cast\s*<\s*{_NARROW}\s*>")
 _NAMED = re.compile(r"\b(\w+)\s*[-+*/%]?=(?!=)")
 _COMMENT = re.compile(r"//.*|/\*.*?\*/")
 _DIVISOR = re.compile(r"\s*=?\s*(?P<text>[A-Za-z_][\w.]*(?:\[[^\[\]]*\])?|\([^()]*\))")
@@ -48,24 +52,57 @@ def _divided(case: Case, record: Record) -> Finding:
     )
 
 
+def _signed(number: int) -> int:
+    """A number of 32 bits, as clang hands it on, with its sign."""
+    return number - (1 << 32) if 1 << 31 <= number < 1 << 32 else number
+
+
 def _cuts(case: Case, record: Record) -> bool:
-    if record.detail["index"] == -1:  # the largest number, which a comparison turns away
+    if _signed(record.detail["index"]) == -1:  # the largest number, which a comparison turns away
         return True
     line = _COMMENT.sub("", case.line(record.access.location))
+    if record.detail["size"] < -min(FROM_FLOAT.values()):
+        return bool(_CAST.search(line))
     return bool(_BITS.search(line) or _HASH.search(line))
 
 
 def _narrow(case: Case, record: Record) -> Finding:
-    number = record.detail["index"]
-    name, least, most = _TYPES[record.detail["size"]]
+    number, kind = record.detail["index"], record.detail["size"]
+    if kind < -min(FROM_FLOAT.values()):
+        return _from_float(case, record)
+    vector, unsigned = kind < -OF_VECTORS, -OF_VECTORS < kind < -FROM_UNSIGNED
+    name, least, most = _TYPES[kind + OF_VECTORS * vector + FROM_UNSIGNED * unsigned]
+    number = number if unsigned else _signed(number)
     span = most - least + 1
     kept = (number - least) % span + least
     wide = "int" if least or number < 0 else "uint"
+    hint = f"keep it in {_article(wide)} {wide}; where it is meant to wrap around, say so with a cast: {name}(...)"
+    if vector:
+        hint = (
+            f"elements of {name} vectors are not widened before they are added or multiplied: convert both sides to"
+            f" {wide} vectors first ({wide}4(a) + {wide}4(b))"
+        )
     return case.finding(
         record,
-        f"{number} does not fit a {name} ({least} to {most}): it becomes {kept}",
-        f"keep it in {_article(wide)} {wide}; where it is meant to wrap around, say so with a cast: {name}(...)",
+        f"{number} does not fit {'an element of a vector of' if vector else 'a'} {name} ({least} to {most}): it becomes"
+        f" {kept}",
+        hint,
         detail={"named": found[1] if (found := _NAMED.search(case.line(record.access.location))) else ""},
+    )
+
+
+def _from_float(case: Case, record: Record) -> Finding:
+    """A float that is converted to a type that does not hold it: which number comes out is not defined."""
+    bits, lower = next(
+        (bits, lower) for bits, lower in FROM_FLOAT.items() if record.detail["size"] + lower in _TYPES
+    )
+    raw = (record.detail["index"] & ((1 << bits) - 1)).to_bytes(bits // 8, "little")
+    value = struct.unpack("<f" if bits == 32 else "<e", raw)[0]
+    name, least, most = _TYPES[record.detail["size"] + lower]
+    return case.finding(
+        record,
+        f"{value:.9g} does not fit a {name} ({least} to {most}): what it becomes is undefined",
+        f"clamp it first: {name}(clamp(value, {least}.0f, {most}.0f)); or find out why it is that large",
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from math import prod
 
 from metalloid.backends.base import SIMD_WIDTH
+from metalloid.backends.observe import Record
 from metalloid.checker.case import Case
 from metalloid.checker.code import (
     DEVICE_LOAD,
@@ -22,6 +23,9 @@ from metalloid.ir.intrinsics import SIMD_OPERATIONS, collective
 from metalloid.ir.module import Block, Instruction
 from metalloid.ir.values import Int, Local, Value
 
+_POSITIONS = frozenset((THREAD, LANE))
+_PASS_ON = frozenset("add sub mul fadd fsub fmul bitcast fpext fptrunc zext sext trunc".split())
+_STEPS = 3  # of arithmetic between a shuffle and a choice
 _APART = frozenset((THREAD, SIMDGROUP))  # what differs between SIMD-groups
 
 
@@ -29,6 +33,8 @@ def inactive(case: Case) -> Iterator[Finding]:
     """M207: a shuffle or broadcast from a lane that is not there, or a matrix without all lanes."""
     told: set[object] = set()  # what follows in the same lanes lacks the same one
     for record in case.records("M207"):
+        if not record.detail.get("matrix") and _left_aside(case, record):
+            continue
         lane, read = record.detail.get("lane", 0), record.detail.get("read", 0)
         if record.detail.get("exists", True):
             why = "which took another branch"
@@ -44,6 +50,29 @@ def inactive(case: Case) -> Iterator[Finding]:
             yield case.finding(record, f"{message}, and the result is undefined", hint)
             continue
         yield case.finding(record, f"lane {lane} reads lane {read}, {why}: the value is undefined", hint)
+
+
+def _left_aside(case: Case, record: Record) -> bool:
+    """Whether what was read goes nowhere but into choices that ask for the lane: `lane + n < count ? other : 0`."""
+    place = record.access.location
+    calls = [
+        i
+        for i in case.code.function.instructions()
+        if i.name and collective(i.called) is not None and case.code.location(i) == place
+    ]
+    return bool(calls) and all(_chosen(case.code, i, _STEPS) for i in calls)
+
+
+def _chosen(code: Code, value: Instruction, steps: int) -> bool:
+    users = code.function.users.get(value.name, ())
+    return bool(users) and all(_chooses(code, value, user, steps) for user in users)
+
+
+def _chooses(code: Code, value: Instruction, user: Instruction, steps: int) -> bool:
+    if user.opcode == "select" and isinstance(user.operands[0], Local):
+        about = code.of(user.operands[0])
+        return user.operands[0].name != value.name and bool(about & _POSITIONS)
+    return steps > 0 and user.opcode in _PASS_ON and _chosen(code, user, steps - 1)
 
 
 def partial_results(case: Case) -> Iterator[Finding]:

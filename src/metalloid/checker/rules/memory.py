@@ -157,11 +157,12 @@ def _input(case: Case, record: Record) -> tuple[str, str]:
 
 def _array(case: Case, record: Record) -> tuple[str, str]:
     index, size = record.detail["index"], record.detail["size"]
-    room = f", and the array has {size} there" if size else ""
-    below = f" below {size}" if size else " inside"
+    room = f", which has {size} element{'s' * (size != 1)}" if size else ""
+    last = f"the last index is {size - 1}: " if size else ""
+    where = "before the start" if index < 0 else "past the end"
     return (
-        f"index {index} leaves a dimension of an array{room}",
-        f"keep the index{below}; past the end of a row the next row begins, past the end of a private array anything",
+        f"index {index} is {where} of an array, or of one of its rows{room}",
+        f"{last}keep the index inside. Past a row lies the next row, past a private array lies anything",
     )
 
 

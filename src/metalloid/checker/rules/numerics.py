@@ -133,7 +133,7 @@ def _born_hint(case: Case, record: Record) -> str:
 def _half(case: Case, record: Record) -> tuple[str, str]:
     return (
         f"half overflows (65504 is its largest number): {_how(case, record)}{_stored(case, record)}",
-        "compute in float, and convert to half at the end; or scale before multiplying",
+        "compute in float, and convert to half at the end if the result fits; or scale the inputs down first",
     )
 
 
@@ -152,9 +152,13 @@ def _wraps(case: Case, record: Record) -> tuple[str, str]:
     name = case.called(record.memory)
     message = f"index arithmetic wraps around: element {actual} of {name}, where {exact} is meant"
     if exact < 0:
+        subtracts = "-" in case.line(record.access.location).split("//")[0]
         return (
             message,
-            "an unsigned number went below 0: test before subtracting, or compute in int and test for >= 0",
+            "an unsigned number went below 0: test before subtracting, or compute in int and test for >= 0"
+            if subtracts
+            else "a negative number came into the index and became a very large unsigned one: test it for >= 0 first,"
+            " or find out where it comes from",
         )
     return (
         message,

@@ -31,7 +31,7 @@ def endless(case: Case) -> Iterator[Finding]:
         awaited = _awaited(case, loop)
         if awaited is None:
             message = f"this loop has not come to an end: {_still(case)}"
-            hint = f"look at what ends it: a step of nothing, a test that is never true; {_LONGER}"
+            hint = f"look at the test that ends it: does the loop change what it tests, can it come true? {_LONGER}"
         else:
             message = f"this loop waits until {awaited} changes, which another thread would have to do"
             hint = (

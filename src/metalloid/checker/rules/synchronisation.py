@@ -36,7 +36,7 @@ def races(case: Case) -> Iterator[Finding]:
                 record = replace(record, kind=f"race in {where} memory")
             message = f"a plain read of {case.called(record.memory)} beside atomic changes of it"
             hint = (
-                "read it with atomic_load_explicit, and expect any value it has meanwhile; for the last one read it"
+                "read it with atomic_load_explicit, which gives the value of some moment; for the final one read it"
                 + (" behind a threadgroup_barrier" if where == "threadgroup" else " in another launch")
             )
         if update is not None:
@@ -283,9 +283,15 @@ def _device_hint(case: Case, record: Record) -> str:
 
 def _lockstep(case: Case, record: Record) -> tuple[str, str]:
     name, flag = case.called(record.memory), _flag(record)
+    hint = f"put simdgroup_barrier({flag}) {_between(case, record)}"
+    if record.other is not None and {record.access.what, record.other.what} == {"write"}:
+        hint = (
+            f"let one lane write each element of {name}: a barrier would only settle which of the two values stays."
+            f" Where the second is meant to replace the first, {hint}"
+        )
     return (
         f"{_pair(record)} of {name} by two lanes of a SIMD-group, which need not run in lockstep",
-        f"put simdgroup_barrier({flag}) {_between(case, record)}",
+        hint,
     )
 
 

@@ -41,6 +41,12 @@ def narrow(width: int, signed: bool) -> int:
     return signed - width
 
 
+# What is taken off it where the number that does not fit
+FROM_UNSIGNED = 32  # comes from an unsigned type (else its 32 bits have a sign),
+OF_VECTORS = 64  # is an element of a vector,
+FROM_FLOAT = {32: 128, 16: 192}  # comes from a float of so many bits, which are the value then.
+
+
 def is_ours(name: str) -> bool:
     return name.startswith(PREFIX)
 

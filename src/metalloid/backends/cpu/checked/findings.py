@@ -83,7 +83,7 @@ class Findings:
                 other = made.other.location if made.other else None
                 key = made.kind, made.access.location, other, made.memory
                 had = found.get(key)
-                found[key] = made if had is None else replace(had, count=had.count + made.count)
+                found[key] = made if had is None else had.with_another(made)
         return list(found.values())
 
     def _record(self, raw: FindingRecord) -> Record:
@@ -106,7 +106,7 @@ class Findings:
         if site.operation:
             return self._inactive(site, group, raw)
         memory, offset = self._memory(site.root), int(raw.offset)
-        if memory.kind == "private":
+        if memory.kind in ("private", "constant"):
             memory = replace(memory, bytes=self.run.compiled.details.check_lengths.get(raw.site, 0))
         if site.root.kind == "unknown" and site.root.space != 3:
             memory, offset = self._found(offset)

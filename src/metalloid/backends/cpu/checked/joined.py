@@ -150,7 +150,7 @@ class Joined:
         if had is None:
             self._records[key] = record
         elif record.memory is not None and record.memory.kind in _SHARED and record.kind not in _EACH:
-            self._records[key] = replace(had, count=had.count + record.count)
+            self._records[key] = had.with_another(record)
 
     def observation(self) -> Observation:
         assert self._seen is not None

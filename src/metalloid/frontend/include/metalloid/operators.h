@@ -5,9 +5,18 @@
 // `a << by() << b`, which binds as the user's did, and `a <<= b` as `a <<= by() += b`. What the guards leave where b is
 // not known until the kernel runs, the front end takes out again (divisions.py): the engines define x / 0 themselves.
 //
-// In a checked run the front end writes `a / dv() / b` instead (watched.py): a divisor that is 0 is told as well.
+// In a checked run the front end writes `a / dv() / b` instead (watched.py): a divisor that is 0, or has an element that
+// is, is told as well. Elements of vectors of 8 or 16 bits tell where a sum or product does not fit (`fitted`), if the
+// front end asks for it: it specialises `watched` before the user's text.
 #pragma once
 #include "traits.h"
+
+namespace metal {
+template <class T, int N>
+struct vec;
+template <class T, int N>
+struct packed_vec;
+}  // namespace metal
 
 extern "C" __attribute__((convergent)) void __mt_check_bounds(int what, long value);
 
@@ -71,6 +80,27 @@ constexpr T element_quotient(T a, T b) {
 }
 template <class T>
 constexpr T element_remainder(T a, T b) { return T(remainder(a, b)); }
+
+// A pointer whose memory is not looked at (casts.py).
+template <class P>
+constexpr P at(P pointer) { return pointer; }
+
+// An element of a vector, cut to its type.
+template <class T>
+inline constexpr constant bool watched = false;
+template <class T, class W>
+constexpr T fitted(W wide) {
+  const T kept = T(wide);
+  if (!__builtin_is_constant_evaluated() && W(kept) != wide)
+    __mt_check_bounds(int(__is_signed(T)) - int(8 * sizeof(T)) - 64, long(wide));  // as names.py has it
+  return kept;
+}
+template <class T>
+constexpr T element_sum(T a, T b) { return fitted<T>(a + b); }
+template <class T>
+constexpr T element_difference(T a, T b) { return fitted<T>(a - b); }
+template <class T>
+constexpr T element_product(T a, T b) { return fitted<T>(a * b); }
 
 // What stands between the two sides.
 struct by {};
@@ -141,28 +171,58 @@ struct divisor {
 };
 template <class N>
 constexpr divisor<N> operator+=(dv, N n) { return {n}; }
+template <class T>
+struct divided_object {
+  T&& a;
+};
 template <class N>
 constexpr void tell_zero(N n) {
   if (!__builtin_is_constant_evaluated() && n == N(0)) __mt_check_bounds(-1, 0);
+}
+// Whether a type is a vector of whole numbers, and how many.
+template <class T>
+inline constexpr constant int whole_elements = 0;
+template <class T, int N>
+inline constexpr constant int whole_elements<vec<T, N>> = __is_integral(T) ? N : 0;
+template <class T, int N>
+inline constexpr constant int whole_elements<packed_vec<T, N>> = __is_integral(T) ? N : 0;
+// A dividend and a divisor of which one or both are vectors.
+template <class T, class N>
+constexpr void tell_zeros(const N& n) {
+  using Divisor = remove_cvref_t<N>;
+  if constexpr (whole_elements<Divisor> > 0) {
+    const Divisor all = n;
+    for (int i = 0; i < whole_elements<Divisor>; i++) tell_zero(all[i]);
+  } else if constexpr (is_number<Divisor> && whole_elements<remove_cvref_t<T>> > 0) {
+    tell_zero(Divisor(n));
+  }
 }
 
 #define __MT_WATCHED(op)                                                                                   \
   template <class T, if_scalar<T> = 0>                                                                     \
   constexpr divided<T> operator op(T a, dv) { return {a}; }                                                \
   template <class T, if_object<T> = 0>                                                                     \
-  constexpr left_object<T> operator op(T&& a, dv) { return {static_cast<T&&>(a)}; }                        \
+  constexpr divided_object<T> operator op(T&& a, dv) { return {static_cast<T&&>(a)}; }                     \
   template <class T, class N, if_scalar<N> = 0>                                                            \
   constexpr auto operator op(divided<T> l, N n) -> decltype(l.a op n) {                                    \
     if constexpr (is_number<T> && is_number<N>) tell_zero(n);                                              \
     return left_scalar<T>{l.a} op n;                                                                       \
   }                                                                                                        \
+  template <class T, class N>                                                                              \
+  constexpr auto operator op(divided_object<T> l, N&& n)                                                   \
+      -> decltype(static_cast<T&&>(l.a) op static_cast<N&&>(n)) {                                          \
+    tell_zeros<T>(n);                                                                                      \
+    return static_cast<T&&>(l.a) op static_cast<N&&>(n);                                                   \
+  }                                                                                                        \
   template <class T, class N, if_object<N> = 0>                                                            \
   constexpr auto operator op(divided<T> l, N&& n) -> decltype(l.a op static_cast<N&&>(n)) {                \
+    if constexpr (is_number<T>) tell_zeros<T>(n);                                                          \
     return l.a op static_cast<N&&>(n);                                                                     \
   }                                                                                                        \
   template <class T, class N>                                                                              \
   constexpr auto operator op##=(T& a, divisor<N> n) -> decltype(a op##= n.value) {                         \
     if constexpr (is_number<T> && is_number<N>) tell_zero(n.value);                                        \
+    else tell_zeros<T>(n.value);                                                                           \
     return a op##= by() += n.value;                                                                        \
   }
 __MT_WATCHED(/)

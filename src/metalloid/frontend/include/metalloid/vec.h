@@ -91,6 +91,18 @@ constexpr T __to(U u) {
     vec& a = *this;                                                   \
     return a = EACH(op);                                              \
   }
+// In checked runs vectors of 8 or 16 bits tell of what they do not hold.
+#define __MT_VEC_WATCHED(op, EACH, CALL, function)                    \
+  __MT_VEC_REFUSED_TO(op##=)                                          \
+  friend constexpr vec operator op(const vec& a, const vec& b) {      \
+    if constexpr (::__mt::watched<T>) return CALL(::__mt::function);  \
+    else return EACH(op);                                             \
+  }                                                                   \
+  constexpr vec& operator op##=(const vec& b) {                       \
+    vec& a = *this;                                                   \
+    if constexpr (::__mt::watched<T>) return a = CALL(::__mt::function); \
+    else return a = EACH(op);                                         \
+  }
 #define __MT_VEC_GUARDED(op, CALL, function)                          \
   __MT_VEC_REFUSED_TO(op##=)                                          \
   friend constexpr vec operator op(const vec& a, const vec& b) { return CALL(::__mt::function); } \
@@ -104,7 +116,8 @@ constexpr T __to(U u) {
   using value_type = T;                                                                  \
   constexpr T& operator[](size_t i) { return (&x)[i]; }                                  \
   constexpr const T& operator[](size_t i) const { return (&x)[i]; }                      \
-  __MT_VEC_BINARY(+, EACH) __MT_VEC_BINARY(-, EACH) __MT_VEC_BINARY(*, EACH)             \
+  __MT_VEC_WATCHED(+, EACH, CALL, element_sum) __MT_VEC_WATCHED(-, EACH, CALL, element_difference) \
+  __MT_VEC_WATCHED(*, EACH, CALL, element_product)                                       \
   __MT_VEC_BINARY(&, EACH) __MT_VEC_BINARY(|, EACH) __MT_VEC_BINARY(^, EACH)             \
   __MT_VEC_GUARDED(/, CALL, element_quotient) __MT_VEC_GUARDED(%, CALL, element_remainder) \
   __MT_VEC_GUARDED(<<, CALL, element_shifted_left) __MT_VEC_GUARDED(>>, CALL, element_shifted_right) \
