@@ -16,6 +16,7 @@ from functools import cache
 
 import numpy as np
 
+from bench.checker_memory import main as memory
 from bench.engine import KERNELS, array, best, program
 from bench.oclgrind import seconds_under_oclgrind
 from metalloid.backends.base import Launch
@@ -129,3 +130,4 @@ def main() -> None:
     print(f"{'clean kernels, geometric mean':30} {np.exp(np.mean(np.log(ratios))):18.2f} {MEAN:8.0f}")
     if not oclgrind:
         print("Oclgrind is not installed: not compared")
+    memory()
