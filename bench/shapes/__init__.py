@@ -1,12 +1,14 @@
 """Textbook kernels in many shapes beside plain C: `python -m bench shapes`.
 
-BENCH_ONLY=matvec chooses cases by their labels, BENCH_SECONDS how long each is measured, BENCH_THREADS=1 leaves out the
-second thread, BENCH_SAVE=FILE keeps the numbers (JSON) and BENCH_PAGE=FILE writes the page of docs/.
+BENCH_ONLY=matvec chooses cases by their labels, BENCH_FEW=1 one type and size and two threadgroups of each kernel;
+BENCH_SECONDS says how long each is measured, BENCH_THREADS=1 leaves out the second thread, and BENCH_PAGE=docs/speed.md
+writes that page.
 """
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -23,6 +25,7 @@ BOOKS: tuple[Textbook, ...] = (
 
 
 def main() -> None:
+    from bench.shapes import page
     from bench.shapes.measure import measured
     from bench.shapes.report import HEAD, line, summary
     from bench.shapes.textbook import cases
@@ -31,7 +34,9 @@ def main() -> None:
     two = os.environ.get("BENCH_THREADS", "2") != "1"
     print(HEAD, flush=True)
     times = []
-    for case in cases(BOOKS, os.environ.get("BENCH_ONLY", "")):
+    for case in cases(BOOKS, os.environ.get("BENCH_ONLY", ""), "BENCH_FEW" in os.environ):
         times.append(measured(case, seconds, two))
         print(line(times[-1]), flush=True)
+        if path := os.environ.get("BENCH_PAGE"):  # after each: a long run may be stopped
+            page.write(Path(path), times)
     print("\n".join(summary(times)))

@@ -55,7 +55,7 @@ def measured(case: Case, seconds: float, two_threads: bool) -> Times:
         pair(), pair()
         one, two = _best([kernel, pair], seconds, time.perf_counter)
     plain = found[2] if data.numpy else None
-    elements = data.arrays[min(data.expected)].size
+    elements = max(a.size for a in data.arrays)
     return Times(case, elements, found[0], found[1], plain, one, two)
 
 

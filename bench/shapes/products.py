@@ -93,10 +93,10 @@ def column_sums(kind: str, size: Size, group: Size) -> Data:
 
 ALL = "products"
 SQUARES = ((256,), (512,), (1024,))
-ROWS = ((256, 256), (1024, 1024), (1000, 1000), (4096, 4096))
+ROWS = ((256, 256), (1000, 1000), (4096, 4096), (1024, 1024))
 BATCH = ((8, 8, 1), (8, 8, 4), (8, 4, 8), (8, 1, 1), (8, 2, 16))
 BOOKS = (
-    Textbook("matmul", ALL, matmul, ((128, 128), (256, 256), (512, 512), (250, 250)), PLANE, ("float",)),
+    Textbook("matmul", ALL, matmul, ((128, 128), (250, 250), (512, 512), (256, 256)), PLANE, ("float",)),
     Textbook("matmul", ALL, matmul, ((1024, 1024),), ((16, 16), (32, 8)), ("float",)),
     Textbook("matmul", ALL, matmul, ((256, 256),), PLANE, ("half",)),
     Textbook("tiled_16", ALL, tiled, ((256,), (512,)), ((16, 16),), kernel="tiled", c="product", tile=16),

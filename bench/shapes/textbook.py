@@ -76,8 +76,13 @@ class Case:
         return f"{self.data_label} in {'x'.join(map(str, self.group))}"
 
 
-def cases(books: tuple[Textbook, ...], only: str = "") -> list[Case]:
+def cases(books: tuple[Textbook, ...], only: str = "", few: bool = False) -> list[Case]:
+    """All cases whose label has `only` in it; `few`: of each kernel one type, one size, two threadgroups."""
     every = [Case(b, t, s, g) for b in books for t in b.types for s in b.sizes for g in b.groups]
+    if few:
+        every = [
+            Case(b, b.types[0], b.sizes[-1], g) for b in books for g in {b.groups[0]: 0, b.groups[-1]: 0}
+        ]
     return [case for case in every if only in case.label]
 
 

@@ -178,3 +178,54 @@ def test_rows_of_their_own(n, math):
 def test_a_long_table_of_indices_does_not_hide_the_numbers_beside_it():
     lengths = [64, ROOM + 4, 4, 8]
     assert [(i, size) for i, _, size in copied((1, 2, 3), lengths)] == [(2, 4), (3, 8)]
+
+
+TREE = """kernel void k(device const int* a, device int* o, uint i [[thread_position_in_grid]], uint t [[thread_position_in_threadgroup]],
+  uint g [[threadgroup_position_in_grid]], uint n [[threads_per_threadgroup]]) {
+  threadgroup int s[256];
+  s[t] = a[i];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  for (uint d = n / 2; d > 0; d /= 2) { if (t < d) s[t] += s[t + d]; threadgroup_barrier(mem_flags::mem_threadgroup); }
+  if (t == 0) o[g] = s[0] + int(n); }"""
+COUNTS = """kernel void k(device const uint* a, device atomic_uint* bins, uint t [[thread_position_in_threadgroup]],
+  uint g [[threadgroup_position_in_grid]], uint n [[threads_per_threadgroup]]) {
+  threadgroup atomic_uint own[16];
+  if (t < 16) atomic_store_explicit(&own[t], 0u, memory_order_relaxed);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  for (uint i = 0; i < 3; i++) atomic_fetch_add_explicit(&own[a[(g * 3 + i) * n + t] & 15], t + 1, memory_order_relaxed);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (t < 16) atomic_fetch_add_explicit(&bins[t], atomic_load_explicit(&own[t], memory_order_relaxed), memory_order_relaxed); }"""
+
+
+@pytest.mark.parametrize("size", [64])
+def test_trees_over_the_size_of_the_threadgroup(size):
+    """Whole threadgroups have the size as a number; the one at the edge has fewer threads, and is told so."""
+    for grid in (2 * size, 2 * size + 20):
+        a = RNG.integers(0, 100, grid).astype(np.int32)
+        same(TREE, [a, np.full(3, -1, np.int32)], grid, size, widths=(0, 16))
+
+
+def test_loops_over_the_size_of_a_threadgroup_are_unrolled():
+    from metalloid.ir.loops import loops
+    from metalloid.transforms.fold_sizes import asks_for_size, folded
+
+    ir = scalar_ir(TREE, "k")[0]
+    assert asks_for_size(canonical(ir)) and len(loops(canonical(ir).function["__mt_entry"]).loops) == 1
+    assert not loops(folded(ir, (256, 1, 1)).function["__mt_entry"]).loops
+    assert not asks_for_size(module(SUM))
+
+
+def test_counting_in_threadgroup_memory_takes_no_lock():
+    for size in (32, 64):
+        a = RNG.integers(0, 1 << 30, 6 * size).astype(np.uint32)
+        same(COUNTS, [a, np.zeros(16, np.uint32)], 2 * size, size, widths=(0, 8, 1))
+    code = vector_code(module(COUNTS), ((64, 1, 1), False, False, True, False, None), 0, ARM).text
+    atomics = [line for line in code.splitlines() if "atomicrmw" in line]
+    assert atomics and all("monotonic" in line for line in atomics)
+    assert code.count("atomicrmw") == code.count("atomicrmw add ptr %t") == len(atomics) <= 2
+
+
+def test_counters_beside_other_stores_keep_their_order():
+    text = "kernel void k(device atomic_uint* n, device uint* a, uint i [[thread_position_in_grid]]) { a[i] = i; atomic_fetch_add_explicit(n, i, memory_order_relaxed); }"
+    code = vector_code(module(text), ((64, 1, 1), False, False, True, False, None), 0, ARM).text
+    assert "acq_rel" in code

@@ -38,6 +38,9 @@ class Proof:
     whole: frozenset[tuple[str, int]] = frozenset()  # widenings of numbers that have not wrapped
     streams: frozenset[tuple[str, int, int]] = frozenset()  # with the alignment of the buffer
     dead: frozenset[tuple[str, str]] = frozenset()  # ways from block to block that no thread goes
+    size: tuple[int, int, int] | None = (
+        None  # of the threadgroups that its module was made for, where it was for one
+    )
     fixed: frozenset[tuple[str, int]] = frozenset()  # loads of numbers that the launch has its own copy of
 
     def mark(self, module: Module) -> Module:
@@ -82,7 +85,7 @@ class Prover:
 
     def streams(self, buffers: Sequence[tuple[int, int]]) -> frozenset[tuple[str, int, int]]:
         """The stores to these outputs, with their alignments."""
-        return frozenset((*place, align) for index, align in buffers for place in self.outputs[index])
+        return frozenset((*place, align) for index, align in buffers for place in self.outputs.get(index, ()))
 
     def prove(self, launch: Facts) -> Proof:
         e = Evaluator(self.flow, self.roots, self.layout, launch)

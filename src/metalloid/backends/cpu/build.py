@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from metalloid.types import Signature
 
 if TYPE_CHECKING:
     from metalloid.analysis.intervals.prove import Prover
-    from metalloid.backends.base import Triple
+    from metalloid.backends.base import Launch, Triple
     from metalloid.backends.cpu.checked.program import CheckedProgram
     from metalloid.ir import Module
     from metalloid.transforms.check_sites import Options
@@ -80,6 +81,8 @@ class Vectors:
     def __init__(self, ir: str, width: int, target: codegen.Target, level: int) -> None:
         self.ir, self.width, self.target, self.level = ir, width, target, level
         self._shelf = KernelCache(ir)
+        self._sized: dict[Triple, Module] = {}
+        self._provers: dict[Triple, Prover] = {}
 
     @cached_property
     def module(self) -> Module:
@@ -99,7 +102,40 @@ class Vectors:
 
     @cached_property
     def proofs(self) -> Proofs | None:
-        return proofs_of(self._shelf, lambda: self.prover)
+        return proofs_of(self._shelf, lambda: self.prover, self._prover_for)
+
+    def _prover_for(self, launch: Launch) -> tuple[Prover, Triple | None]:
+        """The prover of a launch's code: where all threadgroups are whole, their size is a number in it."""
+        size = launch.threadgroup
+        if any(g % s for g, s in zip(launch.grid, size, strict=True)) or self.sized(size) is self.module:
+            return self.prover, None
+        if size not in self._provers:
+            from metalloid.analysis.intervals.prove import Prover
+
+            with slow_way(self.ir, "what can be proved"):
+                self._provers[size] = Prover(self.sized(size))
+        made = self._provers[size]
+        return (made, size) if made.worthwhile else (self.prover, None)
+
+    def sized(self, size: Triple) -> Module:
+        """The module for whole threadgroups of one size; the same for all where nobody asks for it."""
+        if size not in self._sized:
+            from metalloid.transforms.fold_sizes import asks_for_size, folded
+
+            module = self.module
+            with slow_way(self.ir, "the size of a threadgroup", size):
+                self._sized[size] = folded(self.ir, size) if asks_for_size(module) else module
+        return self._sized[size]
+
+    def _module_of(self, variant: Variant, proof: Hashable, check: Options | None) -> Module:
+        """The module that a variant is made of: with a proof, the one that it speaks of."""
+        from metalloid.analysis.intervals.prove import Proof
+
+        size, ragged, tables = variant[:3]
+        whole = not (ragged or tables) and check is None
+        if isinstance(proof, Proof):
+            return self.sized(size) if proof.size is not None else self.module
+        return self.sized(size) if whole else self.module
 
     @cached_property
     def shapes(self) -> GroupShapes:
@@ -126,7 +162,7 @@ class Vectors:
         if isinstance(proof, LazyProof):
             proof = proof.proof()
             name = name_of(proof)  # of this one: made again, it may have found less than was claimed
-        module = self.module
+        module = self._module_of(variant, proof, check)
         stages = self._stages(variant[0])
         with slow_way(self.ir, "vector code", variant[0], stages), stopwatch.stage("vector code"):
             code = vector_code(module, (*variant[:-1], proof), self.width, self.target, check)

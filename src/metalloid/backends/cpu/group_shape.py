@@ -16,6 +16,7 @@ LONGEST = 1024  # threads of a row
 LEAST = 64
 SHARES = 16  # threadgroups at least, so that every processor gets some
 GANG = 64  # as in lower/free_shape.py
+ROWS = 8  # of a block: rows a power of two apart share few places of the first cache
 EVEN = 16  # rows that are multiples of it are whole registers
 
 Look = Callable[[Triple], Triple | None]  # the gang's shape in a grid; None where the shape is the launch's
@@ -60,12 +61,10 @@ def group(grid: Triple, gang: Triple) -> Triple:
         return row, max(1, rows), 1
     across, down, deep = gang
     while 2 * across * down * deep <= THREADS:
-        if 2 * down <= y:
+        if 2 * down <= min(y, ROWS):
             down *= 2
         elif 2 * deep <= z:
             deep *= 2
-        elif 2 * across <= x:
-            across *= 2
         else:
             break
     return across, down, deep

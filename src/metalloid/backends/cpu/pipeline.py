@@ -30,6 +30,7 @@ from metalloid.ir.name_privates import name_privates
 from metalloid.transforms.canonicalize import canonical
 from metalloid.transforms.check_sites import Options
 from metalloid.transforms.common_gep_base import share
+from metalloid.transforms.fold_sizes import asks_for_size, folded
 from metalloid.transforms.fuse_products import fuse_products
 from metalloid.transforms.prune_edges import prune
 
@@ -106,7 +107,7 @@ def _canonical(ir: str, size: Triple, target: codegen.Target) -> str:
 
 
 def _regions(ir: str, size: Triple, target: codegen.Target) -> str:
-    module = canonical(ir)
+    module = sized(ir, size)
     lanes, way = _gangs(module, LaneLayout(choose(module, size, target.info), size), False, None)
     module, _ = name_privates(module.with_function(share(module.function[ENTRY])))
     function = module.function[ENTRY]
@@ -118,11 +119,17 @@ def _regions(ir: str, size: Triple, target: codegen.Target) -> str:
 def vector_stage(ir: str, size: Triple, target: codegen.Target | None = None) -> str:
     """The guarded vector code of a kernel for threadgroups of one size, as text. May raise NotVectorised."""
     variant = (size, False, False, True, False, None)
-    return vector_code(canonical(ir), variant, 0, target or codegen.host()).text
+    return vector_code(sized(ir, size), variant, 0, target or codegen.host()).text
+
+
+def sized(ir: str, size: Triple) -> Module:
+    """The canonical module, with the size of whole threadgroups as a number where it is asked for."""
+    module = canonical(ir)
+    return folded(ir, size) if asks_for_size(module) else module
 
 
 def _stage_code(ir: str, size: Triple, target: codegen.Target, table: LineTable) -> str:
-    return vector_code(canonical(ir), (size, False, False, True, False, None), 0, target, table=table).text
+    return vector_code(sized(ir, size), (size, False, False, True, False, None), 0, target, table=table).text
 
 
 def _vector_lines(ir: str, size: Triple, target: codegen.Target) -> Lined:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from metalloid import stopwatch
-from metalloid.backends.base import Launch
+from metalloid.backends.base import Launch, Triple
 from metalloid.backends.cpu.kernel_cache import KernelCache, stable_repr
 from metalloid.backends.fallback import slow_way
 
@@ -40,7 +40,7 @@ class Proofs:
     def __init__(
         self,
         shelf: KernelCache,
-        prover: Callable[[], Prover],
+        prover: Callable[[Launch], tuple[Prover, Triple | None]],
         parameters: Sequence[int],
         outputs: Sequence[int],
     ) -> None:
@@ -59,14 +59,14 @@ class Proofs:
         key = self._shelf.key("proof", sizes, guard, lengths, contents, streams)
 
         def prove() -> Proof:
-            prover = self._prover()
+            prover, size = self._prover(launch)
             with slow_way(self._shelf.ir, "a proof", launch.threadgroup), stopwatch.stage("proofs"):
-                return _proof(prover, launch, guard, lengths, contents, streams)
+                return _proof(prover, size, launch, guard, lengths, contents, streams)
 
         if (known := self._shelf.get(key, "proof")) is not None:
             return None if known == _NOTHING else LazyProof(known.decode(), prove)
         found = prove()
-        name = name_of(found) if found != type(found)() else ""
+        name = name_of(found) if found != type(found)(size=found.size) else ""
         if self._kept < MOST_KEPT:
             self._kept += 1
             self._shelf.put(key, "proof", name.encode() or _NOTHING)
@@ -75,6 +75,7 @@ class Proofs:
 
 def _proof(
     prover: Prover,
+    size: Triple | None,
     launch: Launch,
     guard: bool,
     lengths: Mapping[int, int],
@@ -91,11 +92,15 @@ def _proof(
         local = launch.threadgroup_memory
         facts = Facts(launch.grid, launch.threadgroup, launch.threadgroups, lengths, local, contents)
         found = prover.prove(facts)
-    return replace(found, streams=prover.streams(streams))
+    return replace(found, streams=prover.streams(streams), size=size)
 
 
-def proofs_of(shelf: KernelCache, prover: Callable[[], Prover]) -> Proofs | None:
-    """None where the kernel is too large to be proved before each launch."""
+def proofs_of(
+    shelf: KernelCache,
+    prover: Callable[[], Prover],
+    sized: Callable[[Launch], tuple[Prover, Triple | None]],
+) -> Proofs | None:
+    """None where the kernel is too large to be proved before each launch. `sized` gives the prover of a launch."""
     key = shelf.key("what can be proved")
     known = shelf.get(key, "json")
     if known is None:
@@ -103,4 +108,4 @@ def proofs_of(shelf: KernelCache, prover: Callable[[], Prover]) -> Proofs | None
         known = json.dumps([made.worthwhile, made.parameters, sorted(made.outputs)]).encode()
         shelf.put(key, "json", known)
     worthwhile, parameters, outputs = json.loads(known)
-    return Proofs(shelf, prover, parameters, outputs) if worthwhile else None
+    return Proofs(shelf, sized, parameters, outputs) if worthwhile else None

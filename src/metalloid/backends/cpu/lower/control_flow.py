@@ -275,6 +275,14 @@ class Control(Copies):
         target = self.order[n] if n < len(self.order) else ""
         if not self.copied_next or e.mask is not None or target not in targets or not self.leads(target):
             return
+        self._if_all(block, condition, target, f"{self.labels[target]}.all")
+        if self.flow.graph.predecessors[target] == (block.name,):
+            other = targets[1] if target == targets[0] else targets[0]
+            self._if_all(block, condition, other, self.copied_next)
+
+    def _if_all(self, block: Block, condition: Value, target: str, label: str) -> None:
+        """Go to a label where a scalar test says that all lanes take the way to a block."""
+        e, targets = self.e, block.terminator.labels
         if (flag := all_lanes(e, condition, target == targets[0])) is None:
             return
         every, some = e.fresh_label("every"), e.fresh_label("part")
@@ -283,7 +291,7 @@ class Control(Copies):
         e.label(every)
         self._edge(block, target, None)
         self._announce(block.name, targets)
-        e.do(f"br label %{self.labels[target]}.all")
+        e.do(f"br label %{label}")
         e.label(some)
         e.values, e.built = saved, built
 

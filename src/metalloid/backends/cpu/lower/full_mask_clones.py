@@ -17,7 +17,7 @@ from metalloid.backends.cpu.lower.lane_tests import all_lanes
 from metalloid.ir import Block
 from metalloid.ir.intrinsics import is_marker
 from metalloid.ir.types import IntType
-from metalloid.ir.values import Local, Value
+from metalloid.ir.values import Int, Local, Value
 
 MAX_COPY = 400  # instructions; code that is written twice is compiled twice
 
@@ -37,7 +37,7 @@ class Copies:
 
     def __init__(self) -> None:
         self.copying = ""  # the first block of the copy that is being written
-        self.copied_next = False  # whether the block behind the current one gets a copy
+        self.copied_next = ""  # where the block behind the current one gets a copy: what follows all of that
         self.skip_check = ""  # a block whose check was written with its copy
         self.masked: _Masked | None = None  # where lanes go on when they part in a loop's copy
 
@@ -58,16 +58,20 @@ class Copies:
         n = start
         while n < end:
             size = self._copied(n, end) if copies else 0
-            self.copied_next = copies and not size and n + 1 < end and self._copied(n + 1, end) > 0
+            self._look_ahead(n, end, last, copies and not size)
             if size:
                 self._write_copy(n, size, self._after(n + size, end, last))
-                self.copied_next = False
+                self.copied_next = ""
                 for m in range(n, n + size):
                     self._write_block(m, self._after(m + 1, end, last))
                 n += size
             else:
                 self._write_block(n, self._after(n + 1, end, last))
                 n += 1
+
+    def _look_ahead(self, n: int, end: int, last: str, copies: bool) -> None:
+        size = self._copied(n + 1, end) if copies and n + 1 < end else 0
+        self.copied_next = self._after(n + 1 + size, end, last) if size else ""
 
     def _after(self, n: int, end: int, last: str) -> str:
         return f"{self.labels[self.order[n]]}.check" if n < end else last
@@ -145,7 +149,7 @@ class Copies:
 
     def write_copied(self, start: int, end: int, last: str, copies: bool) -> None:
         """The first block without a check, then the others."""
-        self.copied_next = copies and start + 1 < end and self._copied(start + 1, end) > 0
+        self._look_ahead(start, end, last, copies)
         self._write_block(start, self._after(start + 1, end, last))
         self.write_range(start + 1, end, last, copies)
 
@@ -233,6 +237,20 @@ def known_lanes(e: Emitter, condition: Value) -> tuple[bool, ...] | None:
     return tuple(compare(a, b) for a, b in zip(*sides, strict=True))
 
 
+def first_lanes(e: Emitter, condition: Value) -> tuple[bool, ...] | None:
+    """The lanes of `t < 8` in any gang that has some: threads count up from gang to gang, so it is the first gang's."""
+    if not isinstance(condition, Local):
+        return None
+    i = e.function.definitions[condition.name]
+    if i.opcode != "icmp" or i.predicate != "ult" or not isinstance(i.operands[1], Int):
+        return None
+    shape, limit = e.shape(i.operands[0]), i.operands[1].value
+    counts = shape is not None and shape.exact and shape.pattern == tuple(range(e.width))
+    if not counts or shape is None or shape.align % e.width or limit > e.width:
+        return None
+    return tuple(n < limit for n in range(e.width))
+
+
 def known_range(e: Emitter, block: Block, sources: tuple[str, ...]) -> tuple[int, int] | None:
     """The lanes that run a block, where they are known and side by side: the first, and one past the last."""
     if len(sources) != 1:
@@ -240,10 +258,10 @@ def known_range(e: Emitter, block: Block, sources: tuple[str, ...]) -> tuple[int
     end = e.function.block[sources[0]].terminator
     if end.opcode != "br" or not end.operands or len(set(end.labels)) != 2:
         return None
-    lanes = known_lanes(e, end.operands[0])
+    wanted = end.labels[0] == block.name
+    lanes = known_lanes(e, end.operands[0]) or (first_lanes(e, end.operands[0]) if wanted else None)
     if lanes is None:
         return None
-    wanted = end.labels[0] == block.name
     on = [n for n, flag in enumerate(lanes) if flag == wanted]
     if not on or on[-1] - on[0] + 1 != len(on):
         return None

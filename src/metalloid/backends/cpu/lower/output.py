@@ -81,6 +81,7 @@ class Output:
     uses_tables: bool = False  # positions are read from tables
     nowhere: int | None = None  # a place in the scratch of a coroutine's gang, for lanes that are off
     suspends: bool = False  # a gang waits at a barrier inside its function, which is a coroutine
+    counts: bool = False  # the kernel does nothing to device memory but count in it
     table: LineTable | None = None  # where lines come from, for people who read them
 
     @property

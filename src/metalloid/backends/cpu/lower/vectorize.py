@@ -28,6 +28,7 @@ from metalloid.backends.cpu.lower.elide_zero_init import filled_first
 from metalloid.backends.cpu.lower.emitter import Emitter, lowered
 from metalloid.backends.cpu.lower.matrix import accumulators, chains
 from metalloid.backends.cpu.lower.module_text import module_text
+from metalloid.backends.cpu.lower.ops.memory_orders import only_counts
 from metalloid.backends.cpu.lower.output import MatrixPlace, Output, SlotPlace
 from metalloid.backends.cpu.lower.private_arrays import Scratch, place_privates
 from metalloid.backends.line_table import LineTable
@@ -114,7 +115,7 @@ def vectorize(
     out = Output(
         module, layout, lanes, guard, target, short_loops, check=checks, barriers=barriers, suspends=parted
     )
-    out.table = table
+    out.table, out.counts = table, only_counts(function)
     local = out.layout_locals()
     barrier_sites = tuple(Site(s.location, None, 0, False, "M204") for s in _sites_of(out, barriers))
     scratch = Scratch()

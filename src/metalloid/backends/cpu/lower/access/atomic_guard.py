@@ -39,10 +39,17 @@ def atomic_scalar(
     return told_unless(e, good, site, place.check.base or "0", inside, kind)
 
 
-def atomic_lanes(e: Emitter, i: Instruction, place: MemRef, size: int, write: bool) -> str | None:
-    """The lanes of an atomic that are carried out, one after the other."""
+def atomic_lanes(
+    e: Emitter, i: Instruction, place: MemRef, size: int, write: bool, whole: bool = False
+) -> str | None:
+    """The lanes of an atomic that are carried out, one after the other.
+
+    `whole`: they are elements from the start of their memory, so that is all one has to look at."""
     mask = checked_mask(e, i, place, size, write)
     if not e.out.guard or size == 1:
+        return mask
+    if whole and e.out.check is None and not e.out.robust:
+        _even_start(e, i, place, size, write, mask)
         return mask
     vi, vb = e.vt("i64"), e.vt("i1")
     start = e.put(f"ptrtoint ptr {place.ptr} to i64")
@@ -61,3 +68,19 @@ def atomic_lanes(e: Emitter, i: Instruction, place: MemRef, size: int, write: bo
         e.do(f"br label %{on if e.out.robust else 'stopped'}")
         e.label(on)
     return e.put(f"freeze {vb} {e.both(mask, good)}")
+
+
+def _even_start(e: Emitter, i: Instruction, place: MemRef, size: int, write: bool, mask: str | None) -> None:
+    """Stop where memory starts at an odd address; the first lane is told."""
+    start = e.put(f"ptrtoint ptr {place.ptr} to i64")
+    odd = e.put(f"icmp ne i64 {e.put(f'and i64 {start}, {size - 1}')}, 0")
+    stop, on = e.fresh_label("odd"), e.fresh_label("even")
+    active = mask if mask is not None else e.mask_ref()
+    some = e.put(f"and i1 {odd}, {e.any(active)}")
+    e.do(f"br i1 {some}, label %{stop}, label %{on}, !prof !2")
+    e.label(stop)
+    lane = e.first(active)
+    offset = e.put(f"extractelement {e.vt('i64')} {e.expand(place.check)}, i32 {lane}")
+    fault(e, e.out.site(i, place.root, size, write, "M103"), offset, lane)
+    e.do("br label %stopped")
+    e.label(on)

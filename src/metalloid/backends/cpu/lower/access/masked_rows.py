@@ -2,7 +2,7 @@
 
 Lane by lane a row of 16 takes 60 instructions; at the edge of an image, where one lane of a gang is idle, that is the
 whole cost of a stencil. A load may read the idle lanes as well where the row lies inside its memory: nobody
-looks at what they get. A store must not touch them; but most registers of a row have no idle lane, and go whole.
+looks at what they get. A store must not touch them; but most registers of a row have no idle lane.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from metalloid.backends.cpu.lower.access.mem_ref import address, memory_type, re
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.ops.collective import reduce_all
 from metalloid.backends.cpu.lower.ops.memory_orders import order
+from metalloid.backends.cpu.lower.ops.owned_atomics import lanes, owned, update, whole_steps
 from metalloid.ir import Instruction
 from metalloid.ir.types import FloatType, IntType, StructType
 
@@ -30,7 +31,7 @@ def atomic_rmw(e: Emitter, i: Instruction) -> None:
     pointer, operand = i.operands
     kind, size = memory_type(operand.type)
     place = resolve(e, pointer, size)
-    tail = order("atomicrmw", pointer)
+    tail = order("atomicrmw", pointer, e.out.counts)
     used = bool(e.function.users.get(i.name))
     if e.width == 1 or (
         place.offset.uniform and not used and i.predicate in FOLDS and lowered(operand.type) == kind
@@ -39,6 +40,8 @@ def atomic_rmw(e: Emitter, i: Instruction) -> None:
 
         def act() -> str:
             at = address(e, place.ptr, place.offset.base or "0")
+            if owned(e, pointer, i.predicate):
+                return update(e, i.predicate, at, kind, value, size)
             return e.put(f"atomicrmw {i.predicate} ptr {at}, {kind} {value} {tail}, align {size}")
 
         ref = atomic_scalar(e, i, place, size, True, act, kind)
@@ -46,15 +49,18 @@ def atomic_rmw(e: Emitter, i: Instruction) -> None:
             e.set(i.name, Val(kind, ref))
         return
     values = e.vector(operand)
-    mask = atomic_lanes(e, i, place, size, True)
+    mask = atomic_lanes(e, i, place, size, True, whole_steps(e, pointer, size))
     offsets = e.expand(place.offset)
     total = _results(e, kind) if used else ""
-    for lane in e.lanes_loop(mask):
+    plain = owned(e, pointer, i.predicate)
+    for lane in lanes(e, mask):
         offset = e.put(f"extractelement {e.vt('i64')} {offsets}, i32 {lane}")
         one = e.put(f"extractelement {e.vt(kind)} {values}, i32 {lane}")
-        old = e.put(
-            f"atomicrmw {i.predicate} ptr {address(e, place.ptr, offset)}, {kind} {one} {tail}, align {size}"
-        )
+        at = address(e, place.ptr, offset)
+        if plain:
+            old = update(e, i.predicate, at, kind, one, size)
+        else:
+            old = e.put(f"atomicrmw {i.predicate} ptr {at}, {kind} {one} {tail}, align {size}")
         if used:
             _keep(e, total, kind, lane, old)
     if used:

@@ -3,20 +3,38 @@
 Metal's atomics are relaxed. Kernels that hand data from one threadgroup to another with them (the last one adds up
 what the others left) put a barrier or a fence beside them. A barrier is no instruction here, since one processor runs
 all of a threadgroup; so where processors see each other's stores in any order, the atomics themselves keep it. On x86
-they do in any case. Nobody else sees threadgroup memory.
+they do in any case. Nobody else sees threadgroup memory. A kernel that only counts (no other store to device memory,
+no old value that anybody looks at) hands nothing over.
 """
 
 from __future__ import annotations
 
+from metalloid.ir import Function
+from metalloid.ir.intrinsics import FENCE
 from metalloid.ir.types import PointerType
 from metalloid.ir.values import Value
 
-THREADGROUP = 3
+THREADGROUP, PRIVATE = 3, 5
 _KEPT = {"load": "acquire", "store": "release", "atomicrmw": "acq_rel", "cmpxchg": "acq_rel acquire"}
 _FREE = {**dict.fromkeys(_KEPT, "monotonic"), "cmpxchg": "monotonic monotonic"}
 
 
-def order(opcode: str, pointer: Value) -> str:
-    """What LLVM is told of an atomic operation at `pointer`."""
+def order(opcode: str, pointer: Value, counts: bool = False) -> str:
+    """What LLVM is told of an atomic operation at `pointer`; `counts`: of a kernel that does nothing but count."""
     assert isinstance(pointer.type, PointerType)
-    return (_FREE if pointer.type.space == THREADGROUP else _KEPT)[opcode]
+    return (_FREE if counts or pointer.type.space == THREADGROUP else _KEPT)[opcode]
+
+
+def only_counts(function: Function) -> bool:
+    """Whether no thread can tell in which order others' accesses to device memory come."""
+    for i in function.instructions():
+        pointer = {"store": 1, "load": 0, "atomicrmw": 0, "cmpxchg": 0}.get(i.opcode)
+        if i.opcode in ("fence", "cmpxchg") or i.called == FENCE:
+            return False
+        if pointer is None or (i.opcode == "load" and not i.ordering):
+            continue
+        kind = i.operands[pointer].type
+        near = isinstance(kind, PointerType) and kind.space in (THREADGROUP, PRIVATE)
+        if not near and (i.opcode != "atomicrmw" or function.users.get(i.name)):
+            return False
+    return True

@@ -1,0 +1,76 @@
+"""docs/speed.md, from a run of the suite: `BENCH_PAGE=docs/speed.md python -m bench shapes`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.shapes.measure import Times
+from bench.shapes.report import BEHIND, CLIFF, cliffs, geometric
+from metalloid.backends.cpu import codegen
+
+HEAD = """# Speed of textbook kernels in many shapes
+
+Written by `python -m bench shapes` (with `BENCH_PAGE=docs/speed.md`) on {cpu}. {cases} cases of {kernels} kernels:
+several sizes, types and threadgroups of each. Every result is held against numpy in double precision before it is
+timed, the kernel's and C's. "C" are plain loops for the same result, compiled by the clang that metalloid carries with
+`-O3 -march=native -ffast-math`, on one thread; a ratio above 1 means that the kernel is ahead. Times are the least of
+several, in turns, by the processor's clock, and hold the launch itself (15 to 20 microseconds here). numpy and OpenBLAS
+are on one thread as well. The cliff is the slowest threadgroup's time over the fastest's, on the same data. Two threads
+against one are measured by the clock, and say little where a machine does other things besides.
+
+- geometric mean against C: {mean:.2f}; least {least:.2f}; {behind} of {cases} below {limit}
+- cliffs above {cliff}: {steep} of {sets} sets of data; steepest {steepest:.1f}
+{two}
+## By kernel
+
+| kernel | cases | C, mean | C, least | numpy, mean | cliff | two threads |
+|---|--:|--:|--:|--:|--:|--:|
+"""
+
+
+def write(path: Path, times: list[Times]) -> None:
+    path.write_text(page(times))
+
+
+def page(times: list[Times]) -> str:
+    steps = cliffs(times)
+    behind = sorted((t for t in times if t.ratio < BEHIND), key=lambda t: t.ratio)
+    steep = sorted(((c, k) for k, (c, _, _) in steps.items() if c > CLIFF), reverse=True)
+    both = [t.one / t.two for t in times if t.two]
+    text = HEAD.format(
+        cpu=codegen.host().cpu,
+        cases=len(times),
+        kernels=len({t.case.book.name for t in times}),
+        mean=geometric(t.ratio for t in times),
+        least=min(t.ratio for t in times),
+        behind=len(behind),
+        limit=BEHIND,
+        cliff=CLIFF,
+        steep=len(steep),
+        sets=len(steps),
+        steepest=max((c for c, _, _ in steps.values()), default=1.0),
+        two=f"- two threads against one: {geometric(both):.2f}\n" if both else "",
+    )
+    names = list(dict.fromkeys(t.case.book.name for t in times))
+    text += "".join(_row(name, [t for t in times if t.case.book.name == name]) for name in names)
+    text += f"\n## Below {BEHIND} of C\n\n| case | C | microseconds |\n|---|--:|--:|\n"
+    text += "".join(f"| {t.case.label} | {t.ratio:.2f} | {t.kernel * 1e6:.0f} |\n" for t in behind)
+    text += f"\n## Cliffs above {CLIFF}\n\n| data | cliff |\n|---|--:|\n"
+    return text + "".join(f"| {name} | {c:.1f} |\n" for c, name in steep)
+
+
+def _row(name: str, times: Sequence[Times]) -> str:
+    plain = [t.numpy / t.kernel for t in times if t.numpy]
+    both = [t.one / t.two for t in times if t.two]
+    most = max((c for c, _, _ in cliffs(list(times)).values()), default=1.0)
+    cells = [
+        name,
+        str(len(times)),
+        f"{geometric(t.ratio for t in times):.2f}",
+        f"{min(t.ratio for t in times):.2f}",
+        f"{geometric(plain):.2f}" if plain else "",
+        f"{most:.1f}",
+        f"{geometric(both):.2f}" if both else "",
+    ]
+    return f"| {' | '.join(cells)} |\n"
