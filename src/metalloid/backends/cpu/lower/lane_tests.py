@@ -35,13 +35,15 @@ def all_lanes(e: Emitter, condition: Value, wanted: bool) -> str | None:
         return None
     i = e.function.definitions[condition.name]
     shape = e.shape(condition)
-    if i.opcode == "icmp":
+    here = any(other is i for other in e.function.block[e.block].instructions)
+    if here and i.opcode == "icmp":
         return _compared(e, i, wanted)
-    if i.opcode == "freeze":
+    if here and i.opcode == "freeze":
         return all_lanes(e, i.operands[0], wanted)
-    if i.opcode == "xor" and _truth(i.operands[1]):
+    if here and i.opcode == "xor" and _truth(i.operands[1]):
         return all_lanes(e, i.operands[0], not wanted)
-    parts = _logic(i)
+    # What a condition of another block was made from is not known here: only what is used here was kept.
+    parts = _logic(i) if here else None
     if parts is None:
         if shape is None or shape.terms:
             return None
