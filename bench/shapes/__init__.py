@@ -1,8 +1,8 @@
 """Textbook kernels in many shapes beside plain C: `python -m bench shapes`.
 
-BENCH_ONLY=matvec chooses cases by their labels, BENCH_FEW=1 one type and size and two threadgroups of each kernel;
+BENCH_ONLY='matvec|csr' chooses cases by labels, BENCH_FEW=1 one type and size and two threadgroups of each kernel;
 BENCH_SECONDS says how long each is measured, BENCH_THREADS=1 leaves out the second thread, and BENCH_PAGE=docs/speed.md
-writes that page.
+writes that page, with the sentence BENCH_NOTE.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,10 +10,14 @@ from bench.shapes.measure import Times
 from bench.shapes.report import BEHIND, CLIFF, cliffs, geometric
 from metalloid.backends.cpu import codegen
 
+ALL = "several sizes, types and threadgroups of each"
+FEW = "of each one size and type in two threadgroups (`BENCH_FEW=1`)"
 HEAD = """# Speed of textbook kernels in many shapes
 
 Written by `python -m bench shapes` (with `BENCH_PAGE=docs/speed.md`) on {cpu}. {cases} cases of {kernels} kernels:
-several sizes, types and threadgroups of each. Every result is held against numpy in double precision before it is
+{which}.{note}
+
+Every result is held against numpy in double precision before it is
 timed, the kernel's and C's. "C" are plain loops for the same result, compiled by the clang that metalloid carries with
 `-O3 -march=native -ffast-math`, on one thread; a ratio above 1 means that the kernel is ahead. Times are the least of
 several, in turns, by the processor's clock, and hold the launch itself (15 to 20 microseconds here). numpy and OpenBLAS
@@ -41,6 +46,8 @@ def page(times: list[Times]) -> str:
     text = HEAD.format(
         cpu=codegen.host().cpu,
         cases=len(times),
+        which=FEW if "BENCH_FEW" in os.environ else ALL,
+        note=" " + os.environ["BENCH_NOTE"] if os.environ.get("BENCH_NOTE") else "",
         kernels=len({t.case.book.name for t in times}),
         mean=geometric(t.ratio for t in times),
         least=min(t.ratio for t in times),

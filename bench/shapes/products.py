@@ -92,7 +92,7 @@ def column_sums(kind: str, size: Size, group: Size) -> Data:
 
 
 ALL = "products"
-SQUARES = ((256,), (512,), (1024,))
+SQUARES = ((1024,), (512,), (256,))
 ROWS = ((256, 256), (1000, 1000), (4096, 4096), (1024, 1024))
 BATCH = ((8, 8, 1), (8, 8, 4), (8, 4, 8), (8, 1, 1), (8, 2, 16))
 BOOKS = (

@@ -80,10 +80,10 @@ def cases(books: tuple[Textbook, ...], only: str = "", few: bool = False) -> lis
     """All cases whose label has `only` in it; `few`: of each kernel one type, one size, two threadgroups."""
     every = [Case(b, t, s, g) for b in books for t in b.types for s in b.sizes for g in b.groups]
     if few:
-        every = [
-            Case(b, b.types[0], b.sizes[-1], g) for b in books for g in {b.groups[0]: 0, b.groups[-1]: 0}
-        ]
-    return [case for case in every if only in case.label]
+        first = {b.name: b for b in reversed(books)}
+        some = [(b, {b.groups[0]: 0, b.groups[-1]: 0}) for b in books if first[b.name] is b]
+        every = [Case(b, b.types[0], b.sizes[-1], g) for b, groups in some for g in groups]
+    return [case for case in every if any(word in case.label for word in only.split("|"))]
 
 
 def numbers(shape: int | Size, kind: str = "float", low: float = -1, high: float = 1, seed: int = 0) -> Array:

@@ -82,7 +82,7 @@ def _cost(flow: Flow, known: Uniformity, layout: DataLayout, target: TargetInfo)
         for i in block.instructions:
             if (found := _access(i)) is not None:
                 pointer, kind = found
-                registers, lines = footprint(known.shape(pointer), layout.size(kind), target)
+                registers, lines = footprint(known.shape(pointer), layout.size(kind), target, GANG)
                 total += weight * (registers + LINE * lines)
     return total
 
@@ -95,18 +95,18 @@ def _access(i: Instruction) -> tuple[Value, Type] | None:
     return None
 
 
-def footprint(shape: LaneShape | None, size: int, target: TargetInfo) -> tuple[int, int]:
-    """Loads that an access takes, and cache lines that it touches."""
+def footprint(shape: LaneShape | None, size: int, target: TargetInfo, width: int) -> tuple[int, int]:
+    """Loads that an access of so many lanes takes, and cache lines that it touches."""
     if shape is None:
-        return 2 * GANG, GANG
+        return 2 * width, width
     if not shape.terms:
         return 1, 1
     away = [p for c, p in shape.terms if c]
-    near = next((p for c, p in shape.terms if not c), (0,) * GANG)
-    lanes = [(tuple(p[n] for p in away), near[n]) for n in range(GANG)]
+    near = next((p for c, p in shape.terms if not c), (0,) * width)
+    lanes = [(tuple(p[n] for p in away), near[n]) for n in range(width)]
     step = max(1, target.vector_bytes // size)
     loads: set[object] = set()
-    for start in range(0, GANG, step):
+    for start in range(0, width, step):
         part = lanes[start : start + step]
         first, at = part[0]
         if part == [(first, at + size * n) for n in range(len(part))]:

@@ -9,11 +9,10 @@ iteration of the innermost loops loads, both ways.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.loop_stride import Strides
 from metalloid.analysis.uniformity import Uniformity
+from metalloid.backends.cpu.lower.free_shape import footprint
 from metalloid.ir import Instruction
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.loops import Loop
@@ -85,15 +84,10 @@ def _access(i: Instruction, layout: DataLayout) -> tuple[Value, int] | None:
 
 
 def _by_lane(known: Uniformity, pointer: Value, size: int, target: TargetInfo) -> float:
-    """Of one lane: loads of a whole register are shared by its lanes."""
-    shape = known.shape(pointer)
-    if shape is None:
-        return ALONE
-    if not shape.terms:
-        return 1 / known.lanes.width
-    pattern = shape.pattern
-    far = pattern is None or any(abs(b - a) >= target.line for a, b in pairwise(pattern))
-    return ALONE if far else size / target.vector_bytes
+    """Of one lane: loads of a whole register, and of rows that several lanes are in, are shared."""
+    width = known.lanes.width
+    loads, _ = footprint(known.shape(pointer), size, target, width)
+    return ALONE if loads >= width else loads / width
 
 
 def _by_round(

@@ -294,6 +294,7 @@ def _tail(out: Output) -> tuple[int, int] | None:
     """The lanes of the last gang that are threads, where that is known."""
     lanes = out.lanes
     known = lanes.static_size and not lanes.rows and out.check is None and out.remaining is None
+    known = known and not out.target.masks_memory  # which needs no help
     return (0, lanes.count % lanes.width) if known else None
 
 
