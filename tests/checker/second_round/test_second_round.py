@@ -64,7 +64,7 @@ def runs() -> Iterator[Any]:
             yield pytest.param(case, engine, id=f"{case.name}-{engine}", marks=marks)
 
 
-@pytest.mark.parametrize(("case", "engine"), runs())
+@pytest.mark.parametrize(("case", "engine"), tuple(runs()))
 def test_what_slipped_through(case: Case, engine: str, monkeypatch: pytest.MonkeyPatch):
     if case.slow and engine == "oracle":
         pytest.skip("too many threads for the oracle")

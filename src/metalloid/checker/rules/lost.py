@@ -32,7 +32,7 @@ def lost_updates(case: Case) -> Iterator[Finding]:
             elif (
                 instruction.opcode == "cmpxchg" and block.name not in inside and _shared(case, instruction, 0)
             ):
-                yield from _once(case, instruction)
+                yield from _once(case, block, instruction)
 
 
 def _shared(case: Case, instruction: Instruction, pointer: int) -> bool:
@@ -65,12 +65,14 @@ def _stored(case: Case, block: Block, store: Instruction) -> Iterator[Finding]:
             return
 
 
-def _once(case: Case, exchange: Instruction) -> Iterator[Finding]:
-    """A compare-exchange of what was there for what becomes of it, whose outcome nobody looks at."""
+def _once(case: Case, block: Block, exchange: Instruction) -> Iterator[Finding]:
+    """A compare-exchange of what was there for what becomes of it, or on condition of it, whose outcome nobody looks
+    at."""
     code = case.code
     used = any(exchange.name in i.uses for i in code.function.instructions() if not _reads_old(i, code))
     expected, desired = exchange.operands[1], exchange.operands[2]
-    depends = isinstance(expected, Local) and _made_of(code, desired, expected.name)
+    sources = (desired, *(condition.value for condition in code.conditions(block)))
+    depends = isinstance(expected, Local) and any(_made_of(code, s, expected.name) for s in sources)
     if used or not depends:
         return
     name = _name(case, exchange.operands[0])
