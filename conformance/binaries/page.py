@@ -72,7 +72,7 @@ def write() -> None:
 
 def page() -> str:
     swept, reasons, launched, wrong = [], [], [], []
-    tables = {"mlx": mlx.cases, "torch": torch.cases}
+    tables = {"mlx": mlx.labels, "torch": torch.labels}
     for which, title in TITLES.items():
         names = {name for name, _ in sweep.kernels(which, tensors=which.endswith("-26"))}
         scalar, vector = latest(f"sweep-{which}-scalar", names), latest(f"sweep-{which}", names)
@@ -80,7 +80,7 @@ def page() -> str:
             lowered = {one.name: one for one in (*scalar, *vector)}.values()
             swept.append(f"| {title} | {len(names)} | {_share(list(lowered))} | {_share(vector)} |")
             reasons += _reasons(title, list(lowered))
-        labels = {case.label for case in tables[which]()} if which in tables else ()
+        labels = tables[which]() if which in tables else ()
         if done := latest(which, labels):
             right = [one for one in done if one.passed]
             kernels = len({kernel for one in right for kernel in one.kernels})
@@ -97,7 +97,7 @@ def page() -> str:
 
 
 def _times() -> str:
-    found = [one for one in latest("times", {case.label for case in mlx.cases()}) if one.passed]
+    found = [one for one in latest("times", mlx.labels()) if one.passed]
     if not found:
         return "Not measured yet: `python -m conformance binaries times`."
     source, binary = times.medians(found)

@@ -153,6 +153,10 @@ def cases() -> list[Case]:
     return [case for case in _cases() if case.kernel in names]
 
 
+def labels() -> frozenset[str]:
+    return frozenset(case.label for case in _cases())
+
+
 def _cases() -> Iterator[Case]:
     for table, forms in ((UNARY, _ONE), (BINARY, _TWO)):
         for operation, function in table.items():
