@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import metalloid as mt
+from bench.nvidia import decode, gemm
 from bench.nvidia.cases import CASES, Case
 from metalloid.runtime.recording import Recording
 
@@ -36,6 +37,11 @@ def main() -> None:
     library = mt.device("cuda").library(HERE / "kernels.metal")
     module = cupy.RawModule(path=_cubin())
     wanted = os.environ.get("BENCH_ONLY", "").split()
+    launches = _launches(cupy, module)
+    print(
+        f"a warm launch that waits: {launches['metalloid']:.1f} us, with CuPy {launches['cupy']:.1f} us",
+        flush=True,
+    )
     found = [_measured(cupy, library, module, case) for case in CASES if not wanted or case.name in wanted]
     print(f"{'kernel':16}{'metal us':>10}{'cuda us':>10}{'ratio':>8}{'unguarded':>11}{'':>4}rate")
     for row in found:
@@ -44,8 +50,66 @@ def main() -> None:
             f"{row['bare'] / row['metal']:11.3f}{'':>4}{row['rate']}"
         )
     print(f"geometric mean {geometric_mean([r['cuda'] / r['metal'] for r in found]):.3f}")
+    kept: dict[str, Any] = {"kernels": found, "launch": launches, "gemm": [], "decode": None}
+    _keep(kept)
+    if not wanted:
+        for row in gemm.measured(cupy):
+            print(
+                f"{row['name']:28}{row['tflops']:8.1f} TFLOP/s, {row['tflops'] / row['cublas']:.3f} of cuBLAS",
+                flush=True,
+            )
+            kept["gemm"].append(row)
+            _keep(kept)
+        os.environ["METALLOID_DEVICE"] = "cuda"
+        kept["decode"] = decode.measured(_bandwidth(cupy))
+        print(
+            "decode of 1B parameters in q4_0: {ms:.3f} ms a token, {share:.3f} of the bandwidth".format(
+                **kept["decode"]
+            )
+        )
+        _keep(kept)
+
+
+def _keep(found: dict[str, Any]) -> None:
     if out := os.environ.get("BENCH_OUT"):
         Path(out).write_text(json.dumps(found, indent=1))
+
+
+def _bandwidth(cupy: Any) -> float:
+    """Bytes a second that a copy on the card reads and writes."""
+    one, other = (cupy.zeros(1 << 31, cupy.uint8) for _ in range(2))
+    begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+    best = 0.0
+    for _ in range(5):
+        begin.record()
+        cupy.copyto(other, one)
+        end.record()
+        end.synchronize()
+        best = max(best, 2 * one.nbytes / cupy.cuda.get_elapsed_time(begin, end) * 1e3)
+    return best
+
+
+def _launches(cupy: Any, module: Any) -> dict[str, float]:
+    """Microseconds of one small kernel, launched and waited for: medians of what takes turns."""
+    device = mt.device("cuda")
+    add = device.library(HERE / "kernels.metal")["add"]
+    ours = [device.buffer(np.ones(256, np.float32)) for _ in range(3)]
+    theirs = (*(cupy.ones(256, cupy.float32) for _ in range(3)), np.uint32(256))
+    function, stream = module.get_function("add"), cupy.cuda.get_current_stream()
+
+    def cuda() -> None:
+        function((1,), (256,), theirs)
+        stream.synchronize()
+
+    ways = {"metalloid": lambda: add(*ours, 256, grid=256, threadgroup=256), "cupy": cuda}
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for n in range(6000):
+        for name, work in ways.items():
+            begin = time.perf_counter()
+            work()
+            if n >= 1000:
+                times[name].append((time.perf_counter() - begin) * 1e6)
+    return {name: median(found) for name, found in times.items()}
 
 
 def _cubin() -> str:

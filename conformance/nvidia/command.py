@@ -22,7 +22,7 @@ from conformance.packages import ROOT, STORE
 
 FOLDER = STORE / "nvidia"
 RESULTS = FOLDER / "results.json"
-SUITES = ("tests/cuda", "tests/language", "tests/kernels")
+SUITES = ("tests/cuda", "tests/language", "tests/kernels", "tests/math")
 
 
 @click.group(help=__doc__)
@@ -46,7 +46,9 @@ def pack(programs: int, first: int) -> None:
 
 @main.command()
 @click.option("--jobs", default=max(1, (os.cpu_count() or 2) - 2), help="Processes.")
-@click.option("--part", "parts", multiple=True, type=click.Choice(["fuzz", "results", "tests", "bench"]))
+@click.option(
+    "--part", "parts", multiple=True, type=click.Choice(["fuzz", "results", "tests", "math", "bench"])
+)
 @click.option("--programs", default=2000, help="How many are generated, where none are packed.")
 @click.option("--only", default="", help="Of third-party cases, those whose name contains this.")
 @click.option("--out", default=str(RESULTS), help="Where to keep what was found.")
@@ -59,7 +61,8 @@ def run(jobs: int, parts: tuple[str, ...], programs: int, only: str, out: str) -
     steps = {
         "fuzz": lambda: _fuzz(jobs, programs),
         "results": lambda: _third_party(jobs, only),
-        "tests": _tests,
+        "tests": lambda: _tests(jobs),
+        "math": lambda: _math(jobs),
         "bench": _bench,
     }
     for name in parts or steps:
@@ -121,10 +124,33 @@ def _third_party(jobs: int, only: str) -> list[dict[str, Any]]:
     return [{**asdict(v), "passed": v.passed} for v in verdicts]
 
 
-def _tests() -> list[dict[str, str]]:
+def _math(jobs: int) -> list[dict[str, Any]]:
+    from conformance.nvidia.math import measured
+
+    found = []
+    for one in measured(jobs):
+        found.append(one)
+        if one.get("share", 2) > 1 + 1e-6:
+            print(one, flush=True)
+    return found
+
+
+def _tests(jobs: int) -> list[dict[str, str]]:
     """The suites whose kernels run on the default device, with the GPU as that."""
     environment = {**os.environ, "METALLOID_DEVICE": "cuda"}
-    command = [sys.executable, "-m", "pytest", "-q", "-rA", "--tb=line", "-p", "no:cacheprovider", *SUITES]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-rA",
+        "--tb=line",
+        "-n",
+        str(jobs),
+        "-m",
+        "fuzz or not fuzz",
+    ]
+    command += ["-p", "no:cacheprovider", "-p", "no:benchmark", *SUITES]
     said = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     ).stdout
@@ -138,6 +164,7 @@ def _tests() -> list[dict[str, str]]:
 
 
 def _bench() -> Any:
+    FOLDER.mkdir(parents=True, exist_ok=True)
     out = FOLDER / "bench.json"
     subprocess.run(
         [sys.executable, "-m", "bench", "cuda"],

@@ -35,4 +35,5 @@ def replays(seeds: Iterable[int], spaces: bool = False) -> Iterator[Replay]:
             {NAMES.index(n): a for n, a in bound.items()},
             {NAMES.index(n): a for n, a in right.items()},
             near=near,
+            halves="halves" in made.features and made.math != "safe",
         )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from statistics import geometric_mean
 from typing import Any
 
 HEAD = """# Kernels on an NVIDIA GPU
 
-Written by `python -m conformance nvidia page` from a run on {gpu} ({processor}), driver {driver} (CUDA {cuda}), PTX by
+Written by `python -m conformance nvidia page` from runs on {gpu} ({processor}), driver {driver} (CUDA {cuda}), PTX by
 llvmlite {llvmlite}. How it works is in [design/nvidia.md](design/nvidia.md).
 """
 _WORDS = {"same": "the same in every bit", "near": "the same within the error of fast math"}
@@ -19,7 +20,8 @@ def written(found: dict[str, Any]) -> str:
     parts += [_fuzz(found["fuzz"])] if found.get("fuzz") else []
     parts += [_results(found["results"])] if found.get("results") else []
     parts += [_tests(found["tests"])] if found.get("tests") else []
-    parts += [_bench(found["bench"], found.get("launch"))] if found.get("bench") else []
+    parts += [_math(found["math"])] if found.get("math") else []
+    parts += [_bench(found["bench"])] if found.get("bench") else []
     return "\n".join(parts)
 
 
@@ -32,7 +34,7 @@ def _fuzz(verdicts: list[dict[str, Any]]) -> str:
 
 def _results(found: list[dict[str, Any]]) -> str:
     # Some references need a package that has to be installed first; where it cannot be, nothing was run.
-    verdicts = [v for v in found if not v["reason"].startswith("CalledProcessError")]
+    verdicts = [v for v in found if not v["reason"].startswith(("CalledProcessError", "not run"))]
     suites: dict[str, list[dict[str, Any]]] = {}
     for verdict in verdicts:
         suites.setdefault(f"{verdict['suite']} {verdict['family']}", []).append(verdict)
@@ -44,7 +46,7 @@ def _results(found: list[dict[str, Any]]) -> str:
     ]
     passed = sum(v["passed"] for v in verdicts)
     head = f"## Third-party kernels\n\n{passed} of {len(verdicts)} cases have the results that numpy expects."
-    head += f" {len(found) - len(verdicts)} were not run: their reference was missing.\n"
+    head += f" {len(found) - len(verdicts)} were not run: their reference was missing, or time was up.\n"
     return "\n".join([head, "| suite | passed | cases |", "|---|---|---|", *rows, "", *bad, ""])
 
 
@@ -55,7 +57,20 @@ def _tests(verdicts: list[dict[str, str]]) -> str:
     return "\n".join(["## Suites, with the GPU as default device\n", *lines, *bad, ""])
 
 
-def _bench(rows: list[dict[str, Any]], launch: dict[str, float] | None) -> str:
+def _math(found: list[dict[str, Any]]) -> str:
+    bad = [m for m in found if m.get("share", 2.0) > 1 + 1e-6]
+    lines = [f"- {m['name']}, {m['form']}, {m['mode']}: {_worst(m)}" for m in bad]
+    head = f"## Functions of mathematics\n\n{len(found) - len(bad)} of {len(found)} are within the limits of"
+    head += " [math.md](math.md): every function in every mode, for float, half and bfloat.\n"
+    return "\n".join([head, *lines, ""])
+
+
+def _worst(m: dict[str, Any]) -> str:
+    return m.get("error") or f"{m['worst']:.2f} ulp at {m['where']}"
+
+
+def _bench(found: dict[str, Any]) -> str:
+    rows, launch = found["kernels"], found["launch"]
     lines = [
         f"| {r['name']} | {r['metal']:.1f} | {r['cuda']:.1f} | {r['cuda'] / r['metal']:.2f} |"
         f" {r['bare'] / r['metal']:.2f} | {r['rate'].strip()} |"
@@ -68,13 +83,30 @@ def _bench(rows: list[dict[str, Any]], launch: dict[str, float] | None) -> str:
         " unguarded code.\n"
     )
     more = [f"\nGeometric mean {mean:.2f}.\n"]
-    if launch:
+    more.append(
+        f"A warm launch that waits: {launch['metalloid']:.1f} us, with CuPy {launch['cupy']:.1f} us.\n"
+    )
+    if found.get("gemm"):
+        more += [
+            "Products of halves, 4096 x 4096 x 4096, by kernels of others on tensor cores, beside cuBLAS:\n",
+            "| kernel | TFLOP/s | of cuBLAS | error |",
+            "|---|---|---|---|",
+            *(
+                f"| {g['name']} | {g['tflops']:.1f} | {g['tflops'] / g['cublas']:.3f} | {g['error']:.1e} |"
+                for g in found["gemm"]
+            ),
+            "",
+        ]
+    if found.get("decode"):
+        ms, share = found["decode"]["ms"], found["decode"]["share"]
         more.append(
-            f"A warm launch that waits: {launch['metalloid']:.1f} us, with CuPy {launch['cupy']:.1f} us.\n"
+            f"A Llama of 1B parameters with random weights in q4_0 takes {ms:.2f} ms a token: {share:.3f} of what the"
+            "\ncard copies in that time.\n"
         )
     table = ["| kernel | Metal | CUDA | ratio | guarded | rate |", "|---|---|---|---|---|---|"]
     return "\n".join([head, *table, *lines, *more])
 
 
 def _short(text: str) -> str:
-    return " ".join(text.split())[:240].replace("|", "\\|")
+    """One line; files are named from the checkout on."""
+    return " ".join(re.sub(r"/\S*/(?=\.conformance/)", "", text).split())[:240].replace("|", "\\|")

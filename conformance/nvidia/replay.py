@@ -36,6 +36,7 @@ class Replay:
     local: Mapping[int, int] = field(default_factory=dict)
     near: frozenset[int] = frozenset()  # buffers whose floats need not be the same to the bit
     fault: str = ""  # the rule that stops it
+    halves: bool = False  # floats are made of halves whose sums have no order
 
     def launch(self) -> tuple[Launch, dict[int, Array]]:
         """A launch over copies of the inputs, and the copies."""

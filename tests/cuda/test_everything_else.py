@@ -1,4 +1,4 @@
-"""What launches may bring besides buffers and have to say besides faults, on the imitated GPU: as the CPU has it."""
+"""What launches may bring besides buffers and have to say besides faults: as the CPU has it. On a GPU, or imitated."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import pytest
 
 import metalloid as mt
 from metalloid.backends.base import LogMessage
+from metalloid.backends.cuda import program
 from metalloid.backends.cuda.span import CudaSpan
 from metalloid.runtime.recording import Recording
 from tests.cuda.simulator.gpu import installed
-from tests.cuda.simulator.gpu import simulated_memory as memory
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="contexts of threads are made by glibc")
 
@@ -164,7 +164,7 @@ def test_a_command_buffer_waits_once_and_knows_its_time() -> None:
     a, b = device.zeros(64), device.zeros(64)
     for total in (12, 24):  # the long way, then the short one
         event, seen = device.shared_event(), []
-        event.notify(1, lambda *_, seen=seen: seen.append(memory().gpu.done()))
+        event.notify(1, lambda *_, seen=seen: seen.append(program.memory().gpu.done()))
         commands = encoded(add, *[(b, a, 64), (a, b, 64)] * 6)
         commands.signal_event(event, 1)
         with mock.patch.object(CudaSpan, "start", autospec=True, side_effect=CudaSpan.start) as held:

@@ -222,3 +222,12 @@ def test_two_large_threadgroups_share_a_multiprocessor_unless_registers_spill() 
         made = ptx.compile_ptx(ir, variant=Variant((size, 1, 1), flat=False)).text
         kept = KernelCode(ir, signature, Compiler(crowded, plain))._assembled(made, Variant((size, 1, 1)))  # type: ignore[arg-type]
         assert (b".reqntid %d, 1, 1\n.minnctapersm 2\n" % size in kept) == chosen
+
+
+def test_a_quotient_of_bfloats_takes_no_short_cut() -> None:
+    """In fast math LLVM would divide by an instruction that gives 0 for divisors from 2^126 on."""
+    text = "kernel void k(device bfloat* y, device const bfloat* x, uint i [[thread_position_in_grid]])"
+    text += " { y[i] /= x[i]; }"
+    ir = scalar(Source("#include <metal_stdlib>\nusing namespace metal;\n" + text, math="fast"), "k")[0]
+    made = ptx.compile_ptx(ir).text
+    assert "div.rn.f32" in made and "div.approx" not in made

@@ -35,7 +35,7 @@ def file(tmp_path: Path) -> str:
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The imitated one; what is kept for a process is made anew before and after."""
+    """The imitated one, where there is none; what is kept for a process is made anew before and after."""
     monkeypatch.setenv("METALLOID_DEVICE", "")
     for kept in (families.target, machine.this_machine):
         kept.cache_clear()
@@ -71,7 +71,7 @@ def test_a_bench_is_timed_by_the_device(file: str, monkeypatch: pytest.MonkeyPat
     said = CliRunner().invoke(group, [*command, "--out", "y:256:float32", "--seconds", "0.1", "--json"])
     assert said.exit_code == 0, said.output
     found = json.loads(said.output)
-    assert found["machine"]["name"].startswith("cuda (imitated (sm_90))")
+    assert found["machine"]["name"].startswith("cuda (") and "sm_" in found["machine"]["name"]
     assert found["kernels"][0]["kernel"] == "scale" and found["kernels"][0]["bytes"] == 2048
 
 

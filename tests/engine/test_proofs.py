@@ -486,3 +486,17 @@ def test_one_grid_after_the_other_does_not_mean_code_after_code():
     )  # one that is guarded
     assert code_after(384, 384, 384) == 3  # of a proof that has code
     assert code_after(192, 192, 8) == 4
+
+
+def test_a_signed_remainder_beside_its_quotient_is_proved() -> None:
+    """Tiles of MLX are loaded so; the optimiser writes x % 2 as x - x / 2 * 2."""
+    text = """kernel void k(device const half* x, device half* y, ushort sg [[simdgroup_index_in_threadgroup]],
+  ushort lane [[thread_index_in_simdgroup]]) {
+  short t = sg * 32 + lane, row = t / 2, column = 8 * (t % 2);
+  for (short n = 0; n < 8; n++) y[row * 16 + column + n] = x[row * 16 + column + n];
+}"""
+    some = np.zeros(64 * 16, np.float16)
+    done, all_ = proved(text, [some, some.copy()], 128, 128)
+    assert done == all_ and all_ > 0
+    done, _ = proved(text, [some, some[:-1].copy()], 128, 128)
+    assert done < all_

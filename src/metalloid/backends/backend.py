@@ -53,7 +53,9 @@ class NativeLaunch:
 class Quick(Protocol):
     """Launches of one kernel and one size, over memory that somebody else has looked at: the shortest way there is.
 
-    A `room` is what one launch uses at a time. `code` is what `find` has chosen for the memory.
+    A `room` is what one launch uses at a time. `code` is what `find` has chosen for the memory. A device may also have
+    `again(room, code, addresses, lengths)`: what runs the launch that a room was used for once more, given `told`, and
+    says whether it could.
     """
 
     @property

@@ -8,7 +8,8 @@ device. Whatever is not plainly right is sent back to the long road, which knows
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from metalloid.types import Parameter, Scalar, Struct, Vector
 
 _address = ctypes.addressof
 _exported = ctypes.c_char.from_buffer  # refuses what is not writable or not contiguous
+_MOST_AGAIN = 8
 _MOST_KNOWN = 64  # of memory, and of numbers for each
 
 
@@ -85,6 +87,34 @@ class Spare:
         self.cells = tuple((cell, _address(cell) if cell is not None else 0) for cell in made)
 
 
+Repeat = Callable[[Callable[[], Launch]], bool]
+
+
+class Again:
+    """A launch as it was: the same buffers, the same numbers. `start` runs it, or says that something has changed."""
+
+    __slots__ = ("_held", "spare", "start")
+
+    def __init__(self, arguments: tuple[Any, ...], spare: Spare, start: Repeat) -> None:
+        # Weak: a plan keeps no buffer alive. Numbers are told apart by their types as well: 1 is not 1.0.
+        self._held = [weakref.ref(a) if type(a) is Buffer else type(a) for a in arguments]
+        self.spare, self.start = spare, start
+
+    def same(self, arguments: tuple[Any, ...]) -> bool:
+        """For arguments of its own key."""
+        for value, held in zip(arguments, self._held):  # noqa: B905  # the key has as many; strict costs
+            if type(value) is held:
+                continue
+            buffer: Any = value
+            if type(held) is type or held() is not value or buffer._array is None:  # released
+                return False
+        return True
+
+
+def _key(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([a if type(a) is int or type(a) is float else id(a) for a in arguments])
+
+
 Below = Mapping[int, int]
 Known = dict[tuple[int, ...], Any]
 # What a launch needs of its memory: room, addresses, lengths, bytes below, code by numbers, the numbers where all are
@@ -108,7 +138,10 @@ class Plan:
     to. Numbers are known when they are given as such: what an array holds may change, and is looked at every time.
     """
 
-    __slots__ = ("_count", "_free", "_gaps", "_kernel", "_known", "_parameters", "_quick", "_slots", "launch")
+    __slots__ = (
+        *("_again", "_count", "_free", "_gaps", "_kernel", "_known", "_parameters", "_quick", "_repeat"),
+        *("_slots", "launch"),
+    )
 
     def __init__(self, kernel: KernelCode, launch: Launch, quick: Quick) -> None:
         self._kernel, self._quick, self._parameters = kernel, quick, quick.parameters
@@ -120,14 +153,46 @@ class Plan:
         self._known: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}  # memory, numbers: the code
         self._count = 1 + max((slot.index for slot in self._slots), default=-1)
         self._gaps = self._count != len(self._slots)
+        self._again: dict[tuple[Any, ...], Again] = {}
+        self._repeat: Callable[..., Repeat | None] | None = getattr(quick, "again", None)
 
     def go(self, arguments: tuple[Any, ...], kernel: KernelCode) -> bool:
         """Run with these arguments; False where the long road has to look at them, and nothing ran."""
+        if self._again:
+            key = _key(arguments)
+            again = self._again.pop(key, None)  # nobody else starts it meanwhile
+            if again is not None:
+                ran = False
+                try:
+                    ran = again.same(arguments) and again.start(lambda: self._told(arguments, None))
+                finally:
+                    if not ran:
+                        self._free.append(again.spare)
+                if ran:
+                    self._again[key] = again
+                    return True
         bound = self.bind(arguments, kernel)
         if bound is None:
             return False
         self.run(bound)
+        if self._repeat is not None:
+            self._remember(bound, self._repeat)
         return True
+
+    def _remember(self, bound: Bound, repeat: Callable[..., Repeat | None]) -> None:
+        """Have a device repeat a launch of buffers and numbers without looking at them again, where it can."""
+        spare, addresses, lengths, below, known, said, arguments, kept = bound
+        code = known.get(said) if said is not None else None
+        if code is None or below or kept or not all(map(_repeats, arguments)):
+            return
+        start = repeat(spare.room, code, addresses, lengths)
+        if start is None or spare not in self._free:
+            return
+        self._free.remove(spare)
+        if len(self._again) >= _MOST_AGAIN:
+            self._free += [one.spare for one in self._again.values()]
+            self._again.clear()
+        self._again[_key(arguments)] = Again(arguments, spare, start)
 
     def bind(
         self,
@@ -279,6 +344,12 @@ class Plan:
             below={index: n for index, n in enumerate(below or ()) if n},
             kernel=small.kernel,
         )
+
+
+def _repeats(value: Any) -> bool:
+    """Whether a launch with the same argument finds the same memory, or the same number."""
+    kind = type(value)
+    return kind is int or kind is float or (kind is Buffer and value._parent is None)  # no slice
 
 
 def _converted(kernel: KernelCode, slot: Slot, value: Any, raw: bool) -> np.ndarray[Any, Any] | None:

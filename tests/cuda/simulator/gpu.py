@@ -186,7 +186,10 @@ def simulated_memory(number: int = 0) -> Memory:
 
 @contextmanager
 def installed() -> Iterator[None]:
-    """The device "cuda" is the imitated one."""
+    """The device "cuda" is the imitated one, where there is no GPU."""
+    if not driver.missing():
+        yield
+        return
     with (
         mock.patch.object(driver, "missing", lambda: ""),
         mock.patch.object(program, "memory", simulated_memory),

@@ -92,6 +92,30 @@ u32 sim_vote_ballot_sync(u32 mask, bool v) {
     return made;
 }
 void sim_bar_warp_sync(u32 mask) { exchange(mask, 0, 6); }
+// Tensor cores: lane L has row L / 4 and columns L % 4 * 2 and the next, of 8x8 matrices of words with two elements.
+u32 sim_movmatrix(u32 v) {
+    const u32* got = exchange(~0u, v, 7);
+    u32 r = lane() / 4, c = lane() % 4 * 2, shift = r % 2 * 16;
+    u32 a = got[c * 4 + r / 2] >> shift & 0xffff, b = got[(c + 1) * 4 + r / 2] >> shift & 0xffff;
+    return a | b << 16;
+}
+static float wide(u32 word, u32 n, bool bfloat) {
+    u32 bits = word >> (n % 2 * 16) & 0xffff;
+    if (bfloat) return __builtin_bit_cast(float, bits << 16);
+    return (float)__builtin_bit_cast(_Float16, (unsigned short)bits);
+}
+void sim_tensor(float* d, u32 bfloat, u32 deep, const u32* a, const u32* b) {  // d += a * b, 16 by 8 by 8 or 16
+    u32 x[4][WARP], y[2][WARP];
+    for (u32 n = 0; n < 2 * deep; n++) memcpy(x[n], exchange(~0u, a[n], 8 + n), sizeof x[n]);
+    for (u32 n = 0; n < deep; n++) memcpy(y[n], exchange(~0u, b[n], 12 + n), sizeof y[n]);
+    for (u32 n = 0; n < 4; n++) {
+        u32 r = lane() / 4, c = lane() % 4 * 2 + n % 2;
+        double sum = d[n];
+        for (u32 k = 0; k < 8 * deep; k++)
+            sum += (double)wide(x[k / 8 * 2 + n / 2][r * 4 + k % 8 / 2], k, bfloat) * wide(y[k / 8][c * 4 + k % 8 / 2], k, bfloat);
+        d[n] = (float)sum;
+    }
+}
 u32 sim_activemask() {
     Thread& me = threads[current];
     me.site = __builtin_return_address(0), me.wait = ASKS;
@@ -115,6 +139,7 @@ void sim_exit() {
 }
 float sim_ex2_approx_f32(float x) { return __builtin_exp2f(x); }
 float sim_ex2_approx_f(float x) { return __builtin_exp2f(x); }
+float sim_lg2_approx_f(float x) { return __builtin_log2f(x); }
 float sim_rsqrt_approx_f(float x) { return (float)(1.0 / __builtin_sqrt((double)x)); }
 static bool released() {  // what nobody but the whole block can answer
     bool any = false, all = true;

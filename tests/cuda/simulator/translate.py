@@ -22,16 +22,46 @@ _RULES = (
     (r'"target-(cpu|features)"="[^"]*"', ""),
     (r'asm sideeffect "exit;", ""', "@sim_exit"),
     (r"load volatile i32, ptr (\S+?)(?=,|$)(, align \d+)?", r"call i32 @sim_load_volatile(ptr \1)"),
+    (r'asm "movmatrix\.[^"]*", "=r,r"', "@sim_movmatrix"),
+    (r"^declare .*@sim_mma_.*$", ""),
     (r'asm "div\.full\.f32 [^"]*", "=f,f,f"', "@sim_divided"),
 )
 _MORE = """
 declare void @sim_exit()
 declare i32 @sim_load_volatile(ptr)
+declare i32 @sim_movmatrix(i32)
+declare void @sim_tensor(ptr, i32, i32, ptr, ptr)
 define internal float @sim_divided(float %a, float %b) {
   %c = fdiv float %a, %b
   ret float %c
 }
 """
+
+
+def _tensor(kind: str, deep: int) -> str:
+    """An instruction for tensor cores, as a call with its operands in memory."""
+    word = "<2 x half>" if kind == "f16" else "i32"
+    name = f"sim_mma_m16n8k{8 * deep}_row_col_{'f32_f32' if kind == 'f16' else 'bf16'}"
+    words, sums = [f"{word} %w{n}" for n in range(3 * deep)], [f"float %c{n}" for n in range(4)]
+    lines = [f"define internal {{ float, float, float, float }} @{name}({', '.join(words + sums)}) {{"]
+    lines += [f"  %m{n} = alloca [4 x i32]" for n in range(3)]
+    for n in range(3 * deep):
+        base, at = ("%m0", n) if n < 2 * deep else ("%m1", n - 2 * deep)
+        lines += [f"  %p{n} = getelementptr i32, ptr {base}, i32 {at}", f"  store {word} %w{n}, ptr %p{n}"]
+    for n in range(4):
+        lines += [f"  %q{n} = getelementptr float, ptr %m2, i32 {n}", f"  store float %c{n}, ptr %q{n}"]
+    lines.append(f"  call void @sim_tensor(ptr %m2, i32 {int(kind == 'bf16')}, i32 {deep}, ptr %m0, ptr %m1)")
+    made = "poison"
+    for n in range(4):
+        lines += [
+            f"  %d{n} = load float, ptr %q{n}",
+            f"  %r{n} = insertvalue {{ float, float, float, float }} {made}, float %d{n}, {n}",
+        ]
+        made = f"%r{n}"
+    return "\n".join([*lines, f"  ret {{ float, float, float, float }} {made}", "}", ""])
+
+
+_MORE += "".join(_tensor(kind, deep) for kind in ("f16", "bf16") for deep in (1, 2))
 
 
 def simulated(ir: str | Module, processor: str = "sm_90", variant: Variant | None = None) -> Ptx:

@@ -152,11 +152,16 @@ class Evaluator:
         for quotient, divisor in ((a, b), (b, a)):
             if isinstance(quotient, Local):
                 made = self.function.definitions[quotient.name]
-                if made.opcode == "udiv" and made.operands == (i.operands[0], divisor):
-                    by = self.value(divisor, context)
-                    bits = bits_of(i.type)
-                    if by is not None and S.unsigned(by, bits).lo > 0:
-                        return S.remainder(S.unsigned(whole, bits), S.unsigned(by, bits))
+                if made.opcode not in ("udiv", "sdiv") or made.operands != (i.operands[0], divisor):
+                    continue
+                by = self.value(divisor, context)
+                bits = bits_of(i.type)
+                if by is None:
+                    continue
+                if made.opcode == "udiv" and S.unsigned(by, bits).lo > 0:
+                    return S.remainder(S.unsigned(whole, bits), S.unsigned(by, bits))
+                if made.opcode == "sdiv" and S.signed(by, bits).lo > 0:
+                    return S.remainder_signed(whole, by, bits)
         return None
 
     def _select(self, i: Instruction, context: Context, bits: int) -> Span | None:

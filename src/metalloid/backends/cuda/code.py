@@ -138,6 +138,11 @@ def _stable(variant: Variant) -> str:
 def _version() -> str:
     """What identifies the passes: code of an earlier version must not be found."""
     package = Path(__file__).parents[2]
-    paths = [p for part in _PARTS for p in sorted((package / part).rglob("*")) if p.suffix in (".py", ".cpp")]
+    paths = [
+        p
+        for part in _PARTS
+        for p in sorted((package / part).rglob("*"))
+        if p.suffix in (".py", ".cpp", ".ll")
+    ]
     found = [(str(p.relative_to(package)), (status := p.stat()).st_size, status.st_mtime_ns) for p in paths]
     return repr((_FORMAT, llvmlite.__version__, found))

@@ -136,6 +136,11 @@ class Gpu:
         return self._own.stream
 
     @property
+    def alone(self) -> bool:
+        """Whether this thread has its stream, and nothing holds its launches together."""
+        return getattr(self._own, "span", self) is None
+
+    @property
     def span(self) -> Span | None:
         """What holds launches of this thread together, where something does."""
         found: Span | None = self._own.span

@@ -1,8 +1,9 @@
 """Functions of fast math that a GPU has an instruction for.
 
 The front end writes them out, the same for every device. `fast::exp(x)` is 2^y with y = x * log2(e), a polynomial and a
-scale; `fast::rsqrt(x)` is 1 / sqrt(x). Both may be off by more than the instructions are (docs/math.md: 3 + |2x| and
-2 ulp; the instructions: 2). What the user wrote himself carries fast-math flags there, and is left to LLVM.
+scale; `fast::rsqrt(x)` is 1 / sqrt(x); `fast::log(x)` is a polynomial near 1. All may be off by more than the
+instructions are: docs/design/nvidia.md has what was measured, over all floats. What the user wrote himself carries
+fast-math flags there, and is left to LLVM.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from metalloid.ir.types import FLOAT
 from metalloid.ir.values import Float, Local, Value
 
 _LOG2E = 1.44269502162933349609375
+_LN2 = 0.693147182464599609375
 _SHIFT = 12582912.0  # added to a number it leaves its nearest integer in the last bits
 _RELAXED = '"no-signed-zeros-fp-math"="true"'
 
@@ -27,14 +29,19 @@ class FastForm:
     of: tuple[Value, ...]
 
 
+def relaxed(module: Module) -> bool:
+    """Whether a kernel is compiled with relaxed or fast math."""
+    return _RELAXED in " ".join([module.function[ENTRY].suffix, *module.attributes.values()])
+
+
 def fast_forms(module: Module) -> dict[str, FastForm]:
     """By the name of the result; none where the kernel is compiled with safe math."""
     function = module.function[ENTRY]
-    if _RELAXED not in " ".join([function.suffix, *module.attributes.values()]):
+    if not relaxed(module):
         return {}
     found: dict[str, FastForm] = {}
     for i in function.instructions():
-        form = _exp(function, i) or _rsqrt(function, i) or _divided(i)
+        form = _exp(function, i) or _rsqrt(function, i) or _divided(i) or _log(function, i)
         if form is not None:
             found[i.name] = form
     return found
@@ -74,7 +81,29 @@ def _exp(function: Function, i: Instruction) -> FastForm | None:
     product = _unclamped(function, power)
     if product is None or product.opcode != "fmul" or product.flags:
         return None
-    return FastForm("mtd_exp2", (power,)) if any(_is(o, _LOG2E) for o in product.operands) else None
+    # The instruction gives 0 and infinity itself, where the polynomial needs its argument within limits.
+    return FastForm("mtd_exp2", (product.value,)) if any(_is(o, _LOG2E) for o in product.operands) else None
+
+
+def _log(function: Function, i: Instruction) -> FastForm | None:
+    """log_edges(x, fused(e, ln 2, ...)), where x is (1 + f) * 2^e. Near 1, log2 must be closer than the instruction."""
+    if i.opcode != "select" or i.type != FLOAT:
+        return None
+    above, inner = _made(function, i.operands[0]), _made(function, i.operands[1])
+    if above is None or above.opcode != "fcmp" or above.predicate != "ogt" or not _is(above.operands[1], 0.0):
+        return None
+    x = above.operands[0]
+    if inner is None or inner.opcode != "select" or inner.operands[2] != x:
+        return None
+    if (wide := _made(function, x)) is not None and wide.opcode == "fpext":
+        return None
+    last = _made(function, inner.operands[1])
+    if last is None or last.called != "llvm.fma.f32":
+        return None
+    power = _made(function, last.operands[0])
+    if power is None or power.opcode != "sitofp" or not _is(last.operands[1], _LN2):
+        return None
+    return FastForm("mtd_fast_log", (x,))
 
 
 def _rounded(function: Function, value: Value) -> Value | None:

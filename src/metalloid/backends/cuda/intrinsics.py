@@ -11,12 +11,13 @@ from functools import cached_property
 
 from metalloid.analysis.barrier_arrival import arrival
 from metalloid.analysis.intervals.prove import access
-from metalloid.backends.cuda.fast_math import fast_forms
+from metalloid.backends.cuda.fast_math import fast_forms, relaxed
 from metalloid.backends.cuda.guards import LAUNCH
 from metalloid.backends.cuda.meetings import Meetings
 from metalloid.backends.cuda.messages import format_of, piece
 from metalloid.backends.cuda.record import RECORD
 from metalloid.backends.cuda.robust import Robust
+from metalloid.backends.cuda.tensor import Tensor
 from metalloid.backends.cuda.variant import Variant, read_only
 from metalloid.backends.line_table import LineTable
 from metalloid.errors import NotVectorised
@@ -25,7 +26,7 @@ from metalloid.ir.debug import location
 from metalloid.ir.intrinsics import BARRIER, BUFFER, ENTRY, PRIVATE, family, short
 from metalloid.ir.loops import loops
 from metalloid.ir.module import Parameter
-from metalloid.ir.types import I8, I32, I64, VOID, ArrayType, IntType, PointerType
+from metalloid.ir.types import FLOAT, I8, I32, I64, VOID, ArrayType, IntType, PointerType
 from metalloid.ir.values import Int, Local, Named, Value
 
 ROUNDS = Local("mt.rounds", PointerType(0))
@@ -43,11 +44,26 @@ class Lowering(Robust):
         super().__init__(module, variant)
         self._constant = (read_only(self.function) or frozenset()) if variant.apart else frozenset()
         self._meetings = Meetings(self.function, variant, self.parted)
+        places = {
+            i.name: (b.name, n) for b in self.function.blocks for n, i in enumerate(b.instructions) if i.name
+        }
+        inside = lambda i: not variant.guard or self.safe(i, places[i.name])  # noqa: E731
+        self._fast = fast_forms(self.source)
+        home = self.function.home
+        readers = [(home[name], value) for name, form in self._fast.items() for value in form.of]
+        self._tensor = Tensor(self.function, self._all_come, self.call, self.name, inside, readers)
         self.table: LineTable | None = None  # where instructions come from, for people who read PTX
         self.formats: list[str] = []  # of messages
         self._here = ""  # the block that is being written
-        self._fast = fast_forms(self.source)
         self._finite = variant.proof.loops if variant.proof is not None else frozenset()
+
+    def _all_come(self, block: str) -> bool:
+        """Whether tensor cores can work in a block: all lanes come to it, and safe math is not asked for."""
+        return self._meetings.full and self._meetings.head(block) == "" and self._relaxed
+
+    @cached_property
+    def _relaxed(self) -> bool:
+        return relaxed(self.source)
 
     @cached_property
     def parted(self) -> bool:
@@ -103,23 +119,39 @@ class Lowering(Robust):
 
     def _block(self, block: Block, polls: bool) -> Iterator[Instruction]:
         self._here = block.name
-        begin = True
+        for phi in block.phis:
+            placed = self.table.attached(location(self.source, phi)) if self.table is not None else ()
+            yield replace(self._tensor.phi(phi), metadata=placed)
+        yield from self._begun(block, polls)
         for n, i in enumerate(block.instructions):
-            if begin and i.opcode != "phi":
-                begin = False
-                if self._meetings.votes.get(block.name, i) is None:
-                    yield self.call("mtd_mask", I32, into=_mask(block.name))
-                if polls:
-                    yield self.call("mtd_poll", VOID, ROUNDS, LAUNCH)
+            if i.opcode == "phi":
+                continue
+            if (instead := self._tensor.replaced(i)) is not None:
+                yield from instead
+                continue
+            if i is block.instructions[-1]:
+                yield from self._tensor.leaving(block.name)
+            brought, i = self._tensor.read(i, block.name)
+            yield from brought
             placed = self.table.attached(location(self.source, i)) if self.table is not None else ()
             self.fine = None
             if self.variant.guard and not self.safe(i, (block.name, n)):
                 yield from (replace(g, metadata=(*g.metadata, *placed)) for g in self.guards(i))
-            if i is block.instructions[-1]:
+            if i.is_terminator:
                 yield from self._votes(block)
             align = self._align(i, (block.name, n))
             made = self._changed(replace(i, metadata=(*self._said(i), *placed), align=align))
             yield from self.instead(i, made) if self.variant.robust and self.fine is not None else made
+            yield from self._tensor.after(i.name)
+
+    def _begun(self, block: Block, polls: bool) -> Iterator[Instruction]:
+        """What comes after the phis of a block."""
+        if self._meetings.votes.get(block.name, block) is None:
+            yield self.call("mtd_mask", I32, into=_mask(block.name))
+        if polls:
+            yield self.call("mtd_poll", VOID, ROUNDS, LAUNCH)
+        for phi in block.phis:
+            yield from self._tensor.after(phi.name)
 
     def _votes(self, block: Block) -> Iterator[Instruction]:
         """Who goes where, for blocks in which lanes do something together."""
@@ -178,7 +210,9 @@ class Lowering(Robust):
         if i.called.startswith(_HINTS):
             return
         if (found := self._fast.get(i.name)) is not None:
-            yield self.call(found.function, i.type, *found.of, into=i.name)
+            brought, form = self._tensor.read(Instruction("call", i.type, found.of), self._here)
+            yield from brought
+            yield self.call(found.function, i.type, *form.operands, into=i.name)
             return
         if i.called == BUFFER and self.inlined(i.value) is not None:
             at = Int(I64, RECORD + (self.inlined(i.value) or 0))
@@ -198,6 +232,8 @@ class Lowering(Robust):
             yield from self._divided(i)
         elif i.called in _FUSED:
             yield self.call(_FUSED[i.called], i.type, *i.operands, into=i.name)
+        elif i.opcode == "fdiv" and i.type != FLOAT:  # LLVM's quick way gives 0 for divisors from 2^126 on
+            yield replace(i, flags=tuple(f for f in i.flags if f not in ("afn", "arcp", "fast")))
         elif i.opcode != "call" or (i.called.startswith("llvm.") and i.called not in _MATH):
             yield i
         elif i.called in _MATH:

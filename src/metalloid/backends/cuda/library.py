@@ -1,4 +1,4 @@
-"""runtime/device.cpp as LLVM IR, in pieces: a kernel is linked with those it calls, and with nothing else.
+"""runtime/device.cpp and tensor.ll as LLVM IR, in pieces: a kernel is linked with those that it calls alone.
 
 The whole takes LLVM longer than most kernels do.
 """
@@ -22,6 +22,7 @@ LAYOUT = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 FEATURES = "+ptx80"
 HEAD = f'target datalayout = "{LAYOUT}"\ntarget triple = "{TRIPLE}"\n'
 _SOURCE = Path(__file__).parent / "runtime" / "device.cpp"
+_WRITTEN = _SOURCE.with_name("tensor.ll")  # what C++ has no words for
 _NAME = re.compile(r"@([\w.$]+)")
 
 
@@ -50,7 +51,7 @@ def pieces(processor: str) -> Pieces:
     named: dict[str, str] = {}
     shared: list[str] = []
     body: list[str] = []
-    for line in _compiled(processor).splitlines():
+    for line in (_compiled(processor) + "\n" + _WRITTEN.read_text()).splitlines():
         if body:
             body.append(line)
             if line == "}":

@@ -75,6 +75,7 @@ class Memory:
         self._mirrors: dict[int, Mirror] = {}
         self._foreign: dict[tuple[int, int], Array] = {}
         self._lock = threading.RLock()
+        self.version = 0  # another where memory may lie elsewhere, or the host may have looked at it
 
     # ---- buffers ----------------------------------------------------------------------------------------------------
 
@@ -85,6 +86,7 @@ class Memory:
         held = _held(array)
         mirror = Mirror(held.ctypes.data, held.nbytes, device, foreign=bool(device))
         with self._lock:
+            self.version += 1
             self._mirrors[mirror.host] = mirror
             insort(self._starts, mirror.host)
         held.gone = lambda: self._forget(mirror)
@@ -92,6 +94,7 @@ class Memory:
 
     def _forget(self, mirror: Mirror) -> None:
         with self._lock:
+            self.version += 1
             if self._mirrors.pop(mirror.host, None) is not None:
                 self._starts.remove(mirror.host)
         if mirror.device and not mirror.foreign:
@@ -113,6 +116,7 @@ class Memory:
         if mirror is None:
             return array
         self.reveal(mirror)
+        self.version += 1
         mirror.newer = Newer.HOST
         whole = mirror.handed() if mirror.handed is not None else None
         if whole is None:
@@ -129,6 +133,7 @@ class Memory:
     def reveal(self, mirror: Mirror) -> None:
         """Make the host's bytes what they should be."""
         if mirror.newer is Newer.DEVICE:
+            self.version += 1
             self.gpu.enter()
             self.gpu.download(mirror.host, mirror.device, mirror.size)
             mirror.newer = Newer.SAME

@@ -83,7 +83,11 @@ def _optimised(kernel: str, library: str, processor: str) -> tuple[llvm.ModuleRe
         if not variable.is_declaration:
             variable.linkage = "internal"
     machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=processor, features=FEATURES, opt=3)
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = (
+        False  # lanes are vectors enough, and LLVM's cost models can disagree and end the process
+    )
+    builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(linked, builder)
     return linked, machine
 

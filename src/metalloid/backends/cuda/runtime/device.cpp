@@ -144,7 +144,11 @@ API void mtd_begin(const Launch* l) {
 
 
 API device_byte* mtd_buffer(u32 index, const Launch* l) { return (device_byte*)l->buffers[index]; }
-API local_byte* mtd_threadgroup(u32 index, const Launch* l) { return mt_dynamic + l->local_offsets[index]; }
+API local_byte* mtd_threadgroup(u32 index, const Launch* l) {  // the host puts each at a multiple of 16
+    u32 at = l->local_offsets[index];
+    __builtin_assume((at & 15) == 0);
+    return mt_dynamic + at;
+}
 
 // The first thread that gets `cancel` tells; in `cancel`, 1 ends the launch and 2 says that something was told.
 IN bool tells(const Launch* l, int state, u32 site, u32 kind, u64 offset) {
@@ -483,6 +487,8 @@ GROUP(quad, 4)
 // ---- matrices: 8x8, two neighbouring elements per lane --------------------------------------------------------------
 
 struct Pair { u32 a, b; };
+// Whether two neighbours of a matrix with 16 bits an element are one word in memory, in every row.
+IN bool even(u64 p, u64 stride) { return ((p | stride * 2) & 3) == 0; }
 IN u64 row() { return (lane() >> 4 & 1) * 4 + (lane() >> 1 & 3); }
 IN u64 column() { return (lane() >> 3 & 1) * 4 + (lane() & 1) * 2; }
 #define MATRIX(N, SPACE)                                                                                          \
@@ -492,6 +498,8 @@ IN u64 column() { return (lane() >> 3 & 1) * 4 + (lane() & 1) * 2; }
     }                                                                                                              \
     API u32 mtd_matrix_load_b16_##N(const __attribute__((address_space(SPACE))) u16* p, u64 stride, u32 turned) {  \
         u64 r = row(), c = column();                                                                               \
+        if (!turned && even((u64)p, stride))                                                                       \
+            return *(const __attribute__((address_space(SPACE))) u32*)(p + r * stride + c);                        \
         u32 a = turned ? p[c * stride + r] : p[r * stride + c], b = turned ? p[(c + 1) * stride + r] : p[r * stride + c + 1]; \
         return a | b << 16;                                                                                        \
     }                                                                                                              \
@@ -553,6 +561,52 @@ API Pair mtd_matrix_multiply_accumulate(float a0, float a1, float b0, float b1, 
     return {__builtin_bit_cast(u32, c0), __builtin_bit_cast(u32, c1)};
 }
 
+// On tensor cores (tensor.ll) lane L has row L / 4 and columns L % 4 * 2 and the next: whose elements these are in Metal's
+// order, and the way back. With all lanes there.
+API u32 mtd_tensor_moved(u32 v) {
+    u32 l = lane();
+    return (u32)take(ALL, v, holder(l >> 2, (l & 3) * 2));
+}
+// The same for a matrix in memory, and with its columns for rows.
+#define TENSOR(N, SPACE)                                                                                           \
+    IN u32 loaded_##N(const __attribute__((address_space(SPACE))) u16* p, u64 stride, bool turned) {               \
+        u64 r = lane() >> 2, c = (lane() & 3) * 2;                                                                 \
+        if (!turned && even((u64)p, stride))                                                                       \
+            return *(const __attribute__((address_space(SPACE))) u32*)(p + r * stride + c);                        \
+        return turned ? p[c * stride + r] | (u32)p[(c + 1) * stride + r] << 16                                     \
+                      : p[r * stride + c] | (u32)p[r * stride + c + 1] << 16;                                      \
+    }                                                                                                              \
+    API u32 mtd_tensor_rows_##N(const __attribute__((address_space(SPACE))) u16* p, u64 stride, u32 turned) {      \
+        return loaded_##N(p, stride, turned);                                                                      \
+    }                                                                                                              \
+    API u32 mtd_tensor_columns_##N(const __attribute__((address_space(SPACE))) u16* p, u64 stride, u32 turned) {   \
+        return loaded_##N(p, stride, !turned);                                                                     \
+    }
+TENSOR(device, 1)
+TENSOR(threadgroup, 3)
+// Where another lane's elements are in threadgroup memory. Of a row both are one lane's; of a column each is that of
+// another, in its first or its second element, which lies `apart` bytes behind.
+API u64 mtd_tensor_rows_base(const local_byte* p, u32) { return take(ALL, (u64)p, holder(lane() >> 2, (lane() & 3) * 2)); }
+IN u64 of_column(const local_byte* p, i32 apart, u32 r) {
+    u32 c = lane() >> 2;
+    u64 found = take(ALL, (u64)p, holder(r, c));
+    return c & 1 ? found + (i64)apart : found;
+}
+API u64 mtd_tensor_columns_base(const local_byte* p, i32 apart) { return of_column(p, apart, (lane() & 3) * 2); }
+API u64 mtd_tensor_columns_next(const local_byte* p, i32 apart) { return of_column(p, apart, (lane() & 3) * 2 + 1); }
+IN u32 joined(u64 one, u64 two) {
+    typedef const __attribute__((address_space(3))) u16* halves;
+    if (!(one & 3) && two == one + 2) return *(const __attribute__((address_space(3))) u32*)one;
+    return *(halves)one | (u32)*(halves)two << 16;
+}
+API u32 mtd_tensor_rows_at(u64 base, i32 first, i32 second) { return joined(base + (i64)first, base + (i64)second); }
+API u32 mtd_tensor_columns_at(u64 base, u64 next, i32 first, i32) { return joined(base + (i64)first, next + (i64)first); }
+API float mtd_tensor_in(float v) { return __builtin_bit_cast(float, mtd_tensor_moved(__builtin_bit_cast(u32, v))); }
+API float mtd_tensor_out(float v) {
+    u32 from = (u32)row() << 2 | (u32)column() >> 1;
+    return take(ALL, v, from);
+}
+
 // ---- what LLVM has no instruction for -------------------------------------------------------------------------------
 
 // x * 2^n, rounded once, for 0.5 <= |x| < 2 and |n| <= 252: an exponent of 64 bits says so (math_bits.h).
@@ -567,6 +621,11 @@ API float mtd_divided(float x, float y) {  // div.approx gives 0 for divisors fr
     float made;
     asm("div.full.f32 %0, %1, %2;" : "=f"(made) : "f"(x), "f"(y));
     return made;
+}
+// Below 1/2 the instruction is off by more than log may be: there, of twice the number.
+API float mtd_fast_log(float x) {
+    bool small = x < 0.5f;
+    return __builtin_fmaf(__nvvm_lg2_approx_f(small ? x + x : x), 0x1.62e430p-1f, small ? -0x1.62e430p-1f : 0.0f);
 }
 API float mtd_rsqrt(float x) { return __nvvm_rsqrt_approx_f(x); }
 // x * 2^n, rounded once: in three steps, of which at most the last is not exact.
