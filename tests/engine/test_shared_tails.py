@@ -39,7 +39,9 @@ def run(body: str, rounds: int, size: int = 96) -> None:
     a = (np.arange(size) * 7919 % 1009).astype(np.int32)
     b = np.full(size, -7, np.int32)
     text = f"kernel void k({ARGUMENTS}) {{ {body} }}"
-    same(text, [a, b, np.array([rounds], np.int32)], size, size, local={0: 4 * size}, widths=(32, 8))
+    arrays = [a, b, np.array([rounds], np.int32)]
+    same(text, arrays, size, size, local={0: 4 * size}, widths=(32, 8))
+    same(text, arrays, size, size, local={0: 4 * size}, guard=False)  # no proof, which may leave branches out
 
 
 BODIES = {
@@ -93,12 +95,13 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("rounds", [0, 1, 2, 5])
+@pytest.mark.parametrize("rounds", [5, 2, 1, 0])
 @pytest.mark.parametrize("name", BODIES)
 def test_what_is_shared_runs_the_same(name: str, rounds: int, found: list[str]) -> None:
     before = len(found)
     run(BODIES[name], rounds)
-    assert len(found) > before or rounds, "nothing is shared"  # later rounds find the code made
+    # Other rounds find the code made.
+    assert len(found) > before or rounds != 5, "nothing is shared"
 
 
 def test_lanes_that_part_do_not_meet() -> None:

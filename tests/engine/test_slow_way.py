@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
@@ -114,7 +115,7 @@ def test_a_mistake_in_a_pass_sends_the_kernel_the_slow_way_and_leaves_a_report(m
     np.testing.assert_array_equal(y[:40], np.arange(40) * np.arange(1, 41))
     (report,) = (tmp_path / "reports").iterdir()
     said = (report / "error.txt").read_text()
-    assert "KeyError: 'insertvalue'" in said and "--threadgroup 8,1,1" in said
+    assert "KeyError: 'insertvalue'" in said and re.search(r"--threadgroup \d+,1,1", said)
     left = {path.name for path in report.iterdir()}
     assert left == {
         "error.txt",

@@ -35,7 +35,7 @@ def _led(block: Block, dead: Collection[Edge]) -> Block:
     alive = tuple(label for label in end.labels if (block.name, label) not in dead)
     if len(alive) != 1:
         return block
-    jump = replace(end, operands=(), labels=alive)
+    jump = replace(end, operands=(), labels=alive, metadata=end.debug_only)  # weights are of two sides
     return replace(block, instructions=(*block.instructions[:-1], jump))
 
 
