@@ -95,6 +95,12 @@ def test_large_launches_get_good_code_at_once(tiers: list[bool], what: str) -> N
     assert tiers and not any(tiers)
 
 
+def test_a_limit_of_time_is_for_good_code(tiers: list[bool]) -> None:
+    a, b = arrays()
+    kernel()(a, b, 2, grid=96, timeout=30)
+    assert tiers and not any(tiers)
+
+
 def test_what_is_measured_is_good_code(tiers: list[bool]) -> None:
     made = kernel()
     a, b = arrays()

@@ -76,6 +76,8 @@ class Program:
         keep: list[object] = []
         addresses, lengths = memory_of(launch, keep)
         choice = self.choice(launch, guard, backwards, threads)
+        if timeout is not None:  # the author thinks of what good code takes
+            choice.improve()
         prepared = self._picked(choice, addresses, lengths, keep, launch.below)
         record = native.LaunchRecord.from_buffer_copy(prepared.record)
         bind(record, launch, addresses, lengths, prepared, keep)

@@ -121,7 +121,8 @@ def two_at_once(ptx: str) -> str:
 def _stable(variant: Variant) -> str:
     """The same words in every process: sets are in order."""
     proof = variant.proof
-    proved = [sorted(getattr(proof, f.name)) for f in fields(proof)] if proof is not None else None
+    known = [getattr(proof, f.name) for f in fields(proof)] if proof is not None else []
+    proved = [sorted(fact) if isinstance(fact, frozenset) else fact for fact in known]
     inlined = sorted(variant.inlined.items())
     facts = (
         variant.flat,
