@@ -25,7 +25,7 @@ polynomials come from `python -m tests.math.fit`.
 ## Modes
 | mode | `metal::exp` is | the user's own arithmetic |
 |---|---|---|
-| safe | `precise::exp` | IEEE; a product and a sum in one expression may be fused |
+| safe | `precise::exp` | IEEE; a product and a sum in one expression are fused, of vectors too |
 | relaxed | `fast::exp`; `min`, `max`, `clamp` still see NaN | reassociated, reciprocals, no sign of zero |
 | fast | `fast::exp` | the same, and no promise about NaN and infinity |
 
@@ -35,6 +35,7 @@ Inside the functions nothing is reassociated in any mode: `precise::exp` has the
 - `precise::sin`, `cos`, `tan` are right up to the largest float. The `fast::` ones keep their limit up to
   |x| = 2^16; beyond 2^22 their value has no meaning, but `sin` and `cos` stay within [-1, 1].
 - `fmod` is exact in every mode. `pow` has C's special values; `powr` is NaN for negative bases.
+- `precise::` and `fast::` are of floats, as in Metal: a half or a bfloat becomes a float there, and so is the result.
 - half and bfloat compute in float and round once. Sums, products, division, `fma`, `sqrt` and
   `fract` are correctly rounded in both, `rsqrt` in half.
 - Mixed arguments: a vector decides, and scalars spread over it. Otherwise float wins over half and bfloat,

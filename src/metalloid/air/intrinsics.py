@@ -1,6 +1,6 @@
 """AIR's intrinsics and what they are in metalloid: one row each, as a function of the project's own Metal header.
 
-`air.fast_exp.f32` becomes `metal::fast::exp(float)`. The rows are compiled once into a library of bitcode
+`air.fast_exp.f32` becomes the exp(float) behind `metal::fast`. The rows are compiled once into a library of bitcode
 (`library.py`), and a kernel is linked with it, so that the math, the SIMD-group functions and the atomics of a binary
 are those of a source. Vectors are taken apart before (`vectors.py`): only scalars stand here. What a row cannot say
 (matrices, votes over vectors, casts) is in `calls.py`.
@@ -106,13 +106,13 @@ def _math() -> Iterator[Row]:
         [(name, 1) for name in _UNARY] + [(name, 2) for name in _BINARY] + [(name, 3) for name in _TERNARY]
     )
     for (name, count), (suffix, type) in product(counts, REAL.items()):
-        yield _row(f"air.{name}.{suffix}", type, [type] * count, f"metal::precise::{name}")
-        yield _row(f"air.fast_{name}.{suffix}", type, [type] * count, f"metal::fast::{name}")
+        yield _row(f"air.{name}.{suffix}", type, [type] * count, f"metal::__mt_precise::{name}")
+        yield _row(f"air.fast_{name}.{suffix}", type, [type] * count, f"metal::__mt_fast::{name}")
     for (prefix, space), (suffix, type) in product((("", "precise"), ("fast_", "fast")), REAL.items()):
-        yield _row(f"air.{prefix}ldexp.{suffix}", type, [type, "int"], f"metal::{space}::ldexp")
-        yield _row(f"air.{prefix}ilogb.{suffix}", "int", [type], f"metal::{space}::ilogb")
+        yield _row(f"air.{prefix}ldexp.{suffix}", type, [type, "int"], f"metal::__mt_{space}::ldexp")
+        yield _row(f"air.{prefix}ilogb.{suffix}", "int", [type], f"metal::__mt_{space}::ilogb")
         for name, second in (("sincos", type), ("modf", type), ("frexp", "int")):
-            body = f"{second} s; {type} r = metal::{space}::{name}(a, s); *b = s; return r;"
+            body = f"{second} s; {type} r = metal::__mt_{space}::{name}(a, s); *b = s; return r;"
             parameters = f"{type} a, __attribute__((opencl_private)) {second}* b"
             yield Row(f"air.{prefix}{name}.{suffix}", type, parameters, body)
 

@@ -1,4 +1,4 @@
-// The functions of metal::precise and metal::fast for every type. math.h includes this once for each, with
+// Metal's math functions for every type. math.h includes this once for the precise and once for the fast ones, with
 // __MT_SPACE the namespace and __MT_CORE(precise, fast) the choice between two functions of floats.
 //
 // float and half are plain functions, so that a user's own template never competes with them. Everything else that

@@ -114,6 +114,12 @@ struct converter<vec<T, N>> {
 template <class R, class A>
 inline R to(A a) { return converter<R>::from(a); }
 
+// What metal::precise and metal::fast take for an argument: numbers of 16 bits become floats.
+inline float single(half x) { return float(x); }
+inline float single(bfloat x) { return float(x); }
+template <class A>
+inline A single(A x) { return x; }
+
 // f applied to each component; every argument has N of them.
 template <class R, class F, class... V>
 inline vec<R, 2> each(vec<R, 2>*, F f, V... v) { return vec<R, 2>(f(v.x...), f(v.y...)); }
