@@ -10,11 +10,22 @@ import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from metalloid.ir.module import GlobalVariable, Instruction, Module
 from metalloid.location import Location, plain_name
 
-__all__ = ["Location", "location", "locations", "plain_name", "variable_name", "written_by_user"]
+__all__ = [
+    "Frame",
+    "Location",
+    "frames",
+    "in_headers",
+    "location",
+    "locations",
+    "plain_name",
+    "variable_name",
+    "written_by_user",
+]
 
 _FIELD = re.compile(r'(\w+): (![0-9]+|"[^"]*"|-?\w+)')
 _INCLUDE = str(Path(__file__).parents[1] / "frontend" / "include")
@@ -27,7 +38,11 @@ def _fields(node: str) -> dict[str, str]:
 
 def written_by_user(file: str) -> bool:
     """True unless the text is metalloid's: the Metal headers, and the entry that calls a kernel."""
-    return not file.startswith((_INCLUDE, "<metalloid>"))
+    return not (in_headers(file) or file.startswith("<metalloid>"))
+
+
+def in_headers(file: str) -> bool:
+    return file.startswith(_INCLUDE)
 
 
 def locations(module: Module, instruction: Instruction) -> Iterator[Location]:
@@ -36,6 +51,26 @@ def locations(module: Module, instruction: Instruction) -> Iterator[Location]:
     while node:
         yield node_place(module, node)
         node = _fields(module.metadata[node]).get("inlinedAt", "")
+
+
+class Frame(NamedTuple):
+    """One inlining of a function, or the function itself: the file, its subprogram and where it was inlined."""
+
+    file: str
+    subprogram: str
+    inlined_at: str
+
+
+def frames(module: Module, instruction: Instruction) -> Iterator[Frame]:
+    """The function an instruction comes from, and each that it was inlined into."""
+    called_at = instruction.debug
+    while called_at:
+        place = _fields(module.metadata[called_at])
+        scope = node = place.get("scope", "")
+        while "DISubprogram(" not in module.metadata.get(node, "DISubprogram("):
+            node = _fields(module.metadata[node]).get("scope", "")
+        called_at = place.get("inlinedAt", "")
+        yield Frame(_scope(module, scope)[0], node, called_at)
 
 
 def node_place(module: Module, node: str) -> Location:
