@@ -57,7 +57,8 @@ def labels() -> frozenset[str]:
 
 def from_library(step: Step) -> Step | None:
     """The same launch of the library's kernel; None where it has no such kernel."""
-    name = next((name for name in host_names(step.source.text) if name in _names()), None)
+    wanted = (step.kernel, *host_names(step.source.text))  # its own name, where it is no template
+    name = next((name for name in wanted if name in _names()), None)
     return None if name is None else replace(step, source=library(), kernel=name)
 
 

@@ -38,8 +38,8 @@ ATTRIBUTES = frozenset(
         raster_order_group""".split()
 )
 
-# A hint that has no meaning where every function becomes part of its kernel.
-_NOINLINE = frozenset(("noinline", "__noinline__"))
+# Out of line, or not optimised: hints that have no meaning where every function becomes part of its kernel.
+_APART = frozenset(("noinline", "__noinline__", "optnone", "__optnone__"))
 _COHERENT = frozenset(("(device)", "(threadgroup)", "(system)"))
 _HALF_LITERAL = re.compile(r"^([0-9.]+(?:[eE][+-]?[0-9]+)?|0[xX][0-9a-fA-F.]+[pP][+-]?[0-9]+)(h|H|bf|BF)$")
 _ORDERED_SWIZZLES = frozenset("""xy yz zw xz yw xyz yzw xyzw rg gb ba rb ga rgb gba rgba""".split())
@@ -238,7 +238,7 @@ def _token_edits(unit: Unit) -> list[Edit]:
             edits.append(Edit(token.start, token.end, " " * len(token.text)))
         elif token.text == "coherent" and "".join(t.text for t in tokens[index + 1 : index + 4]) in _COHERENT:
             edits += _blank(unit, Span(index, index + 4))
-        elif token.text in _NOINLINE and _is_attribute(tokens, index):
+        elif token.text in _APART and _is_attribute(tokens, index):
             edits.append(Edit(token.start, token.end, "always_inline"))
         elif token.text == "[[":
             close = unit.pairs.get(index, index)

@@ -23,6 +23,8 @@ class initializer_list {
 extern "C" void __mt_excess_elements();  // a call that is left is refused by its name (examine.py)
 
 namespace metal {
+using std::initializer_list;
+
 template <int N, class T>
 constexpr T __listed(const std::initializer_list<T>& list, size_t i) {
   if (list.size() > N) __mt_excess_elements();

@@ -6,6 +6,7 @@ namespace metal {
 
 #define __MT_PACKED_BODY(N)                                                              \
   packed_vec() = default;                                                                \
+  __MT_VOLATILE(packed_vec, N)                                                           \
   using value_type = T;                                                                  \
   constexpr T& operator[](size_t i) { return (&x)[i]; }                                  \
   constexpr const T& operator[](size_t i) const { return (&x)[i]; }                      \

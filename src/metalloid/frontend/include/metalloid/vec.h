@@ -81,6 +81,19 @@ constexpr T __to(U u) {
 #include "swizzles.h"
 #endif
 
+// To and from `volatile` memory. Templates, so that vectors stay what is copied as bytes.
+template <int N, class To, class From>
+constexpr void __copy_elements(To& to, From& from) {
+  to.x = from.x, to.y = from.y;
+  if constexpr (N > 2) to.z = from.z;
+  if constexpr (N > 3) to.w = from.w;
+}
+#define __MT_VOLATILE(vec, N)                                                    \
+  template <class U, class = enable_if_t<is_same_v<U, T>>>                       \
+  vec(const volatile vec<U, N>& v) { __copy_elements<N>(*this, v); }             \
+  template <class U, class = enable_if_t<is_same_v<U, T>>>                       \
+  void operator=(const vec<U, N>& v) volatile { __copy_elements<N>(*this, v); }
+
 #define __MT_VEC_REFUSED_TO(op)                    \
   template <class S, class = __if_lost<T, S>>      \
   void operator op(S) = delete;
@@ -116,6 +129,7 @@ constexpr T __to(U u) {
 // Everything but the members and the constructors.
 #define __MT_VEC_BODY(N, EACH, UNARY, CALL)                                                    \
   vec() = default;                                                                       \
+  __MT_VOLATILE(vec, N)                                                                  \
   using value_type = T;                                                                  \
   constexpr T& operator[](size_t i) { return (&x)[i]; }                                  \
   constexpr const T& operator[](size_t i) const { return (&x)[i]; }                      \

@@ -1,0 +1,56 @@
+"""What translators of shaders write: vectors in volatile memory, functions kept apart, lists of columns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import metalloid as mt
+
+COUNT = 40
+TEXT = """#include <metal_stdlib>
+using namespace metal;
+struct S { float4 v; packed_float3 p; float s; int2 n; };
+struct Columns {
+  float3 c[2];
+  thread Columns& operator=(initializer_list<float3> list) thread {
+    int k = 0;
+    for (auto column : list) c[k++] = column;
+    return *this;
+  }
+};
+[[clang::optnone]] float3 twice(float3 a) { return a + a; }
+__attribute__((optnone)) float plus_one(float a) { return fma(a, 1.0f, 1.0f); }
+kernel void k(volatile device S* a [[buffer(0)]], volatile device float4* b [[buffer(1)]],
+              const volatile device half3* h [[buffer(2)]], device float4* out [[buffer(3)]],
+              uint i [[thread_position_in_grid]]) {
+  volatile threadgroup float2 t[64];
+  t[i] = float2(i, 1);
+  float4 v = a[i].v;
+  a[i].v = v * 2.0f + float4(b[i]);
+  b[i] = float4(plus_one(v.x));
+  packed_float3 q = a[i].p;
+  a[i].p = packed_float3(twice(q));
+  a[i].n = int2(i, 3) + int2(a[i].n);
+  half3 read = h[i];
+  Columns m;
+  m = {float3(read), float3(1)};
+  float2 back = t[i];
+  out[i] = float4(m.c[0] + m.c[1], back.x + back.y);
+}
+"""
+S = np.dtype([("v", "f4", 4), ("p", "f4", 3), ("s", "f4"), ("n", "i4", 2), ("", "i4", 2)])
+
+
+def test_vectors_go_to_and_from_volatile_memory() -> None:
+    a = np.zeros(COUNT, S)
+    a["v"], a["p"], a["n"] = np.arange(160).reshape(COUNT, 4), np.arange(120).reshape(COUNT, 3), 7
+    before = a.copy()
+    b, h = np.ones((COUNT, 4), "f4"), np.arange(160).reshape(COUNT, 4).astype("f2")
+    out = np.full((COUNT, 4), np.nan, "f4")
+    mt.device().library(TEXT)["k"](a, b, h, out, grid=COUNT, threadgroup=COUNT)
+    steps = np.arange(COUNT)
+    np.testing.assert_array_equal(a["v"], before["v"] * 2 + 1)
+    np.testing.assert_array_equal(b, np.repeat(before["v"][:, :1] + 1, 4, axis=1))
+    np.testing.assert_array_equal(a["p"], before["p"] * 2)
+    np.testing.assert_array_equal(a["n"], np.stack([steps + 7, np.full(COUNT, 10)], 1))
+    np.testing.assert_array_equal(out, np.column_stack([h[:, :3] + np.float32(1), steps + 1.0]))
