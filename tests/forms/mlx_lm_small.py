@@ -155,7 +155,23 @@ MODELS["bailing_moe_v3"] = {
     "v_head_dim": 32,
 }
 
-
+# The layers of qwen3_5, some of them two-bit weights behind a rotation.
+MODELS["prism_hadamard_qwen35"] = {
+    **MODELS["qwen3_5"],
+    "text_config": {**MODELS["qwen3_5"]["text_config"], "hidden_size": 512, "tie_word_embeddings": False},
+    "model_type": "prism_hadamard_qwen35",
+    "tensor_namespace": "mlx-vlm-qwen3_5",
+    "quantization": {"bits": 2, "group_size": 128, "mode": "affine"},
+    "modules": [
+        {"path": path, "block": block, "embedding": "embed" in path, "dtype": "float16"}
+        for path, block in (
+            ("model.embed_tokens", 512),
+            ("model.layers.0.linear_attn.out_proj", 0),
+            ("model.layers.3.mlp.up_proj", 512),
+            ("lm_head", 512),
+        )
+    ],
+}
 MODELS["kimi_k3"] = {
     "model_type": "kimi_k3",
     "text_config": {
@@ -227,10 +243,17 @@ MODELS["muse_spark"] = {
 }
 # Layers that LoRA takes; all linear ones where nothing is said. kimi_k3 reads the weights of others itself.
 LORA = {
-    "kimi_k3": ["self_attn.o_proj", "self_attn.qkv_proj", "self_attn.g_a_proj", "mlp.gate", "mlp.down_proj"]
+    "prism_hadamard_qwen35": [
+        "self_attn.q_proj",
+        "self_attn.o_proj",
+        "linear_attn.in_proj_qkv",
+        "mlp.gate_proj",
+    ],
+    "kimi_k3": ["self_attn.o_proj", "self_attn.qkv_proj", "self_attn.g_a_proj", "mlp.gate", "mlp.down_proj"],
 }
 # Their kernels have no gradient, on a Mac neither: MLX says so, and so does metalloid.
 NO_GRADIENT = ("deepseek_v41", "bitnet", "muse_spark")
+DRAWN = (*NO_GRADIENT, "prism_hadamard_qwen35")  # parameters that start as zeros get values
 
 
 def _drawn(parameter):
@@ -238,6 +261,8 @@ def _drawn(parameter):
 
     if parameter.any():
         return parameter
+    if parameter.dtype == mx.uint32:  # weights of two bits
+        return mx.random.randint(0, 2**31 - 1, parameter.shape).astype(mx.uint32)
     if parameter.dtype == mx.uint8:  # four weights of -1, 0 or 1
         return sum(mx.random.randint(0, 3, parameter.shape).astype(mx.uint8) << (2 * n) for n in range(4))
     return mx.random.normal(parameter.shape).astype(parameter.dtype) * 0.1
@@ -250,7 +275,7 @@ def made(module, name):
 
     mx.random.seed(7)
     model = module.Model(module.ModelArgs.from_dict(MODELS[name]))
-    if name in NO_GRADIENT:
+    if name in DRAWN:
         model.update(tree_map(_drawn, model.parameters()))
     model.eval()
     mx.eval(model.parameters())

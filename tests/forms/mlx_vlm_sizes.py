@@ -134,6 +134,25 @@ QWEN35 = {
         "partial_rotary_factor": 0.5,
     },
 }
+# Its kernel wants half precision and a text 7 times as long as what is selected, 64 times for one token at a time.
+SPARSE = {
+    "dtype": "float16",
+    "prompt": 130,
+    "train": 30,
+    "lora": r"layers\.1\.(mlp|self_attn\.o_proj)",  # what comes before: MLX has no gradient of the selection
+    "sparse_attention_config": {
+        "use_sparse_attention": True,
+        "sparse_attention_freq": [0, 1],
+        "sparse_index_dim": 32,
+        "sparse_num_index_heads": 2,
+        "sparse_topk_blocks": 2,
+        "sparse_block_size": 1,
+        "sparse_local_block": 1,
+    },
+}
+# Beside the fields of a configuration: `dtype` of the weights, `rounded`: of what is computed, `prompt`, `train`: how
+# many tokens a text has, `lora`: which layers are trained, `config`: the class, `vision`: fields of the tower,
+# `launches`: the fewest of kernels. Words after a name are another way to run the same architecture.
 MORE: dict[str, dict[str, Any]] = {
     "bitnet": {},
     "deepseek_v4": {"compress_ratios": [0, 4]},
@@ -196,7 +215,8 @@ MORE: dict[str, dict[str, Any]] = {
     },
     "mamba2": {"num_heads": 4, "intermediate_size": 128, "time_step_rank": "auto"},
     "minicpmv4_6": {**FOUR, "rope_parameters": {"rope_theta": 10000.0, "partial_rotary_factor": 0.5}},
-    "minimax_m3_vl": {"sparse_attention_config": None},
+    "minimax_m3": SPARSE,
+    "minimax_m3_vl": SPARSE,
     "muse_spark": {
         "num_shared_experts": 0,
         "post_norm_eps": 1e-5,
@@ -207,9 +227,36 @@ MORE: dict[str, dict[str, Any]] = {
         "output_multiplier": 1.0,
     },
     "nemotron_h": {"hybrid_override_pattern": ["M", "*", "M", "-"], "num_hidden_layers": 4},
-    "nemotron_labs_diffusion": {},
+    # Kernels for up to 8 tokens, without a gradient: longer texts are trained without them.
+    "nemotron_labs_diffusion": {"train": 12},
+    # And one for 32 tokens in bfloat16, which takes its text from the headers that come with MLX.
+    "nemotron_labs_diffusion 32": {
+        "dtype": "bfloat16",
+        "prompt": 32,
+        "launches": 4,
+        "train": 12,
+        "intermediate_size": 128,
+    },
     "paddleocr_vl": {"rope_scaling": MROPE, "rope_parameters": {**MROPE, "rope_theta": 10000.0}},
     "plamo2vl": {**FOUR, "model_type": "plamo2", "mamba_step": 2},
+    "prism_hadamard_qwen35": {
+        **QWEN35,
+        "rounded": "float16",  # by its embedding, whatever the weights are
+        "vision": {"model_type": "qwen3_5"},
+        "hidden_size": 512,
+        "quantization": {"bits": 2, "group_size": 128, "mode": "affine"},
+        "modules": [
+            {"path": "model.embed_tokens", "block": 512, "embedding": True, "dtype": "float16"},
+            {
+                "path": "model.layers.0.linear_attn.out_proj",
+                "block": 0,
+                "embedding": False,
+                "dtype": "float16",
+            },
+            {"path": "model.layers.1.mlp.up_proj", "block": 512, "embedding": False, "dtype": "float16"},
+            {"path": "lm_head", "block": 512, "embedding": False, "dtype": "float16"},
+        ],
+    },
     "qwen2_vl": {"rope_scaling": {**MROPE, "type": "mrope"}},
     "qwen2_5_vl": {"rope_scaling": {**MROPE, "type": "mrope"}},
     "qwen3_vl": {"rope_scaling": {**MROPE, "mrope_interleaved": True}},
@@ -232,6 +279,3 @@ MORE: dict[str, dict[str, Any]] = {
     },
     "rwkv7": {"hidden_size": 128, "intermediate_size": 128, "head_dim": 64},
 }
-# The kernels of these want half precision and long texts, or Metal headers that come with MLX for Macs.
-NOT_REACHED = ("minimax_m3_vl", "nemotron_labs_diffusion", "qwen3_omni_moe")  # the last was run without only
-COMPARED = tuple(name for name in MORE if name not in NOT_REACHED)

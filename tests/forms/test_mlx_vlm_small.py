@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.forms.mlx_vlm_sizes import COMPARED
+from tests.forms.mlx_vlm_sizes import MORE
 
 pytestmark = [
     pytest.mark.skipif(find_spec("mlx_vlm") is None, reason="mlx-vlm is not installed"),
@@ -28,12 +28,13 @@ def run(module: str, *words: str) -> str:
 
 def test_tokens_and_gradients_are_the_same_with_kernels_and_without(tmp_path):
     on = run("mlx_vlm_small", "on", str(tmp_path))
-    run("mlx_vlm_small", "off", str(tmp_path), *COMPARED)
-    same = run("mlx_vlm_small", "compare", str(tmp_path), *COMPARED)
-    for name in COMPARED:
+    run("mlx_vlm_small", "off", str(tmp_path))
+    same = run("mlx_vlm_small", "compare", str(tmp_path))
+    for name in MORE:
         assert f"{name} the same" in same, same
         (line,) = [line for line in on.splitlines() if line.startswith(f"{name} on ")]
-        assert int(line.split()[2]) >= 8, line  # kernels that were launched
+        launched = int(line.removeprefix(f"{name} on ").split()[0])
+        assert launched >= MORE[name].get("launches", 8), line
 
 
 def test_images_are_resampled_alike(tmp_path):
@@ -43,3 +44,16 @@ def test_images_are_resampled_alike(tmp_path):
     assert on.files == off.files
     for name in on.files:
         np.testing.assert_allclose(on[name], off[name], rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_pictures_are_the_same_with_kernels_and_without(tmp_path):
+    assert int(run("mlx_vlm_images", "on", str(tmp_path / "on.npz")).split()[1]) >= 12
+    assert run("mlx_vlm_images", "off", str(tmp_path / "off.npz")).split()[1] == "0"
+    on, off = np.load(tmp_path / "on.npz"), np.load(tmp_path / "off.npz")
+    assert len(on.files) == 9 and on.files == off.files
+    for name in on.files:
+        if name.startswith("rgb"):
+            np.testing.assert_array_equal(on[name], off[name], err_msg=name)
+        else:  # bfloat16 between the layers
+            np.testing.assert_allclose(on[name], off[name], rtol=2**-6, atol=2**-6, err_msg=name)
+        assert np.std(on[name].astype(float)) > 0.1, name
