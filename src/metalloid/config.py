@@ -83,7 +83,10 @@ def guard_as_hardware() -> Callable[[], None]:
 
 def baseline() -> bool:
     """METALLOID_BASELINE: 0 gives small launches good code from the first one on, which takes longer to make."""
-    return os.environ.get("METALLOID_BASELINE", "").strip() != "0"
+    text = os.environ.get("METALLOID_BASELINE", "").strip() or "1"
+    if text not in ("0", "1"):
+        raise DeviceError(f"METALLOID_BASELINE is {text!r}; expected 0 or 1.")
+    return text == "1"
 
 
 def device() -> str:

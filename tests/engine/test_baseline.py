@@ -77,6 +77,20 @@ def test_sizes_share_one_patience(tiers: list[bool]) -> None:
     assert tiers[0] and not tiers[-1]
 
 
+def test_code_that_took_long_to_make_is_used_longer() -> None:
+    short, long = patience.Patience(), patience.Patience()
+    short.made(0.2)
+    long.made(4.5)
+    for _ in range(patience.LAUNCHES):
+        assert not short.over
+        short.launched()
+        long.launched()
+    long.ran(0.3)
+    assert short.over and not long.over
+    long.ran(0.2)
+    assert long.over
+
+
 def test_a_launch_that_takes_long_is_the_last_of_its_kind(tiers: list[bool]) -> None:
     made = kernel()
     for _ in range(2):
@@ -124,6 +138,14 @@ def test_it_can_be_turned_off(tiers: list[bool], monkeypatch: pytest.MonkeyPatch
     a, b = arrays()
     kernel()(a, b, 2, grid=96)
     assert tiers and not any(tiers)
+
+
+def test_a_word_that_is_neither_is_refused(tiers: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("METALLOID_BASELINE", "maybe")
+    a, b = arrays()
+    with pytest.raises(mt.DeviceError, match="METALLOID_BASELINE is 'maybe'; expected 0 or 1"):
+        kernel()(a, b, 2, grid=96)
+    assert not tiers
 
 
 def test_good_code_on_disk_is_preferred(tiers: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@
 
 A first launch waits for its code, and most of that time is LLVM's code generator's. Baseline code is made in a third to
 a tenth of the time, and runs several times slower, which nobody notices in a small launch. So small launches begin with
-it. A kernel that is launched again and again (somebody may be measuring), or takes long, gets good code.
+it. A kernel that is launched again and again (somebody may be measuring), or takes long, gets good code. Good code
+takes several times as long to make as baseline code did: the longer that was, the more has to be gained by it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from contextlib import contextmanager
 
 LAUNCHES = 16
 SECONDS = 0.005  # in all
+# More of both for each second, above the first half, that baseline code took to make: good code will take about four.
+MORE_LAUNCHES, MORE_SECONDS, SHORT = 32, 0.1, 0.5
 BYTES = 1 << 20  # of a launch's buffers: so many are not gone through in no time
 
 _measuring = 0
@@ -23,10 +26,21 @@ class Patience:
     __slots__ = ("_launches", "_seconds")
 
     def __init__(self) -> None:
-        self._launches, self._seconds = LAUNCHES, SECONDS
+        self._launches: float = LAUNCHES
+        self._seconds = SECONDS
+
+    def made(self, seconds: float) -> None:
+        """Baseline code took so long to make."""
+        long = max(0.0, seconds - SHORT)
+        self._launches += MORE_LAUNCHES * long
+        self._seconds += MORE_SECONDS * long
 
     def launched(self) -> None:
         self._launches -= 1
+
+    def limited(self) -> None:
+        """A launch has a limit of time: its author thinks of what good code takes."""
+        self._launches = 0
 
     def ran(self, seconds: float) -> None:
         self._seconds -= seconds

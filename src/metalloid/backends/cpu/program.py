@@ -55,7 +55,10 @@ class Program:
         if found is None or (found.compiled.baseline and not baseline):
             with self._lock:
                 native.runtime()  # kernels refer to its functions
+                begun = time.thread_time()
                 compiled = self._compile(key, baseline)
+                if compiled.baseline and self._patience is not None:
+                    self._patience.made(time.thread_time() - begun)
                 code = codegen.Code(compiled.code, self.target)
                 found = Loaded(compiled, code, code.address(compiled.entry))
                 self._variants[key] = found
@@ -76,8 +79,8 @@ class Program:
         keep: list[object] = []
         addresses, lengths = memory_of(launch, keep)
         choice = self.choice(launch, guard, backwards, threads)
-        if timeout is not None:  # the author thinks of what good code takes
-            choice.improve()
+        if timeout is not None and self._patience is not None:
+            self._patience.limited()
         prepared = self._picked(choice, addresses, lengths, keep, launch.below)
         record = native.LaunchRecord.from_buffer_copy(prepared.record)
         bind(record, launch, addresses, lengths, prepared, keep)
