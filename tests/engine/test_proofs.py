@@ -488,6 +488,33 @@ def test_one_grid_after_the_other_does_not_mean_code_after_code():
     assert code_after(192, 192, 8) == 4
 
 
+PLACES = """long3 places(int at, constant int* shape, constant long* one, constant long* other, constant long* third, int dims) {
+  long3 p = 0;
+  for (int d = dims - 1; d >= 0 && at > 0; --d) {
+    int rest = at % shape[d];
+    p.x += rest * one[d]; p.y += rest * other[d]; p.z += rest * third[d];
+    at /= shape[d];
+  }
+  return p; }
+kernel void k(device const float* a, device const uint* lhs, device const uint* rhs, device float* o, constant int& dims,
+  constant int* shape, constant long* one, constant long* other, constant long* third, uint i [[thread_position_in_grid]]) {
+  long3 p = places(i, shape, one, other, third, dims);
+  long3 q = places(lhs[p.x], shape, one, other, third, dims);
+  long3 r = places(rhs[p.y], shape, one, other, third, dims);
+  o[i] = a[q.y] + a[r.z] + a[r.x]; }"""
+
+
+def test_loops_that_start_from_each_other_are_not_gone_through_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What MLX does to find an element by its strides. It took 60,000 steps, and then nothing was proved."""
+    monkeypatch.setattr("metalloid.analysis.intervals.evaluate.BUDGET", 1000)
+    indices = [np.zeros(64, np.uint32) for _ in range(2)]
+    strides = [np.array(s, np.int64) for s in ((4, 1), (1, 4), (0, 1))]
+    sizes = [np.array([2], np.int32), np.array([4, 4], np.int32)]
+    assert proved(PLACES, [np.zeros(64, F), *indices, np.zeros(64, F), *sizes, *strides], 16, 16)[0] >= 9
+
+
 def test_a_signed_remainder_beside_its_quotient_is_proved() -> None:
     """Tiles of MLX are loaded so; the optimiser writes x % 2 as x - x / 2 * 2."""
     text = """kernel void k(device const half* x, device half* y, ushort sg [[simdgroup_index_in_threadgroup]],

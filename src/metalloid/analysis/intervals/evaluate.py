@@ -23,7 +23,7 @@ from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import IntType, PointerType, Type
 from metalloid.ir.values import Expression, Global, Int, Local, Named, Value
 
-BUDGET = 60_000  # steps; a kernel that needs more is guarded
+BUDGET = 30_000  # steps; a kernel that needs more is guarded
 
 
 class Evaluator:
@@ -36,6 +36,10 @@ class Evaluator:
         self._known: dict[tuple[str, str], Span | None] = {}
         self._asked: dict[str, Span] = {}  # phis that are being asked for, and what is known of them so far
         self._guessed = False  # whether an answer relied on one of them
+        self._supposed: dict[frozenset[tuple[str, Span]], dict[tuple[str, str], Span | None]] = {}
+        self._under: dict[
+            tuple[str, str], Span | None
+        ] = {}  # of these, the answers under what is supposed now
         self._slices: dict[str, frozenset[str]] = {}
 
     def at(self, value: Value, block: str) -> Span | None:
@@ -64,13 +68,26 @@ class Evaluator:
         key = (name, context.key)
         if key in self._known:
             return self._known[key]
+        if key in self._under:
+            self._guessed = True
+            return self._under[key]
         self.steps += 1
         if self.steps > BUDGET:
             raise TooLong
         found, certain = self.certainly(lambda: self._found(name, context))
         if certain:
             self._known[key] = found
+        else:
+            self._under[key] = found
         return found
+
+    def _suppose(self, name: str, found: Span | None) -> None:
+        """While a phi is being asked for, others may rely on this much of it; None: it no longer is."""
+        if found is None:
+            del self._asked[name]
+        else:
+            self._asked[name] = found
+        self._under = self._supposed.setdefault(frozenset(self._asked.items()), {}) if self._asked else {}
 
     def certainly(self, ask: Callable[[], Answer]) -> tuple[Answer, bool]:
         """An answer, and whether it holds whatever is being supposed at the moment."""
@@ -205,16 +222,16 @@ class Evaluator:
             return self._asked[i.name]
         if not isinstance(i.type, IntType | PointerType):
             return S.top(bits)
-        self._asked[i.name] = S.top(bits)
+        self._suppose(i.name, S.top(bits))
         try:
             steady = self.loops.progression(i) or self._shrinking(i, bits)
             if steady is not None:
-                self._asked[i.name] = steady
+                self._suppose(i.name, steady)
             found = self._joined(i, i.cases, bits)
             if steady is not None and found is not None:
                 found = S.meet(steady, found, bits)
         finally:
-            del self._asked[i.name]
+            self._suppose(i.name, None)
         return found
 
     def _joined(self, i: Instruction, cases: Iterable[tuple[Value, str]], bits: int) -> Span | None:
@@ -233,9 +250,10 @@ class Evaluator:
         first = self._joined(i, [c for c in i.cases if c[1] not in loop.blocks], bits)
         if first is None or S.unsigned(first, bits).hi == S.top(bits).hi:
             return None
-        supposed = self._asked[i.name] = S.make(0, S.unsigned(first, bits).hi)
+        supposed = S.make(0, S.unsigned(first, bits).hi)
+        self._suppose(i.name, supposed)
         after = self._joined(i, [c for c in i.cases if c[1] in loop.blocks], bits)
-        self._asked[i.name] = S.top(bits)
+        self._suppose(i.name, S.top(bits))
         return supposed if after is None or S.unsigned(after, bits).hi <= supposed.hi else None
 
     # ---- addresses ----------------------------------------------------------------------------------------------
