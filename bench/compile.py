@@ -67,7 +67,7 @@ def _case(case) -> tuple[str, Callable[[], None]]:  # type: ignore[no-untyped-de
     from conformance.results import launch
 
     step = case.make(np.random.default_rng(0), "small").steps[0]
-    return f"{case.suite} {step.kernel}", lambda: launch.run_on_engine(step)
+    return f"{case.suite} {step.kernel}", lambda: launch.run_on_engine(step, timeout=None)
 
 
 def _textbook(kernel: Textbook) -> tuple[str, Callable[[], None]]:

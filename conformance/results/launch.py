@@ -57,9 +57,9 @@ def _compile(step: Step) -> Kernel:
     return compile_kernel(step.source, step.kernel, step.constants)
 
 
-def run_on_engine(step: Step, device: str = "cpu") -> None:
+def run_on_engine(step: Step, device: str = "cpu", timeout: float | None = TIMEOUT) -> None:
     """The public way: a library of the device, a kernel of the library, a call."""
-    _run(_library(step.source, device), step)
+    _run(_library(step.source, device), step, timeout)
 
 
 def run_checked(step: Step) -> None:
@@ -67,7 +67,7 @@ def run_checked(step: Step) -> None:
     _run(_trusted(step.source), step)
 
 
-def _run(library: Library, step: Step) -> None:
+def _run(library: Library, step: Step, timeout: float | None = TIMEOUT) -> None:
     function = library.kernel(step.kernel, constants=dict(step.constants))
     function(
         *(
@@ -77,7 +77,7 @@ def _run(library: Library, step: Step) -> None:
         threadgroup=step.threadgroup,
         threadgroup_memory=dict(step.threadgroup_memory),
         overlap=True,  # some bind one buffer as input and output
-        timeout=TIMEOUT,
+        timeout=timeout,
     )
 
 
