@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from metalloid.analysis.barrier_arrival import Arrival, arrival
+from metalloid.backends import interpret
 from metalloid.backends.base import Fault
+from metalloid.backends.cpu.build import cpu_program
+from metalloid.backends.cpu.pipeline import vector_stage
+from metalloid.backends.patience import Patience
 from metalloid.errors import KernelFault
 from metalloid.ir import Function
 from metalloid.transforms.canonicalize import ENTRY, canonical
@@ -88,6 +94,29 @@ def test_engine_and_oracle_count_alike(name: str, size: int) -> None:
     a, n = np.arange(300, dtype=np.int32), np.array([4], np.int32)
     same(text_of(name), [a, n], 3 * size, size, widths=(0, 8))
     same(text_of(name), [a, n], 3 * size, size, guard=False)
+
+
+@pytest.mark.parametrize("name", [name for name, (way, _) in BODIES.items() if way == "parted"])
+@pytest.mark.parametrize("how", ["baseline", "level 0"])
+def test_waiting_gangs_need_no_optimiser(name: str, how: str) -> None:
+    """75 threads: two gangs run one function, the third, with idle lanes, another."""
+    ir, signature = scalar_ir(text_of(name), "k")
+    patience = Patience() if how == "baseline" else None
+    made = cpu_program(ir, signature, level=how == "baseline", patience=patience)
+    right = [np.arange(300, dtype=np.int32), np.array([4], np.int32)]
+    got = [a.copy() for a in right]
+    interpret.run(ir, launch(right, 225, 75))
+    made.run(launch(got, 225, 75))
+    np.testing.assert_array_equal(got[0], right[0])
+    assert all(v.compiled.baseline == (how == "baseline") for v in made._variants.values())
+
+
+def test_who_calls_a_waiting_gang_calls_what_is_there() -> None:
+    """The one function of two had neither the argument nor the result of a coroutine: LLVM made something of it."""
+    text = vector_stage(scalar_ir(text_of("lanes pass by"), "k")[0], (75, 1, 1))
+    made = {name: told for told, name in re.findall(r"^define \w+ (\w+) @(segment0[\w.]*)\(", text, re.M)}
+    called = {name: told for told, name in re.findall(r"call (\w+) @(segment0[\w.]*)\(", text)}
+    assert made == called == dict.fromkeys(("segment0", "segment0.all", "segment0.some"), "ptr")
 
 
 def test_a_fault_behind_a_barrier_that_some_wait_at_ends_the_launch() -> None:

@@ -20,8 +20,9 @@ from metalloid.backends.cpu.parallel_codegen import OtherProcess, Part, answer, 
 from metalloid.errors import DeviceError, NotVectorised
 from metalloid.targets import TargetInfo
 
-_FORMAT = 6  # of what is done here to a text; part of every key
+_FORMAT = 7  # of what is done here to a text; part of every key
 LOOPS = "; loops in vectors"  # the first line of code whose gangs are one lane: LLVM is to look at its loops
+COROUTINE = "presplitcoroutine"  # an attribute of functions
 LARGE = 20_000  # lines of a module
 TANGLED = 50_000  # freezes times blocks
 _LOCK = threading.RLock()  # llvmlite is not safe to use from several threads at once
@@ -110,8 +111,6 @@ def optimise(
     `few` says whether a few passes are enough, where that is known; `baseline`, that they are, and that machine code is
     wanted soon, not fast.
     """
-    if "presplitcoroutine" in text:  # at level 0 LLVM 22 makes code of a coroutine that crashes (aarch64)
-        level = max(level, 1)
     made = machine(target, 2 if (level or ready) and not baseline else 0)
     head = f'target triple = "{triple(target)}"\ntarget datalayout = "{made.target_data}"\n'
     width = f'"prefer-vector-width"="{8 * target.info.vector_bytes}" "min-legal-vector-width"="0"'
@@ -135,9 +134,10 @@ def optimise(
     builder = llvm.create_pass_builder(made, options)
     if few is None:
         few = level > 0 and takes_long(text)
-    few = few or baseline
-    passes = _few_passes() if few else builder.getModulePassManager()
-    passes.run(module, builder)
+    if few or baseline:
+        _run_few(module, made, builder, COROUTINE in text)
+    else:
+        builder.getModulePassManager().run(module, builder)
     return module, made
 
 
@@ -146,33 +146,40 @@ def takes_long(text: str) -> bool:
 
     It climbs through the blocks above a freeze whenever it asks what is known of one.
     """
-    if "presplitcoroutine" in text:  # which only the whole pipeline takes apart
-        return False
     blocks = text.count(":\n")
     return text.count("\n") > LARGE or text.count("= freeze ") * blocks > TANGLED
 
 
-def _few_passes() -> llvm.ModulePassManager:
+def _run_few(
+    module: llvm.ModuleRef, made: llvm.TargetMachine, builder: llvm.PassBuilder, coroutine: bool
+) -> None:
     """InstCombine once: flash attention runs as fast, and its passes take 0.4 s instead of 1.5 to 2.8.
 
     Not for all code: ggml's mul_mm, which is a third as long, is 9% slower with it.
+    A coroutine is taken apart by LLVM's pipeline without optimisation, when its variables are values: what lives across
+    no barrier then stays out of its frame. What is left of its copies that only end it goes afterwards.
     """
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
     passes.add_sroa_pass()
-    passes.add_simplify_cfg_pass()
+    if not coroutine:
+        passes.add_simplify_cfg_pass()
     passes.add_instruction_combine_pass()
+    if coroutine:
+        passes.run(module, builder)
+        none = llvm.create_pass_builder(made, llvm.create_pipeline_tuning_options(speed_level=0))
+        none.getModulePassManager().run(module, none)
+        passes = llvm.create_new_module_pass_manager()
     passes.add_simplify_cfg_pass()
     passes.add_dead_code_elimination_pass()
-    return passes
+    passes.run(module, builder)
 
 
 def to_object(
     text: str, target: Target, level: int = 1, ready: bool = False, baseline: bool = False
 ) -> tuple[str, bytes]:
     """Machine code, from the cache where it is there, and its key."""
-    # LLVM 22 gets coroutines wrong without optimisation; loops that it puts into vectors are added in another order.
-    baseline = baseline and "presplitcoroutine" not in text and not text.startswith(LOOPS)
+    baseline = baseline and not text.startswith(LOOPS)  # their sums would be added in another order
     versions = llvmlite.__version__, llvm.llvm_version_info, triple(target), target.cpu, target.features
     key = hashlib.sha256(
         repr((versions, level, ready, baseline, _FORMAT)).encode() + text.encode()
@@ -186,7 +193,7 @@ def to_object(
 
 def _made(text: str, target: Target, level: int, ready: bool, baseline: bool) -> bytes:
     few = level > 0 and takes_long(text)
-    parts = halves(text) if few else None
+    parts = halves(text) if few and COROUTINE not in text else None
     if parts is None:
         return _emitted(text, target, level, ready, few, baseline)
     other = OtherProcess(parts.second, target.cpu, target.features, target.triple, level, baseline)

@@ -264,8 +264,9 @@ def _idle_at_times(out: Output, number: int) -> bool:
 
 def _twice(out: Output, some: str, all_lanes: str, number: int) -> str:
     """A region as two functions, with a mask and without, and one that calls either."""
-    name, told = f"@segment{number}(", "i64" if out.rounds else "i32"
-    given = ", ".join(a.replace("noalias ", "") for a in _ARGUMENTS.split(", "))
+    name = f"@segment{number}("
+    told, arguments = _signature(out)
+    given = arguments.replace("noalias ", "")
     fits = [
         f"  %next = mul i32 %j, {out.lanes.width}",
         f"  %end = add i32 %next, {out.lanes.width}",
@@ -276,7 +277,7 @@ def _twice(out: Output, some: str, all_lanes: str, number: int) -> str:
     lines = [
         some.replace(name, f"@segment{number}.some(", 1),
         all_lanes.replace(name, f"@segment{number}.all(", 1),
-        f"define internal {told} {name}{_ARGUMENTS}{INLINED}",
+        f"define internal {told} {name}{arguments}{INLINED}",
         *fits,
         "  br i1 %fits, label %all, label %some",
         "all:",
@@ -314,11 +315,11 @@ def _region_text(out: Output, part: Part, number: int, whole: bool = False, last
             control.entry_range = _tail(out)
     e.entry_mask = control.entry_mask
     control.write()
-    told = "i64" if out.rounds else "i32"
+    told, arguments = _signature(out)
     if out.suspends:
         return _coroutine(out, e, head)
     lines = [
-        f"define internal {told} @segment{number}({_ARGUMENTS}{INLINED}",
+        f"define internal {told} @segment{number}({arguments}{INLINED}",
         "start:",
         f"  %state = alloca {told}",
         f"  store {told} 0, ptr %state",
@@ -337,11 +338,19 @@ def _region_text(out: Output, part: Part, number: int, whole: bool = False, last
     return "\n".join(lines)
 
 
+def _signature(out: Output) -> tuple[str, str]:
+    """What a region's function gives back, and its arguments. Of a coroutine that is its frame; and while it waits,
+    others write to threadgroup memory."""
+    if out.suspends:
+        return "ptr", f"{_ARGUMENTS.replace('ptr noalias %tg', 'ptr %tg')}, ptr %waits"
+    return "i64" if out.rounds else "i32", _ARGUMENTS
+
+
 def _coroutine(out: Output, e: Emitter, head: list[str]) -> str:
-    """The whole kernel as a function that waits at its barriers. Others write to threadgroup memory meanwhile."""
-    given = _ARGUMENTS.replace("ptr noalias %tg", "ptr %tg")
+    """The whole kernel as a function that waits at its barriers."""
+    told, arguments = _signature(out)
     lines = [
-        f"define internal ptr @segment0({given}, ptr %waits) presplitcoroutine noinline nounwind {{",
+        f"define internal {told} @segment0({arguments}) presplitcoroutine noinline nounwind {{",
         "start:",
         *coroutine.START,
         f"  %first = mul i32 %j, {out.lanes.step}",
