@@ -21,7 +21,7 @@ import click
 from rich.console import Console
 from rich.progress import track
 
-from conformance import ggml, inline_kernels, mlx_headers, report
+from conformance import ggml, inline_kernels, mlx_headers, report, spirv_cross
 from conformance.cases import Case
 from conformance.check import Outcome, check
 
@@ -30,6 +30,7 @@ SUITES: dict[str, Callable[[], list[Case]]] = {
     "mlx": mlx_headers.usual_cases,
     "mlx-nax": mlx_headers.nax_cases,
     "inline": inline_kernels.cases,
+    "spirv-cross": spirv_cross.cases,
 }
 
 
