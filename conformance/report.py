@@ -18,7 +18,8 @@ TITLES = {
     "mlx-nax": f"MLX NAX headers ({MLX.name} {MLX.version}): tensor operations of Metal 4",
     "mlx-lm": f"inline kernels of {MLX_LM.name} {MLX_LM.version}",
     "mlx-vlm": f"inline kernels of {MLX_VLM.name} {MLX_VLM.version}",
-    "spirv-cross": "compute shaders translated by SPIRV-Cross (references in Debian's source package; textures and rays must be refused by name)",
+    "spirv-cross": "compute shaders translated by SPIRV-Cross (references in Debian's source package; "
+    "textures and rays must be refused by name)",
 }
 
 _FAILED = "## Kernels that do not pass"
