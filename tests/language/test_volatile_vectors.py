@@ -10,6 +10,7 @@ COUNT = 40
 TEXT = """#include <metal_stdlib>
 using namespace metal;
 struct S { float4 v; packed_float3 p; float s; int2 n; };
+struct Shared { array<float, 8> all; uint count; };
 struct Columns {
   float3 c[2];
   thread Columns& operator=(initializer_list<float3> list) thread {
@@ -24,6 +25,9 @@ kernel void k(volatile device S* a [[buffer(0)]], volatile device float4* b [[bu
               const volatile device half3* h [[buffer(2)]], device float4* out [[buffer(3)]],
               uint i [[thread_position_in_grid]]) {
   volatile threadgroup float2 t[64];
+  threadgroup Shared shared{{}, {}};  // gives no values
+  if (i == 0) shared.all[3] = 2;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
   t[i] = float2(i, 1);
   float4 v = a[i].v;
   a[i].v = v * 2.0f + float4(b[i]);
@@ -35,7 +39,7 @@ kernel void k(volatile device S* a [[buffer(0)]], volatile device float4* b [[bu
   Columns m;
   m = {float3(read), float3(1)};
   float2 back = t[i];
-  out[i] = float4(m.c[0] + m.c[1], back.x + back.y);
+  out[i] = float4(m.c[0] + m.c[1], back.x + back.y + shared.all[3]);
 }
 """
 S = np.dtype([("v", "f4", 4), ("p", "f4", 3), ("s", "f4"), ("n", "i4", 2), ("", "i4", 2)])
@@ -53,4 +57,4 @@ def test_vectors_go_to_and_from_volatile_memory() -> None:
     np.testing.assert_array_equal(b, np.repeat(before["v"][:, :1] + 1, 4, axis=1))
     np.testing.assert_array_equal(a["p"], before["p"] * 2)
     np.testing.assert_array_equal(a["n"], np.stack([steps + 7, np.full(COUNT, 10)], 1))
-    np.testing.assert_array_equal(out, np.column_stack([h[:, :3] + np.float32(1), steps + 1.0]))
+    np.testing.assert_array_equal(out, np.column_stack([h[:, :3] + np.float32(1), steps + 3.0]))

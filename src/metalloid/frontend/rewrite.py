@@ -21,6 +21,7 @@ from metalloid.frontend.operators import BY, operator_edits
 from metalloid.frontend.tokens import Token
 from metalloid.frontend.unit import Unit, reachable
 from metalloid.frontend.unsupported import UNSUPPORTED, unsupported_use, unusable
+from metalloid.frontend.variables import empty_braces
 from metalloid.source import Constant
 
 # Attributes of MSL that C++ does not know, or not in the places MSL allows.
@@ -273,6 +274,9 @@ def _static_edits(unit: Unit) -> list[Edit]:
         start = unit.tokens[index].start
         previous = unit.tokens[index - 1].text if index else ""
         edits.append(Edit(start, start, word if previous != "static" else word.removeprefix("static ")))
+        until = next((n for n in range(index, len(unit.tokens)) if unit.tokens[n].text in "{;"), index)
+        if empty_braces(unit.tokens, unit.pairs, until):
+            edits += _blank(unit, Span(until, unit.pairs[until] + 1))
     return edits
 
 

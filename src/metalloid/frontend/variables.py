@@ -61,6 +61,8 @@ def _initialised(tokens: Sequence[Token], pairs: Mapping[int, int], start: int) 
         if tokens[here].text in ("=", "{"):
             if name == start:  # `threadgroup {T} x`: not a declaration; clang says what it is
                 return
+            if empty_braces(tokens, pairs, here):
+                return
             yield Problem(
                 "M613",
                 f"threadgroup variable '{tokens[name].text}' cannot have an initial value",
@@ -71,6 +73,12 @@ def _initialised(tokens: Sequence[Token], pairs: Mapping[int, int], start: int) 
         if tokens[here].kind == "name":
             name = here
         here = pairs.get(here, here) + 1 if tokens[here].text in OPENERS else here + 1
+
+
+def empty_braces(tokens: Sequence[Token], pairs: Mapping[int, int], index: int) -> bool:
+    """`{{}, {}}`, which gives no values: translators write it behind a threadgroup variable."""
+    inside = tokens[index : pairs.get(index, index) + 1]
+    return tokens[index].text == "{" and {token.text for token in inside} <= {"{", "}", ","}
 
 
 def _in_a_kernel(declarations: Declarations, token: int) -> bool:

@@ -57,7 +57,7 @@ def no_match(
             )
     for reason in reasons[:1]:
         message = f"'{name}' does not take `{reason[1]}` as its {reason[3]} argument; expected `{reason[2]}`"
-        return replace(here, rule="M605", message=message, hint=f"convert it: `{bare_type(reason[2])}(...)`")
+        return replace(here, rule="M605", message=message, hint=_converted(reason[1], reason[2]))
     if diagnostic.message.startswith(("call to constructor", "call to deleted constructor")):
         message = f"a `{name}` cannot be made from these arguments"
         return replace(
@@ -71,6 +71,13 @@ def no_match(
             hint="give all arguments one type, as in `max(x, half(1.0))`, `min(n, uint(4))`",
         )
     return None
+
+
+def _converted(given: str, expected: str) -> str:
+    """What to write for an argument; functions of C and CUDA take addresses where Metal's take variables."""
+    if given.endswith("*") and expected.endswith("&") and bare_type(given[:-1]) == bare_type(expected[:-1]):
+        return "it takes the variable itself: leave out the `&`"
+    return f"convert it: `{bare_type(expected)}(...)`"
 
 
 def redefinition(
