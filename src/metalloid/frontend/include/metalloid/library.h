@@ -1,5 +1,6 @@
 // The small library parts: numeric_limits, array, uniform.
 #pragma once
+#include "atomic.h"
 #include "types.h"
 
 namespace metal {
@@ -74,8 +75,13 @@ template <class T>
 struct numeric_limits<const T> : numeric_limits<T> {};
 
 // ---- array
-template <class T, size_t N>
+template <class T>
+struct __array_element : type_identity<T> {};
+template <class T>
+struct __array_element<atomic<T>> : type_identity<__array_atomic<T>> {};
+template <class A, size_t N>
 struct array {
+  using T = typename __array_element<A>::type;
   T __elements[N ? N : 1];
   constexpr T& operator[](size_t i) { return __elements[i]; }
   constexpr const T& operator[](size_t i) const { return __elements[i]; }

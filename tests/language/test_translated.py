@@ -58,3 +58,26 @@ def test_vectors_go_to_and_from_volatile_memory() -> None:
     np.testing.assert_array_equal(a["p"], before["p"] * 2)
     np.testing.assert_array_equal(a["n"], np.stack([steps + 7, np.full(COUNT, 10)], 1))
     np.testing.assert_array_equal(out, np.column_stack([h[:, :3] + np.float32(1), steps + 3.0]))
+
+
+COUNTS = """#include <metal_stdlib>
+using namespace metal;
+struct Local { array<atomic_uint, 4> n; atomic_int one; };
+struct Global { uint before; array<atomic_uint, 4> n; };
+kernel void count(device Global& all [[buffer(0)]], device const uint* x [[buffer(1)]],
+                  uint i [[thread_position_in_grid]], uint t [[thread_position_in_threadgroup]]) {
+  threadgroup Local mine;
+  if (t < 4) atomic_store_explicit(&mine.n[t], 0u, memory_order_relaxed);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  atomic_fetch_add_explicit(&mine.n[x[i] & 3], 1u, memory_order_relaxed);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  uint seen = t < 4 ? atomic_load_explicit(&mine.n[t], memory_order_relaxed) : 0;
+  if (seen) atomic_fetch_add_explicit(&all.n[t], seen, memory_order_relaxed);
+}
+"""
+
+
+def test_atomics_in_a_metal_array_of_either_space() -> None:
+    x, out = np.random.default_rng(0).integers(0, 99, 1000).astype("u4"), np.zeros(5, "u4")
+    mt.device().library(COUNTS)["count"](out, x, grid=1000, threadgroup=64)
+    np.testing.assert_array_equal(out, [0, *np.bincount(x & 3, minlength=4)])
