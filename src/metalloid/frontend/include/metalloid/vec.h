@@ -247,7 +247,7 @@ using __if_fused = enable_if_t<is_same_v<T, float> || is_same_v<T, half>, int>;
   template <class T, int N, class S, __if_fused<T> = 0, class = __if_scalar<S, void>>                   \
   constexpr vec<T, N> operator op(S a, vec<T, N>&& b) __MT_VEC_FUSED_EACH(op, T(a), b)                  \
   template <class T, int N, __if_fused<T> = 0>                                                          \
-  constexpr vec<T, N>& operator op##=(vec<T, N>& a, vec<T, N>&& b) {                                    \
+  constexpr vec<T, N>& operator op##=(vec<T, N>& a, type_identity_t<vec<T, N>>&& b) {                   \
     __MT_MAY_FUSE                                                                                       \
     a.x = a.x op b.x, a.y = a.y op b.y;                                                                 \
     if constexpr (N > 2) a.z = a.z op b.z;                                                              \
