@@ -3,22 +3,25 @@
 Launches of ggml, MLX and mlx-lm (`make conformance` fetches them), evenly sampled, and textbook kernels, one after the
 other in one process with an empty cache: the text is examined, the kernel compiled, what can be proved of the launch
 proved, vector code made, and machine code. Then textbook kernels in fresh processes, new and again; then a library of
-MLX's instantiations to machine code on all cores. Processor seconds, clang's included, so that a busy machine does not
-count. METALLOID_BENCH_KERNELS is their number (200), METALLOID_BENCH_LIBRARY that of the library's kernels (all).
-With METALLOID_BENCH_WRITE set, docs/compile-time.md is written.
+MLX's instantiations to machine code on all cores, the code that first launches get. Processor seconds, clang's
+included, so that a busy machine does not count. METALLOID_BENCH_KERNELS is their number (200), METALLOID_BENCH_LIBRARY
+that of the library's kernels (all). With METALLOID_BENCH_WRITE set, docs/compile-time.md is written, as far as it is
+known, from time to time. Kernels come in a shuffled order, always the same: what was stopped half-way is a sample, and
+says so.
 """
 
 from __future__ import annotations
 
 import os
 import platform
+import random
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -112,6 +115,7 @@ def processes() -> Iterator[tuple[str, float, float]]:
 
 def _machine_code(index: int) -> bool:
     """Machine code of one kernel of the library, for threadgroups of 256."""
+    from metalloid import config
     from metalloid.backends.cpu import codegen
     from metalloid.backends.cpu.pipeline import vector_stage
     from metalloid.compile import examined, scalar
@@ -121,7 +125,9 @@ def _machine_code(index: int) -> bool:
     source, name = case.attempts[-1]
     try:
         ir, _ = scalar(source, name, case.constants, known=examined(source))
-        codegen.to_object(vector_stage(ir, (256, 1, 1)), codegen.host())
+        target = codegen.host()
+        early = target.info.baseline and config.baseline()
+        codegen.to_object(vector_stage(ir, (256, 1, 1)), target, baseline=early)
     except MetalloidError:
         return False
     return True
@@ -130,24 +136,34 @@ def _machine_code(index: int) -> bool:
 _library: list = []  # filled before the processes fork
 
 
-def library() -> tuple[int, int, float, float]:
-    """Kernels of MLX, how many became machine code, seconds on all cores by the clock and by the processor."""
+def library() -> Iterator[tuple[int, int, int, float, float]]:
+    """Kernels of MLX; how many of them are done so far, how many became machine code, and seconds on all cores by the
+    clock and by the processor."""
     from conformance import mlx_headers
 
     cases = [c for c in mlx_headers.cases() if not c.refused and not c.invalid and c.attempts]
     count = min(len(cases), int(os.environ.get("METALLOID_BENCH_LIBRARY", len(cases))))
     _library[:] = [cases[n * len(cases) // count] for n in range(count)]
-    start, used = time.perf_counter(), spent()
+    random.Random(0).shuffle(_library)
+    start, made, used = time.perf_counter(), 0, 0.0
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("fork")) as pool:
-        made = sum(pool.map(_machine_code, range(count)))
-    return count, made, time.perf_counter() - start, spent() - used
+        running = [pool.submit(_measured, n) for n in range(count)]
+        for done, one in enumerate(as_completed(running), 1):
+            fine, seconds = one.result()
+            made, used = made + fine, used + seconds
+            yield count, done, made, time.perf_counter() - start, used
 
 
-def table(rows: list[Row]) -> Iterator[str]:
+def _measured(index: int) -> tuple[bool, float]:
+    start = spent()
+    return _machine_code(index), spent() - start
+
+
+def table(rows: list[Row], of: int) -> Iterator[str]:
     names = list(dict.fromkeys(name for row in rows for name in row.stages))
     columns = {name: [row.stages.get(name, 0.0) for row in rows] for name in names}
     columns["all of it"] = [row.total for row in rows]
-    yield f"| {len(rows)} first launches, processor seconds | median | p95 | worst | mean |"
+    yield f"| {_so_far(len(rows), of)} first launches, processor seconds | median | p95 | worst | mean |"
     yield "|---|---|---|---|---|"
     for name, values in columns.items():
         median, high = np.quantile(values, (0.5, 0.95))
@@ -161,40 +177,60 @@ def table(rows: list[Row]) -> Iterator[str]:
     yield ""
 
 
-def _fresh_table() -> Iterator[str]:
-    found = list(processes())
-    yield f"| {len(found)} textbook kernels, each in a fresh process | median | worst |"
+def _so_far(done: int, of: int) -> str:
+    return str(done) if done == of else f"{done} of {of} (stopped there)"
+
+
+def _fresh_table(found: list[tuple[str, float, float]]) -> Iterator[str]:
+    yield f"| {_so_far(len(found), len(KERNELS))} textbook kernels, each in a fresh process | median | worst |"
     yield "|---|---|---|"
     for name, values in (("new", [new for _, new, _ in found]), ("again", [again for *_, again in found])):
         yield f"| {name} | {np.median(values):.3f} | {max(values):.2f} |"
     yield ""
 
 
-def _library_line() -> Iterator[str]:
-    count, made, clock, used = library()
+def _library_lines(count: int, done: int, made: int, clock: float, used: float) -> Iterator[str]:
     cores = os.cpu_count() or 1
-    yield f"{made} of {count} kernels of MLX became machine code on {cores} cores: {clock:.0f} s, {used:.0f} s"
-    yield f"of processors; {used / count:.2f} s a kernel, {count * cores / used:.1f} kernels a second."
+    yield f"{made} of {_so_far(done, count)} kernels of MLX became machine code on {cores} cores: {clock:.0f} s by the"
+    yield f"clock, {used:.0f} s of processors; {used / done:.2f} s a kernel, {done * cores / used:.1f} a second."
 
 
-def lines() -> Iterator[str]:
+def sections() -> Iterator[tuple[int, list[str]]]:
+    """A section's number and its text, again and again while it is measured."""
     ready, *chosen = launches(COUNT)
     ready[1]()  # the header, the runtime, imports
-    yield from table([_first(*one) for one in [ready, *chosen][1:]])
-    yield from _fresh_table()
-    yield from _library_line()
+    random.Random(0).shuffle(chosen)
+    rows: list[Row] = []
+    for one in chosen:
+        rows.append(_first(*one))
+        yield 0, list(table(rows, len(chosen)))
+    found = []
+    for process in processes():
+        found.append(process)
+        yield 1, list(_fresh_table(found))
+    for state in library():
+        yield 2, list(_library_lines(*state))
 
 
 def main() -> None:
+    told: dict[int, list[str]] = {}
+    written = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["METALLOID_CACHE_DIR"] = folder
-        told = []
-        for line in lines():
-            told.append(line)
-            print(line, flush=True)
+        for number, text in sections():
+            if number not in told and told:
+                print(*told[number - 1], sep="\n", flush=True)
+            told[number] = text
+            if time.perf_counter() - written > 20:
+                _write(told)
+                written = time.perf_counter()
+    print(*told[max(told)], sep="\n", flush=True)
+    _write(told)
+
+
+def _write(told: dict[int, list[str]]) -> None:
     if os.environ.get("METALLOID_BENCH_WRITE"):
-        head = ["# Compile time", "", "Written by `METALLOID_BENCH_WRITE=1 python -m bench compile`, on one "]
-        head[-1] += (
-            f"{platform.machine()} machine of {os.cpu_count()} cores; `bench/compile.py` says what is measured."
-        )
-        PAGE.write_text("\n".join([*head, "", *told]) + "\n", encoding="utf-8")
+        how = "Written by `METALLOID_BENCH_WRITE=1 python -m bench compile`, on one "
+        how += f"{platform.machine()} machine of {os.cpu_count()} cores; `bench/compile.py` says what is measured."
+        text = ["# Compile time", "", how, "", *(line for number in sorted(told) for line in told[number])]
+        PAGE.write_text("\n".join(text) + "\n", encoding="utf-8")
