@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from metalloid.backends.backend import Span
@@ -24,7 +25,6 @@ from metalloid.runtime.encoding import Command, Encoder, Groups
 from metalloid.runtime.events import SharedEvent
 from metalloid.runtime.executor import SerialExecutor, Status, Work
 from metalloid.runtime.kernel import Kernel
-from metalloid.runtime.places import place
 from metalloid.runtime.plan import Bound, Plan
 from metalloid.runtime.steps import step, tell
 from metalloid.runtime.watch import watchers
@@ -47,12 +47,12 @@ class CommandBuffer(Work, Groups):
         self._scheduled: list[Handler] = []
         self._completed: list[Handler] = []
         self._changed = threading.Condition()
-        self._place = place()
         self._kernels: list[str] = []  # what it holds, by name
         self._span: Span | None = None  # of launches that nobody has waited for
         self.told = False  # whether the user has heard that its work has not run
-        resources.made(self, "command buffer")
-        tell("command buffer", repr(self), f"of {queue}")
+        self._place = resources.made(self, "command buffer")
+        if watchers:
+            tell("command buffer", repr(self), f"of {queue}")
 
     def compute_encoder(self, label: str = "", raw: bool = False) -> ComputeEncoder:
         """A new encoder; the one before it has to be ended. A `raw` one takes bindings as bytes, as Metal does."""
@@ -125,7 +125,8 @@ class CommandBuffer(Work, Groups):
         self.enqueue()
         resources.released(self)
         self.told = False
-        with step("commit", repr(self), f"{len(self._commands)} commands"), self._changed:
+        what = f"{len(self._commands)} commands" if watchers else ""
+        with step("commit", repr(self), what) if watchers else nullcontext(), self._changed:
             self.status = Status.COMMITTED
         self.queue._wake()
 
@@ -201,7 +202,8 @@ class CommandBuffer(Work, Groups):
     def _run(self) -> None:
         """Called by the queue's thread."""
         self._become(Status.SCHEDULED)
-        tell("schedule", repr(self))
+        if watchers:
+            tell("schedule", repr(self))
         self._call(self._scheduled)
         before, self.gpu_start_time = compiled(), time.perf_counter()
         error: BaseException | None = None
@@ -220,7 +222,8 @@ class CommandBuffer(Work, Groups):
         if error is not None and self.on_error is not None:
             self.on_error(self)
         # Told before anybody who waits goes on.
-        tell("complete", repr(self), f"{error or 'no error'}, {self.gpu_time * 1e3:.3f} ms")
+        if watchers:
+            tell("complete", repr(self), f"{error or 'no error'}, {self.gpu_time * 1e3:.3f} ms")
         self._become(Status.ERROR if error else Status.COMPLETED)
         self._call(self._completed)
 
@@ -246,6 +249,8 @@ class CommandBuffer(Work, Groups):
             self._changed.notify_all()
 
     def _call(self, handlers: list[Handler]) -> None:
+        if not handlers:
+            return
         with self._changed:
             due, handlers[:] = list(handlers), []
         for handler in due:

@@ -190,6 +190,10 @@ class ComputeEncoder(Encoder):
         """Pipeline, arguments and sizes at once, as in calling the kernel; other bindings stay as they are."""
         self._open("dispatch")
         self._belongs(kernel)
+        key = self._key(threadgroup_memory or {}, grid, threadgroup, threadgroups, ("dispatch", overlap))
+        given = kernel.in_order(arguments, named) if key is not None else None
+        if given is not None and self._quickly(kernel, key, given, overlap, {}, False):
+            return
         launch = kernel.launch(
             *arguments,
             grid=grid,
@@ -201,9 +205,15 @@ class ComputeEncoder(Encoder):
         )
         values = matched(kernel.signature, arguments, named)
         ordered = [values[p.index] for p in kernel.signature.buffers]
-        self._hand_over(kernel, launch, ordered, {}, None)
+        self._hand_over(kernel, launch, ordered, {}, None, key)
 
-    def _dispatch(self, later: Callable[[Launch], Launch] | None = None, **size: Size) -> None:
+    def _dispatch(
+        self,
+        later: Callable[[Launch], Launch] | None = None,
+        grid: Size | None = None,
+        threadgroup: Size | None = None,
+        threadgroups: Size | None = None,
+    ) -> None:
         self._open("dispatch")
         kernel = self._pipeline
         if kernel is None:
@@ -213,36 +223,53 @@ class ComputeEncoder(Encoder):
             )
         wanted = kernel.local_indices
         local = {i: n for i, n in self._local.items() if i in wanted} if wanted else {}
-        key = None if later is not None else self._key(local, size)
-        if key is not None and self._quickly(kernel, key):
-            return
+        key = None if later is not None else self._key(local, grid, threadgroup, threadgroups, self.raw)
+        if key is not None:
+            given = tuple([self._bound.get(index) for index in kernel.bound_indices])
+            if self._quickly(kernel, key, given, True, self._below, self.raw):
+                return
+        size = {"grid": grid, "threadgroup": threadgroup, "threadgroups": threadgroups}
         if self.raw:
             arguments = [self._bound.get(index) for index in kernel.bound_indices]
-            launch = raw_launch(kernel, arguments, local, **size)
+            launch = raw_launch(kernel, arguments, local, **{k: v for k, v in size.items() if v is not None})
         else:
             arguments = self._all_bound(kernel)
             launch = kernel.launch(*arguments, threadgroup_memory=local, overlap=True, **size)
         self._hand_over(kernel, launch, arguments, self._below, later, key)
 
-    def _key(self, local: dict[int, int], size: dict[str, Size]) -> object:
+    def _key(
+        self,
+        local: Local,
+        grid: Size | None,
+        threadgroup: Size | None,
+        threadgroups: Size | None,
+        how: object,
+    ) -> object:
         """What dispatches have to share for the short way; None where this one has to go the long way."""
         if watchers or self._used or self.during:
             return None
-        sizes = tuple(size.items())
+        types = kinds(grid), kinds(threadgroup), kinds(threadgroups)
         try:
-            key = (self.raw, sizes, tuple(kinds(s) for _, s in sizes), tuple(local.items()), self.guard)
+            key = how, grid, threadgroup, threadgroups, types, tuple(local.items()), self.guard
             hash(key)
         except TypeError:  # a list, for example
             return None
         return key
 
-    def _quickly(self, kernel: Kernel, key: object) -> bool:
+    def _quickly(
+        self,
+        kernel: Kernel,
+        key: object,
+        arguments: tuple[object, ...],
+        shared: bool,
+        below: dict[int, int],
+        raw: bool,
+    ) -> bool:
         """The short way, for a dispatch like one that has run; False where the long one has to look at it."""
         plan = kernel.known_plan(key)
         if plan is None:
             return False
-        arguments = tuple([self._bound.get(index) for index in kernel.bound_indices])
-        bound = plan.bind(arguments, kernel, True, self._below, self.raw)
+        bound = plan.bind(arguments, kernel, shared, below, raw)
         if bound is None:
             return False
         self._encoded_quick(kernel, plan, bound, self.guard)

@@ -34,6 +34,8 @@ class Groups:
     @property
     def labels(self) -> tuple[str, ...]:
         """Its label and open groups, in words."""
+        if not self.label and not self._groups:
+            return ()
         own = (f"{self._kind} {self.label!r}",) if self.label else ()
         return (*own, *(f"group {name!r}" for name in self._groups))
 
@@ -60,7 +62,8 @@ class Encoder(Groups):
     @property
     def during(self) -> str:
         """All labels around what is encoded now; empty where there are none."""
-        return ", ".join((*self._around(), *self.labels))
+        around = (*self._around(), *self.labels)
+        return ", ".join(around) if around else ""
 
     def insert_debug_signpost(self, name: str) -> None:
         """A word in the trace, at the time when what is before it has run."""

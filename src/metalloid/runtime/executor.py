@@ -17,6 +17,10 @@ from enum import StrEnum
 from metalloid.runtime.processor import Processor
 
 _LINGER = 0.2  # seconds a thread waits for more work: starting one costs 0.1 ms
+# Seconds after which it looks for work that it was not woken for: whoever commits short work mostly waits for it at
+# once, and does it himself. Waking a thread, which then wants the interpreter, costs more than the work.
+_TICK = 0.001
+_SHORT = 0.0002  # seconds of work
 _executors: weakref.WeakSet[SerialExecutor] = weakref.WeakSet()
 
 
@@ -47,7 +51,10 @@ class SerialExecutor:
     def __init__(self, device: Processor, label: str = "") -> None:
         self.device, self.label = device, label
         self._waiting: deque[weakref.ref[Work] | Work] = deque()
-        self._changed = threading.Condition()
+        lock = threading.RLock()
+        self._changed = threading.Condition(lock)  # for whoever waits until all is done
+        self._due = threading.Condition(lock)  # for the thread
+        self._short = False  # whether the last work was
         self._running = False  # whether there is a thread
         self._busy = False  # whether somebody runs the first in line
         _executors.add(self)
@@ -73,7 +80,8 @@ class SerialExecutor:
                 threading.Thread(
                     target=self._serve, name=f"metalloid queue {self.label}", daemon=True
                 ).start()
-            self._changed.notify_all()
+            elif not self._short:
+                self._due.notify()
 
     def _next(self) -> Work | None:
         """The first in line, if it may start."""
@@ -96,30 +104,38 @@ class SerialExecutor:
         self._do(work)
 
     def _do(self, work: Work) -> None:
+        begun = time.perf_counter()
         try:
             work._run()
         finally:
             with self._changed:
+                self._short = time.perf_counter() - begun < _SHORT
                 self._waiting.popleft()
                 self._busy = False
                 self._changed.notify_all()
+                if self._waiting:
+                    self._due.notify()
 
     def _serve(self) -> None:
+        idle = time.perf_counter()
         while True:
             with self._changed:
                 work = None if self._busy else self._next()
                 if work is None:
-                    self._changed.wait(_LINGER)
+                    self._due.wait(_TICK)
                     work = None if self._busy else self._next()
                 if work is None:
                     if self._busy:
-                        continue
-                    self._running = False
-                    self._changed.notify_all()
-                    return
+                        idle = time.perf_counter()
+                    elif time.perf_counter() - idle > _LINGER:
+                        self._running = False
+                        self._changed.notify_all()
+                        return
+                    continue
                 self._busy = True
             self._do(work)
             del work
+            idle = time.perf_counter()
 
     def __repr__(self) -> str:
         return f"<queue{f' {self.label!r}' if self.label else ''} of {self.device}, {len(self._waiting)} waiting>"

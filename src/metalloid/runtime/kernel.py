@@ -66,13 +66,15 @@ class Kernel(KernelCode):
         elif guard not in GUARDS:
             refuse_guard(self.name, guard)
         key = None
-        ordered = self._in_order(arguments, named) if named else arguments
+        ordered = self.in_order(arguments, named) if named else arguments
         if ordered is not None and not (watchers or timeout or overlap):
             try:
                 local = tuple(threadgroup_memory.items()) if threadgroup_memory else None
-                # The types as well: 8.0 is not 8.
-                types = kinds(grid), kinds(threadgroup), kinds(threadgroups)
-                key = grid, threadgroup, threadgroups, local, guard, types
+                if type(grid) is int and type(threadgroup) is int and threadgroups is None:
+                    key = grid, threadgroup, local, guard
+                else:  # the types as well: 8.0 is not 8
+                    types = kinds(grid), kinds(threadgroup), kinds(threadgroups)
+                    key = grid, threadgroup, threadgroups, local, guard, types
                 plan = self._plans.get(key)
             except TypeError:  # a list, for example
                 key = plan = None
@@ -233,7 +235,7 @@ class Kernel(KernelCode):
     def _names(self) -> tuple[str, ...]:
         return tuple(p.name for p in self.signature.buffers)
 
-    def _in_order(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    def in_order(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...] | None:
         """All arguments by position; None where they are not what the kernel takes."""
         rest = self._names[len(arguments) :]
         if len(rest) != len(named):

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextvars import ContextVar
+from functools import cache
 from pathlib import Path
 
 from metalloid.runtime.watch import Notice, tell, watchers
@@ -63,6 +64,7 @@ def note(rule: str, subject: str, message: str, hint: str) -> None:
         tell(Notice(rule, subject, message, hint, filename, line))
 
 
+@cache
 def inside(filename: str) -> bool:
     """Whether a file is metalloid's or Python's own."""
     return filename.startswith((_INSIDE, "<frozen")) or filename == contextlib.__file__

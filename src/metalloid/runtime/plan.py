@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -91,23 +92,40 @@ Repeat = Callable[[Callable[[], Launch]], bool]
 
 
 class Again:
-    """A launch as it was: the same buffers, the same numbers. `start` runs it, or says that something has changed."""
+    """A launch as it was: the same memory, the same numbers. `start` runs it, or says that something has changed."""
 
-    __slots__ = ("_held", "spare", "start")
+    __slots__ = ("_arrays", "_buffers", "_kinds", "spare", "start")
 
-    def __init__(self, arguments: tuple[Any, ...], spare: Spare, start: Repeat) -> None:
-        # Weak: a plan keeps no buffer alive. Numbers are told apart by their types as well: 1 is not 1.0.
-        self._held = [weakref.ref(a) if type(a) is Buffer else type(a) for a in arguments]
+    def __init__(
+        self, arguments: tuple[Any, ...], slots: Sequence[Slot], spare: Spare, start: Repeat
+    ) -> None:
+        # Weak: a plan keeps no memory alive. Numbers are told apart by their types as well: 1 is not 1.0.
+        self._kinds = tuple(map(type, arguments))
+        self._buffers = [(n, weakref.ref(a)) for n, a in enumerate(arguments) if type(a) is Buffer]
+        self._arrays = [
+            (n, weakref.ref(a), slots[n].dtype, a.nbytes, _address(_exported(a)))
+            for n, a in enumerate(arguments)
+            if type(a) is np.ndarray
+        ]
         self.spare, self.start = spare, start
 
     def same(self, arguments: tuple[Any, ...]) -> bool:
-        """For arguments of its own key."""
-        for value, held in zip(arguments, self._held):  # noqa: B905  # the key has as many; strict costs
-            if type(value) is held:
-                continue
-            buffer: Any = value
-            if type(held) is type or held() is not value or buffer._array is None:  # released
+        """For arguments of its own key. An array may have been changed in place: its type, its size, its memory."""
+        if tuple(map(type, arguments)) != self._kinds:
+            return False
+        for n, held in self._buffers:
+            buffer: Any = arguments[n]
+            if held() is not buffer or buffer._array is None:  # released
                 return False
+        try:
+            for n, held, dtype, size, at in self._arrays:
+                array: Any = arguments[n]
+                if held() is not array or array.dtype is not dtype or array.nbytes != size:
+                    return False
+                if _address(_exported(array)) != at:
+                    return False
+        except (TypeError, ValueError, BufferError):  # no longer writable, or it has gaps
+            return False
         return True
 
 
@@ -183,7 +201,7 @@ class Plan:
         """Have a device repeat a launch of buffers and numbers without looking at them again, where it can."""
         spare, addresses, lengths, below, known, said, arguments, kept = bound
         code = known.get(said) if said is not None else None
-        if code is None or below or kept or not all(map(_repeats, arguments)):
+        if code is None or below or kept or not all(map(_repeats, arguments, self._slots)):
             return
         start = repeat(spare.room, code, addresses, lengths)
         if start is None or spare not in self._free:
@@ -192,7 +210,7 @@ class Plan:
         if len(self._again) >= _MOST_AGAIN:
             self._free += [one.spare for one in self._again.values()]
             self._again.clear()
-        self._again[_key(arguments)] = Again(arguments, spare, start)
+        self._again[_key(arguments)] = Again(arguments, self._slots, spare, start)
 
     def bind(
         self,
@@ -335,20 +353,15 @@ class Plan:
             for slot, value in zip(self._slots, arguments, strict=True)
             if isinstance(value, Buffer | np.ndarray)
         }
-        small = self.launch
-        return Launch(
-            small.grid,
-            small.threadgroup,
-            buffers,
-            small.threadgroup_memory,
-            below={index: n for index, n in enumerate(below or ()) if n},
-            kernel=small.kernel,
-        )
+        before = {index: n for index, n in enumerate(below or ()) if n}
+        return replace(self.launch, buffers=buffers, below=before)
 
 
-def _repeats(value: Any) -> bool:
+def _repeats(value: Any, slot: Slot) -> bool:
     """Whether a launch with the same argument finds the same memory, or the same number."""
     kind = type(value)
+    if kind is np.ndarray:
+        return value.dtype is slot.dtype and value.flags.carray  # what can be looked at quickly
     return kind is int or kind is float or (kind is Buffer and value._parent is None)  # no slice
 
 

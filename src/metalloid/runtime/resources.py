@@ -36,12 +36,13 @@ class Resource:
 _LOCK = threading.RLock()
 
 
-def made(thing: object, kind: str) -> None:
-    """Remember who made it."""
+def made(thing: object, kind: str) -> str:
+    """Remember who made it: the line that is given back."""
     where = place()
     alive.add(thing, kind, where)
     for watcher in tuple(watchers):
         watcher.made(thing, kind, where)
+    return where
 
 
 def released(thing: object) -> None:

@@ -129,6 +129,9 @@ class Runtime:
             ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int64, ctypes.c_uint32
         )
         self.run: Any = run(code.address("mt_run"))
+        go = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
+        self.go: Any = go(code.address("mt_go"))
+        self.go_main: Any = go(code.address("mt_go_main"))
         run_all = ctypes.CFUNCTYPE(
             ctypes.c_int64, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32
         )

@@ -1,0 +1,135 @@
+"""The same launch once more is not looked at again, unless its memory or numbers have changed."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import metalloid as mt
+from metalloid.errors import KernelFault, LaunchError
+from metalloid.runtime.plan import Plan
+
+SOURCE = """#include <metal_stdlib>
+using namespace metal;
+kernel void add(device const float* a, device float* out, constant uint& n, uint i [[thread_position_in_grid]]) {
+    out[i] = a[i] + float(n);
+}
+kernel void far(device const uint* at, device float* out, uint i [[thread_position_in_grid]]) { out[at[i]] = i; }
+"""
+
+
+@pytest.fixture(scope="module")
+def library() -> mt.Library:
+    return mt.device("cpu").library(SOURCE)
+
+
+@pytest.fixture
+def looked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Counts launches whose arguments were looked at."""
+    count, bind = [0], Plan.bind
+
+    def counted(*given, **named):
+        count[0] += 1
+        return bind(*given, **named)
+
+    monkeypatch.setattr(Plan, "bind", counted)
+    return count
+
+
+def launched(kernel: mt.Kernel, a: np.ndarray, out: np.ndarray, n: float = 3) -> np.ndarray:
+    out.fill(np.nan)
+    kernel(a, out, n, grid=8, threadgroup=8)
+    return out
+
+
+def repeated(kernel: mt.Kernel, a: np.ndarray, out: np.ndarray, looked: list[int], times: int = 80) -> int:
+    for _ in range(times):
+        np.testing.assert_array_equal(launched(kernel, a, out), a + 3)
+    return looked[0]
+
+
+def test_the_same_arrays_and_numbers_are_not_looked_at_again(library: mt.Library, looked: list[int]) -> None:
+    a, out, kernel = np.arange(8, dtype=np.float32), np.empty(8, np.float32), library["add"]
+    seen = repeated(kernel, a, out, looked)
+    a += 5  # what they hold is no matter
+    assert repeated(kernel, a, out, looked, 5) == seen < 80
+    np.testing.assert_array_equal(launched(kernel, a, out, 4), a + 4)
+    assert looked[0] == seen + 1
+
+
+def test_an_array_that_changed_in_place_is_looked_at(library: mt.Library, looked: list[int]) -> None:
+    a, out, kernel = np.arange(8, dtype=np.float32), np.empty(8, np.float32), library["add"]
+    repeated(kernel, a, out, looked)
+    out.flags.writeable = False
+    with pytest.raises(LaunchError, match="read-only"):
+        kernel(a, out, 3, grid=8, threadgroup=8)
+    out.flags.writeable = True
+    repeated(kernel, a, out, looked, 3)
+    a.dtype = np.int32
+    with pytest.raises(LaunchError, match="declared float"):
+        kernel(a, out, 3, grid=8, threadgroup=8)
+    a.dtype = np.float32
+    a.resize(1 << 16, refcheck=False)  # moves
+    a[:] = 7
+    kernel(a, out, 3, grid=8, threadgroup=8)
+    np.testing.assert_array_equal(out, 10)
+
+
+def test_a_fault_and_a_released_buffer_are_told_each_time(library: mt.Library) -> None:
+    device = mt.device("cpu")
+    at, out = device.buffer(np.arange(8, dtype=np.uint32)), device.buffer(np.zeros(8, np.float32))
+    for _ in range(80):
+        library["far"](at, out, grid=8, threadgroup=8)
+    for _ in range(2):
+        at.numpy()[3] = 1 << 20
+        with pytest.raises(KernelFault, match="M102"):
+            library["far"](at, out, grid=8, threadgroup=8)
+        at.numpy()[3] = 3
+        out.numpy()[:] = -1
+        library["far"](at, out, grid=8, threadgroup=8)
+        np.testing.assert_array_equal(out.numpy(), np.arange(8))
+    at.release()
+    with pytest.raises(LaunchError, match="M309"):
+        library["far"](at, out, grid=8, threadgroup=8)
+
+
+def test_short_work_that_nobody_waits_for_runs_all_the_same(library: mt.Library) -> None:
+    device = mt.device("cpu")
+    queue, a, out = device.queue(), device.buffer(np.arange(8, dtype=np.float32)), device.zeros(8, np.float32)
+    for n in range(40):
+        commands = queue.command_buffer()
+        with commands.compute_encoder() as encoder:
+            encoder.dispatch(library["add"], a, out, n, grid=8, threadgroup=8)
+        commands.commit()
+        if n < 30:
+            commands.wait_until_completed()
+        end = time.monotonic() + 20
+        while not commands.done and time.monotonic() < end:
+            time.sleep(0)
+        assert commands.done
+        np.testing.assert_array_equal(out.numpy(), np.arange(8) + n)
+
+
+def test_a_dispatch_with_its_arguments_is_looked_at_once(
+    library: mt.Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device, kernel = mt.device("cpu"), library["add"]
+    queue, a = device.queue(), device.buffer(np.arange(8, dtype=np.float32))
+    out = [device.zeros(8, np.float32) for _ in range(20)]
+    long, launch = [0], mt.Kernel.launch
+    monkeypatch.setattr(
+        mt.Kernel,
+        "launch",
+        lambda *given, **named: (long.__setitem__(0, long[0] + 1), launch(*given, **named))[1],
+    )
+    for n, one in enumerate(out):
+        commands = queue.command_buffer()
+        with commands.compute_encoder() as encoder:
+            encoder.dispatch(kernel, a, out=one, n=n, grid=8, threadgroup=8)
+        commands.commit()
+        commands.wait_until_completed()
+    for n, one in enumerate(out):
+        np.testing.assert_array_equal(one.numpy(), np.arange(8) + n)
+    assert long[0] <= 2
