@@ -65,7 +65,7 @@ class Kernel(KernelCode):
             guard = config.guard()
         elif guard not in GUARDS:
             refuse_guard(self.name, guard)
-        key = None
+        key: object = None
         ordered = self.in_order(arguments, named) if named else arguments
         if ordered is not None and not (watchers or timeout or overlap):
             try:

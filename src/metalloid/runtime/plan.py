@@ -103,7 +103,7 @@ class Again:
         self._kinds = tuple(map(type, arguments))
         self._buffers = [(n, weakref.ref(a)) for n, a in enumerate(arguments) if type(a) is Buffer]
         self._arrays = [
-            (n, weakref.ref(a), slots[n].dtype, a.nbytes, _address(_exported(a)))
+            (n, weakref.ref(a), slots[n].dtype, a.nbytes, address(a, True))
             for n, a in enumerate(arguments)
             if type(a) is np.ndarray
         ]
@@ -115,14 +115,14 @@ class Again:
             return False
         for n, held in self._buffers:
             buffer: Any = arguments[n]
-            if held() is not buffer or buffer._array is None:  # released
+            if buffer._array is None or held() is not buffer:  # released, or another
                 return False
         try:
-            for n, held, dtype, size, at in self._arrays:
+            for n, there, dtype, size, at in self._arrays:
                 array: Any = arguments[n]
-                if held() is not array or array.dtype is not dtype or array.nbytes != size:
+                if array.dtype is not dtype or array.nbytes != size or _address(_exported(array)) != at:
                     return False
-                if _address(_exported(array)) != at:
+                if there() is not array:
                     return False
         except (TypeError, ValueError, BufferError):  # no longer writable, or it has gaps
             return False
@@ -362,7 +362,9 @@ def _repeats(value: Any, slot: Slot) -> bool:
     kind = type(value)
     if kind is np.ndarray:
         return value.dtype is slot.dtype and value.flags.carray  # what can be looked at quickly
-    return kind is int or kind is float or (kind is Buffer and value._parent is None)  # no slice
+    if kind is Buffer:  # no slice, nor an array of the caller's that he may resize
+        return value._parent is None and not (value.shared and value.memory().flags.owndata)
+    return kind is int or kind is float
 
 
 def _converted(kernel: KernelCode, slot: Slot, value: Any, raw: bool) -> np.ndarray[Any, Any] | None:
