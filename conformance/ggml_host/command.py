@@ -8,12 +8,60 @@ from __future__ import annotations
 
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Lock
 
 import click
 
 from conformance.ggml_host import page, state, suite
-from conformance.ggml_host.build import build
+from conformance.ggml_host.build import PLACE, build
 from conformance.ggml_host.state import Outcome
+
+_PAUSE = 5.0  # seconds between two copies of the state on disk
+
+
+class Run:
+    """Batches of cases, one behind the other or several at a time; what became of each is kept as it comes in."""
+
+    def __init__(self, cases: list[str], done: dict[str, Outcome], warm: bool, each: float) -> None:
+        self.cases, self.done, self._warm, self._each = cases, done, warm, each
+        self._lock, self._commit = Lock(), state.commit()
+        self._start = self._stored = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._start
+
+    def told(self, case: str, outcome: Outcome) -> None:
+        with self._lock:
+            outcome, had = replace(outcome, commit=self._commit), self.done.get(case)
+            self.done[case] = had.again(outcome) if had is not None and self._warm else outcome
+            if time.monotonic() - self._stored > _PAUSE:
+                self._stored = time.monotonic()
+                state.store(self.done)
+        if not outcome.passed:
+            click.echo(f"failed: {case}: {outcome.words}")
+
+    def keep(self) -> None:
+        with self._lock:
+            state.store(self.done)
+            page.write(suite.grouped(self.cases), self.done)
+
+    def lane(self, number: int, batches: list[list[str]], seconds: float) -> None:
+        """Take one batch after the other until there is none, each time from the front."""
+        log = PLACE / f"suite-{number}.log" if number else suite.LOG
+        while batches and self.seconds < seconds:
+            with self._lock:
+                batch = batches.pop(0) if batches else []
+            try:
+                suite.run(batch, self._each, self.told, log)
+            except BaseException:
+                batches.clear()  # the others end with their batch
+                raise
+            finally:
+                self.keep()
+            click.echo(f"{self.seconds:.0f} s: {len(self.done)} of {len(self.cases)} cases have run")
 
 
 @click.command(help=__doc__)
@@ -24,31 +72,31 @@ from conformance.ggml_host.state import Outcome
 @click.option("--warm", default=0, help="Time every Nth case that compiled and passed once more.")
 @click.option("--slice", "flash", is_flag=True, help="Run the slice behind FLASH_ATTN_EXT.")
 @click.option("--jobs", default=2, help="Compilers at a time.")
+@click.option("--lanes", default=1, help="Batches at a time.")
+@click.option("--size", default=160, help="Cases of a batch, which is a process.")
 def main(
-    operations: tuple[str, ...], seconds: float, each: float, again: bool, warm: int, flash: bool, jobs: int
+    operations: tuple[str, ...],
+    seconds: float,
+    each: float,
+    again: bool,
+    warm: int,
+    flash: bool,
+    jobs: int,
+    lanes: int,
+    size: int,
 ) -> None:
     build(jobs)
     cases, done = suite.known(), state.load()
-    start = time.monotonic()
     chosen = [case for case in cases if not operations or case.partition("(")[0] in operations]
-    left = suite.ordered([case for case in chosen if again or case not in done])
+    left = suite.ordered([case for case in chosen if again or case not in done], size=size)
     if warm:
         left = [case for case in chosen if case in done and done[case].passed and done[case].compiled][::warm]
-
-    def told(case: str, outcome: Outcome) -> None:
-        had = done.get(case)
-        done[case] = had.again(outcome) if had is not None and warm else outcome
-        state.store(done)
-        if not outcome.passed:
-            click.echo(f"failed: {case}: {outcome.words}")
-
-    for batch in suite.batches(left, cases):
-        if time.monotonic() - start > seconds:
-            break
-        suite.run(batch, each, told)
-        page.write(suite.grouped(cases), done)
-        click.echo(f"{time.monotonic() - start:.0f} s: {len(done)} of {len(cases)} cases have run")
+    run = Run(cases, done, bool(warm), each)
+    batches = list(suite.batches(left, cases, size))
+    with ThreadPoolExecutor(lanes) as pool:
+        for ended in [pool.submit(run.lane, number, batches, seconds) for number in range(lanes)]:
+            ended.result()
     if flash:
         state.store_slice(suite.flash_slice(each))
-    page.write(suite.grouped(cases), done)
+    run.keep()
     sys.exit(any(not o.passed for o in done.values()))

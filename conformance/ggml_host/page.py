@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from conformance.ggml_host import state
 from conformance.ggml_host.state import Outcome
 from conformance.packages import ROOT
@@ -41,10 +43,19 @@ def _summary(cases: dict[str, list[str]], done: dict[str, Outcome]) -> str:
     if warm:
         text += f" Of them {len(warm)} ran a second time: {sum(o.cold for o in warm):.0f} s cold, "
         text += f"{sum(o.warm for o in warm):.0f} s warm."
+    text += _commits(ran)
     flash = state.load_slice()
     if flash is not None:
         text += f"\nThe slice behind FLASH_ATTN_EXT: {flash[0]} cases, {flash[1]} failed, {flash[2]:.0f} s."
     return text + "\n\n"
+
+
+def _commits(ran: list[Outcome]) -> str:
+    """Which code gave the verdicts: a long run goes on over several commits."""
+    counted = Counter(o.commit for o in ran)
+    said = [f"{count} of commit {name}" for name, count in counted.items() if name]
+    said += [f"{counted['']} of earlier commits, which were not noted"] if counted[""] else []
+    return f"\nVerdicts: {', '.join(said)}." if said else ""
 
 
 def _rows(cases: dict[str, list[str]], done: dict[str, Outcome]) -> list[str]:

@@ -12,6 +12,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, zip_longest
+from pathlib import Path
 from threading import Timer
 
 from conformance.ggml_host.build import LISTER, PLACE, PROGRAM, root
@@ -53,26 +54,32 @@ def grouped(cases: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def ordered(cases: list[str], first: int = 4) -> list[str]:
-    """Some cases of every operation, spread over its list; then the rest, the largest operations last and by turns."""
+def ordered(cases: list[str], first: int = 4, size: int = 40) -> list[str]:
+    """Some cases of every operation, spread over its list; then the rest, the largest operations last, a batch of each
+    by turns: neighbours share kernels."""
     operations = grouped(cases)
     names = sorted(operations, key=lambda name: (name in LAST, len(operations[name]), name))
     heads = {name: operations[name][:: max(1, len(operations[name]) // first)] for name in names}
     begun = set(chain(*heads.values()))
     rest = {name: [case for case in operations[name] if case not in begun] for name in names}
     small = [case for name in names if name not in LAST for case in rest[name]]
-    turns = zip_longest(*(rest[name] for name in LAST if name in rest))
-    return [*chain(*heads.values()), *small, *filter(None, chain(*turns))]
+    parts = (
+        [rest[name][at : at + size] for at in range(0, len(rest[name]), size)]
+        for name in LAST
+        if name in rest
+    )
+    turns = chain(*zip_longest(*parts, fillvalue=[]))
+    return [*chain(*heads.values()), *small, *chain(*turns)]
 
 
-def batches(cases: list[str], listed: list[str], size: int = 40) -> Iterator[list[str]]:
+def batches(cases: list[str], listed: list[str], size: int) -> Iterator[list[str]]:
     """For a process each, which needs seconds to start; in the order of the suite, in which they run."""
     places = {case: n for n, case in enumerate(listed)}
     for start in range(0, len(cases), size):
         yield sorted(cases[start : start + size], key=places.__getitem__)
 
 
-def run(cases: list[str], limit: float, told: Callable[[str, Outcome], None]) -> None:
+def run(cases: list[str], limit: float, told: Callable[[str, Outcome], None], log: Path = LOG) -> None:
     """Run a batch; `told` hears of each case when it ends. One that takes longer than `limit` seconds fails."""
     left = dict.fromkeys(cases)
 
@@ -81,13 +88,13 @@ def run(cases: list[str], limit: float, told: Callable[[str, Outcome], None]) ->
         left.pop(case, None)
 
     while left:
-        words = _process(list(left), limit, ended)
+        words = _process(list(left), limit, ended, log)
         if not words:
             return
         ended(next(iter(left)), Outcome(False, words))  # cases run in the order of the list
 
 
-def _process(cases: list[str], limit: float, told: Callable[[str, Outcome], object]) -> str:
+def _process(cases: list[str], limit: float, told: Callable[[str, Outcome], object], kept: Path) -> str:
     """One process for these cases; why it ended before it was through."""
     process = subprocess.Popen(
         [str(PROGRAM), "test", "-b", BACKEND, "-o", ",".join(cases)],
@@ -108,7 +115,7 @@ def _process(cases: list[str], limit: float, told: Callable[[str, Outcome], obje
     timer = Timer(limit, stop)
     timer.start()
     start = time.monotonic()
-    with process.stdout, LOG.open("a", buffering=1) as log:
+    with process.stdout, kept.open("a", buffering=1) as log:
         for raw in process.stdout:
             log.write(raw)
             line = _COLOUR.sub("", raw.rstrip("\n"))

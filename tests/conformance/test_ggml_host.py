@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from threading import Thread
 
 import pytest
-from conformance.ggml_host import page, state, suite
+from conformance.ggml_host import command, page, state, suite
 from conformance.ggml_host.state import Outcome
 
 # Cases in the suite's order, whatever was asked for: NEG fails, and the program dies at DIV.
@@ -49,11 +50,11 @@ def test_a_case_that_ends_the_program_is_told_and_the_rest_is_run(program: None)
 def test_every_operation_is_begun_first_and_the_largest_come_last_by_turns() -> None:
     cases = [f"MUL_MAT({n})" for n in range(8)] + [f"ADD({n})" for n in range(8)] + ["NEG(0)"]
     cases += [f"CONV_2D({n})" for n in range(8)]
-    order = suite.ordered(cases, first=2)
+    order = suite.ordered(cases, first=2, size=2)
     assert sorted(order) == sorted(cases)
     assert order[:7] == ["NEG(0)", "ADD(0)", "ADD(4)", "CONV_2D(0)", "CONV_2D(4)", "MUL_MAT(0)", "MUL_MAT(4)"]
     assert order[7:13] == [f"ADD({n})" for n in (1, 2, 3, 5, 6, 7)]
-    assert order[13:17] == ["MUL_MAT(1)", "CONV_2D(1)", "MUL_MAT(2)", "CONV_2D(2)"]
+    assert order[13:17] == ["MUL_MAT(1)", "MUL_MAT(2)", "CONV_2D(1)", "CONV_2D(2)"]
 
 
 def test_the_page_counts_what_was_run_and_what_was_not(
@@ -61,7 +62,7 @@ def test_the_page_counts_what_was_run_and_what_was_not(
 ) -> None:
     monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(state, "SLICE", tmp_path / "none")
-    done = {CASES[0]: Outcome(True, "", 3.0, 1, 0.5), CASES[1]: Outcome(False, "NMSE", 2.0)}
+    done = {CASES[0]: Outcome(True, "", 3.0, 1, 0.5, "abc"), CASES[1]: Outcome(False, "NMSE", 2.0)}
     page.write(suite.grouped(CASES), done)
     text = (tmp_path / "page.md").read_text()
     assert (
@@ -69,4 +70,24 @@ def test_the_page_counts_what_was_run_and_what_was_not(
         in text
     )
     assert "| ADD | 2 | 1 | 0 | 1 | 3 | 0.50 |\n| DIV | 1 | 0 | 0 | 1 | 0 |  |\n" in text
+    assert "\nVerdicts: 1 of commit abc, 1 of earlier commits, which were not noted.\n" in text
     assert "## Failed\n- `NEG(type=f16)`: NMSE\n" in text
+
+
+def test_lanes_take_batches_side_by_side_and_say_which_code_ran(
+    program: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(command, "PLACE", tmp_path)
+    monkeypatch.setattr(state, "STATE", tmp_path / "cases.json")
+    monkeypatch.setattr(state, "commit", lambda: "abc+")
+    done: dict[str, Outcome] = {}
+    run = command.Run(CASES, done, warm=False, each=60)
+    batches = [CASES[:1], CASES[1:2], CASES[3:]]
+    lanes = [Thread(target=run.lane, args=(n, batches, 1e9)) for n in range(2)]
+    for lane in lanes:
+        lane.start()
+    for lane in lanes:
+        lane.join()
+    assert {case: o.passed for case, o in done.items()} == {CASES[0]: True, CASES[1]: False, CASES[3]: True}
+    assert {o.commit for o in state.load().values()} == {"abc+"} and len(state.load()) == 3
