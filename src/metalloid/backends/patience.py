@@ -3,7 +3,8 @@
 A first launch waits for its code, and most of that time is LLVM's code generator's. Baseline code is made in a third to
 a tenth of the time, and runs several times slower, which nobody notices in a small launch. So small launches begin with
 it. A kernel that is launched again and again (somebody may be measuring), or takes long, gets good code. Good code
-takes several times as long to make as baseline code did: the longer that was, the more has to be gained by it.
+takes several times as long to make as baseline code did: the longer that was, the more has to be gained by it. Where
+that can be told before (a flash attention: 5 s), launches have to have run for about as long.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ SECONDS = 0.005  # in all
 # More of both for each second, above the first half, that baseline code took to make: good code will take about four.
 MORE_LAUNCHES, MORE_SECONDS, SHORT = 32, 0.1, 0.5
 BYTES = 1 << 20  # of a launch's buffers: so many are not gone through in no time
+SOON = 1.0  # seconds that anybody waits for good code
+MOST_BYTES = 1 << 28
 
 _measuring = 0
 
@@ -23,11 +26,13 @@ _measuring = 0
 class Patience:
     """What is left of it for one kernel, whatever the sizes of its launches."""
 
-    __slots__ = ("_launches", "_seconds")
+    __slots__ = ("_launches", "_seconds", "bytes")
 
-    def __init__(self) -> None:
-        self._launches: float = LAUNCHES
-        self._seconds = SECONDS
+    def __init__(self, price: float = 0.0) -> None:
+        """`price`: seconds that good code takes to make, as far as one can tell before."""
+        self._seconds = max(SECONDS, price - SOON)
+        self._launches = LAUNCHES * max(1.0, price / SOON)
+        self.bytes = int(min(BYTES * self._seconds / SECONDS, MOST_BYTES))  # of one launch
 
     def made(self, seconds: float) -> None:
         """Baseline code took so long to make."""

@@ -2,11 +2,13 @@
 
 Guarded code is always right. Where the lengths of the buffers and the numbers in the parameters of a launch prove
 that its accesses stay inside, code without those guards runs instead. Proofs are kept, by lengths and numbers.
-A proof takes about a millisecond, so a small launch is only looked at when it comes a second time (or first of all,
-when code has to be made in any case): numbers that change with every launch then cost nothing but a look-up.
+A proof takes a millisecond or more, so a small launch is only looked at when it comes a second time (or first of all,
+when code has to be made in any case): numbers that change with every launch then cost nothing but a look-up. Nor do
+proofs take longer than the launches without (`proof_budget.py`).
 Code takes seconds. A kernel that is launched with one grid after the other gets its own for the first two only; a
 later small launch runs code that is there, its proof's or guarded, and earns its own when it comes again.
-Where a backend makes baseline code (`patience.py`), small launches begin with that.
+Where a backend makes baseline code (`patience.py`), small launches begin with that; one code of it serves launches with
+different proofs, and a proof is sooner there than guarded code.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from metalloid.backends.base import Guard, Launch
 from metalloid.backends.clock import compiling
-from metalloid.backends.patience import BYTES, Patience
+from metalloid.backends.patience import Patience
+from metalloid.backends.proof_budget import ProofBudget
 from metalloid.targets import TargetInfo
 
 ROOM = 2048  # bytes of parameters; what is longer is data
@@ -98,22 +101,26 @@ class Specializer(Generic[Made]):
         prover: Prover | None,
         target: TargetInfo,
         prepare: Callable[[Hashable | None, bool], Made],
-        ready: Callable[[Hashable], bool] = lambda proof: True,
+        ready: Callable[[Hashable | None], bool] = lambda proof: True,
         patience: Patience | None = None,
+        budget: ProofBudget | None = None,
     ) -> None:
-        """`ready`: whether code with this proof may be had at once, or is worth making for a launch that comes once."""
+        """`ready`: whether code with this proof (None: guarded) may be had at once, or is worth making for a launch
+        that comes once."""
         x, y, z = launch.grid
         self._target = target
         self._launch, self._guard, self._prover = launch, bool(guard), prover
         self._prepare, self._ready = prepare, ready
         self._large = x * y * z >= LARGE
         self._patience, self._baseline = patience, patience is not None and not self._large
+        self._budget = budget or ProofBudget()
         self.parameters = prover.parameters if prover is not None and guard else ()
         self._outputs = prover.outputs if prover is not None else ()
         self._plain: Made | None = None
         self._found: dict[Key, Made] = {}
         self._proofs: dict[Hashable, Made] = {}
         self._seen: set[Key] = set()
+        self.last: Made | None = None  # what the last launch got
 
     def plain(self) -> Made:
         """Code that knows nothing about the launch: where guarded, all is guarded."""
@@ -137,7 +144,8 @@ class Specializer(Generic[Made]):
         if self._baseline:
             self._ask_patience(key)
         found = self._found.get(key)
-        return found if found is not None else self._decide(key)
+        self.last = found if found is not None else self._decide(key)
+        return self.last
 
     def settled(self, key: Key) -> bool:
         """Whether launches with this key get the same code from now on."""
@@ -163,7 +171,7 @@ class Specializer(Generic[Made]):
 
     def _ask_patience(self, key: Key) -> None:
         assert self._patience is not None
-        if self._patience.over or sum(key[0]) >= BYTES:
+        if self._patience.over or sum(key[0]) >= self._patience.bytes:
             self.improve()
         self._patience.launched()
 
@@ -177,7 +185,8 @@ class Specializer(Generic[Made]):
         if self._prover is None or not (self._guard or key[2]):
             return self.plain()
         new = self._plain is None and not self._found
-        if not (new or self._large or key in self._seen):
+        new = new or (self._baseline and not self._ready(None))
+        if not self._budget.left or not (new or self._large or key in self._seen):
             if len(self._seen) >= MOST_KEYS:
                 self._seen.clear()
             self._seen.add(key)
@@ -203,10 +212,11 @@ class Specializer(Generic[Made]):
         parts: dict[int, bytes] = {}
         if contents is not None:
             parts = {i: contents[at : at + size] for i, at, size in copied(self.parameters, lengths)}
-        proof = self._prover.prove(self._launch, self._guard, dict(enumerate(lengths)), parts, streams)
+        with self._budget.proving():
+            proof = self._prover.prove(self._launch, self._guard, dict(enumerate(lengths)), parts, streams)
         found = self._proofs.get(proof)
         if found is None:
-            if once and proof is not None and not self._ready(proof):
+            if once and proof is not None and not (self._baseline or self._ready(proof)):
                 return None
             if proof is None or len(self._proofs) >= MOST_PROOFS:
                 found = self.plain()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metalloid import config, stopwatch
 from metalloid.backends.cpu import codegen, native
 from metalloid.backends.cpu.code import Compiled, Variant
+from metalloid.backends.cpu.common_proof import CommonProof
 from metalloid.backends.cpu.group_shape import GroupShapes
 from metalloid.backends.cpu.kernel_cache import KernelCache
 from metalloid.backends.cpu.program import Program
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 # Characters of code under observation. Longer code (a flash attention has 9 million) would keep LLVM's optimiser busy
 # for longer than a check runs.
 LONG = 4_000_000
+PRICE = (
+    4e-5  # seconds of good code for each character of scalar IR: 123,000 of a flash attention's took 5.6 s
+)
 
 
 def cpu_program(
@@ -48,9 +52,9 @@ def cpu_program(
     return Program(signature.name, made.compile, names, made.target, lambda: made.proofs, shapes, patience)
 
 
-def patience() -> Patience | None:
+def patience(ir: str) -> Patience | None:
     """For one kernel, where baseline code is good for something."""
-    return Patience() if codegen.host().info.baseline and config.baseline() else None
+    return Patience(len(ir) * PRICE) if codegen.host().info.baseline and config.baseline() else None
 
 
 def checked_program(ir: str, signature: Signature, width: int = 0, level: int = 1) -> CheckedProgram:
@@ -69,7 +73,7 @@ def checked_program(ir: str, signature: Signature, width: int = 0, level: int = 
 
         return Program(
             *(signature.name, compile, {}, made.target, lambda: made.proofs),
-            patience=patience() if level else None,
+            patience=patience(ir) if level else None,
         )
 
     return CheckedProgram(ir, make, names, read_once(made.module))
@@ -83,6 +87,7 @@ class Vectors:
         self._shelf = KernelCache(ir)
         self._sized: dict[Triple, Module] = {}
         self._provers: dict[Triple, Prover] = {}
+        self._common: dict[object, CommonProof] = {}  # of baseline code, by variant but for its proof
 
     @cached_property
     def module(self) -> Module:
@@ -152,20 +157,43 @@ class Vectors:
         """Machine code of one variant; good code where it is there, even if `baseline` would do. May raise
         NotVectorised."""
         *shape, proof = variant
-        name: object = proof.name if isinstance(proof, LazyProof) else proof
+        if not isinstance(proof, LazyProof):
+            return self._kept(shape, proof, check, baseline) or self._made(
+                shape, proof, proof, check, baseline
+            )
+        found = self._kept(shape, proof.name, check, baseline)
+        if found is not None:
+            return found
+        known = rests = proof.proof()
+        if baseline and check is None:
+            rests = self._common.setdefault(tuple(shape), CommonProof()).of(known)
+        name = name_of(rests)  # of this one: made again, it may have found less than was claimed
+        found = self._kept(shape, name, check, baseline) or self._made(shape, rests, name, check, baseline)
+        if found.baseline and name != proof.name == name_of(
+            known
+        ):  # the next process finds it without a proof
+            self._shelf.keep(self._key(*shape, proof.name, check, True), found)
+        return found
+
+    def _kept(
+        self, shape: Sequence[Any], name: Hashable, check: Options | None, baseline: bool
+    ) -> Compiled | None:
         for tier in (False, True)[: 1 + baseline]:
             found = self._shelf.code(self._key(*shape, name, check, tier), tier)
             if found is not None:
                 return found
+        return None
+
+    def _made(
+        self, shape: Sequence[Any], proof: Hashable, name: Hashable, check: Options | None, baseline: bool
+    ) -> Compiled:
         from metalloid.backends.cpu.pipeline import compiled, vector_code
 
-        if isinstance(proof, LazyProof):
-            proof = proof.proof()
-            name = name_of(proof)  # of this one: made again, it may have found less than was claimed
+        size, ragged, tables, guard, backwards = shape
+        variant = size, ragged, tables, guard, backwards, proof
         module = self._module_of(variant, proof, check)
-        stages = self._stages(variant[0])
-        with slow_way(self.ir, "vector code", variant[0], stages), stopwatch.stage("vector code"):
-            code = vector_code(module, (*variant[:-1], proof), self.width, self.target, check)
+        with slow_way(self.ir, "vector code", size, self._stages(size)), stopwatch.stage("vector code"):
+            code = vector_code(module, variant, self.width, self.target, check)
         level = self.level if check is None or len(code.text) < LONG else 0
         made = compiled(code, self.target, level, baseline)
         self._shelf.keep(self._key(*shape, name, check, baseline), made)

@@ -70,6 +70,7 @@ class Prepared:
     searches: bool  # whether the kernel looks for the buffers of its pointers
     constants: list[tuple[int, int]]  # where tables of the kernel lie, for such pointers
     baseline: bool = False
+    proved: bool = False  # whether it rests on a proof
 
     @cached_property
     def address(self) -> int:

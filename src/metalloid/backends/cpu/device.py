@@ -48,7 +48,7 @@ class Cpu(Backend):
     def program(self, ir: str, signature: Signature) -> Program:
         from metalloid.backends.cpu.build import cpu_program, patience
 
-        return cpu_program(ir, signature, patience=patience())
+        return cpu_program(ir, signature, patience=patience(ir))
 
     def checked(self, ir: str, signature: Signature) -> Checked:
         from metalloid.backends.cpu.build import checked_program

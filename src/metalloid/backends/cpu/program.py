@@ -11,11 +11,12 @@ from metalloid.backends.base import MOST_PRIVATE, Fault, Guard, Launch, LogMessa
 from metalloid.backends.clock import compiling
 from metalloid.backends.cpu import codegen, native
 from metalloid.backends.cpu.binding import bind, bind_local, memory_of, overlap
-from metalloid.backends.cpu.code import Compile, Loaded, Prepared, Variant
+from metalloid.backends.cpu.code import Compile, Compiled, Loaded, Prepared, Variant
 from metalloid.backends.cpu.group_shape import GroupShapes
 from metalloid.backends.cpu.outcome import fault_of, note_of, report_logs
 from metalloid.backends.cpu.quick import CpuQuick
 from metalloid.backends.patience import Patience
+from metalloid.backends.proof_budget import ProofBudget
 from metalloid.backends.specialize import ParameterSnapshot, Prover, Specializer
 from metalloid.errors import DeviceError, KernelFault, LaunchError
 
@@ -41,6 +42,7 @@ class Program:
     ) -> None:
         self.name, self._compile, self.names, self._prover = name, compile, names, prover
         self.target, self._shapes, self._patience = target or codegen.host(), shapes, patience
+        self._budget = ProofBudget()
         self._variants: dict[Variant, Loaded] = {}
         self._choices: dict[object, Specializer[Prepared]] = {}
         self._lock = threading.RLock()
@@ -59,10 +61,17 @@ class Program:
                 compiled = self._compile(key, baseline)
                 if compiled.baseline and self._patience is not None:
                     self._patience.made(time.thread_time() - begun)
-                code = codegen.Code(compiled.code, self.target)
-                found = Loaded(compiled, code, code.address(compiled.entry))
-                self._variants[key] = found
+                found = self._variants[key] = self._there(compiled) or self._load(compiled)
         return found
+
+    def _there(self, compiled: Compiled) -> Loaded | None:
+        """The same code under another proof."""
+        same = (v for v in self._variants.values() if v.compiled.object_key == compiled.object_key)
+        return next((v for v in same if v.compiled.baseline == compiled.baseline), None)
+
+    def _load(self, compiled: Compiled) -> Loaded:
+        code = codegen.Code(compiled.code, self.target)
+        return Loaded(compiled, code, code.address(compiled.entry))
 
     def run(
         self,
@@ -90,15 +99,16 @@ class Program:
             ctypes.addressof(record), threads, int(timeout * 1e9) if timeout else 0, int(main)
         )
         del keep
-        if prepared.baseline:
-            self.ran_baseline(time.perf_counter() - begun)
+        self.ran(prepared, time.perf_counter() - begun)
         if status or record.log_count:
             self.finish(prepared, record, launch, status, timeout, on_log)
 
-    def ran_baseline(self, seconds: float) -> None:
-        """Baseline code ran for so long."""
-        if self._patience is not None:
+    def ran(self, code: Prepared, seconds: float) -> None:
+        """A launch took so long."""
+        if code.baseline and self._patience is not None:
             self._patience.ran(seconds)
+        if not code.proved:
+            self._budget.ran(seconds)
 
     def prepare(self, launch: Launch, guard: Guard, threads: int) -> None:
         """Compile what a launch needs, and do not run it."""
@@ -106,10 +116,11 @@ class Program:
 
     def quick(self, launch: Launch, guard: Guard, threads: int) -> CpuQuick | None:
         """The short way for launches like this one; none for those that search for their pointers' buffers."""
-        if self.prepared(launch, guard, False, threads).searches:
-            return None
         choice = self.choice(launch, guard, False, threads)
-        return CpuQuick(self.finish, choice, threads, list(self.names), self.ran_baseline)
+        # Not asked for anew where the launch has run already: that would count as a second one.
+        if (choice.last or self.prepared(launch, guard, False, threads)).searches:
+            return None
+        return CpuQuick(self.finish, choice, threads, list(self.names), self.ran)
 
     def prepared(self, launch: Launch, guard: Guard, backwards: bool, threads: int) -> Prepared:
         """A launch without its memory, made once for each size and proof."""
@@ -192,6 +203,7 @@ class Program:
                 lambda proof, baseline: self._prepare(small, guard, backwards, threads, proof, baseline),
                 self._ready(small, guard, backwards),
                 self._patience,
+                self._budget,
             )
             if len(self._choices) > 64:
                 self._choices.clear()
@@ -259,15 +271,15 @@ class Program:
         record.chunk = max(1, record.total // (threads * 16))
         constants = [c for v in present if v.compiled.searches for c in v.code.table(CONSTANTS)]
         searches, early = (any(getattr(v.compiled, w) for v in present) for w in ("searches", "baseline"))
-        return Prepared(record, variants, searches, constants, early)
+        return Prepared(record, variants, searches, constants, early, proof is not None)
 
-    def _ready(self, launch: Launch, guard: Guard, backwards: bool) -> Callable[[Hashable], bool]:
-        """Whether a proof's code is there, or this grid is one of the first."""
+    def _ready(self, launch: Launch, guard: Guard, backwards: bool) -> Callable[[Hashable | None], bool]:
+        """Whether code with a proof, or without, is there; or this grid is one of the first, which get their own."""
         first = len(self._choices) < GRIDS
 
-        def ready(proof: Hashable) -> bool:
+        def ready(proof: Hashable | None) -> bool:
             keys = self._keys(launch, guard, backwards, proof)
-            return first or all(key is None or key in self._variants for key in keys)
+            return (first and proof is not None) or all(key is None or key in self._variants for key in keys)
 
         return ready
 

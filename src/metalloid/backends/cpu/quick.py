@@ -50,7 +50,7 @@ class CpuQuick:
         "_go_main",
         "_pack",
         "_pack_below",
-        "_ran_baseline",
+        "_ran",
         "_run",
         "parameters",
         "threads",
@@ -62,9 +62,9 @@ class CpuQuick:
         choice: Specializer[Prepared],
         threads: int,
         buffers: Sequence[int],
-        ran_baseline: Callable[[float], None],
+        ran: Callable[[Prepared, float], None],
     ) -> None:
-        self._ran_baseline = ran_baseline
+        self._ran = ran
         self._finish, self._choice, self.threads = finish, choice, threads
         self.parameters = choice.parameters
         count = 1 + max(buffers, default=-1)
@@ -103,10 +103,11 @@ class CpuQuick:
         elif room.below:
             self._pack_below(record, _BELOW, *[0] * len(addresses))
             room.below = False
-        begun = perf_counter() if code.baseline else 0.0
+        counts = code.baseline or not code.proved
+        begun = perf_counter() if counts else 0.0
         status = self._go_main(room.start) if _ident() == _MAIN else self._go(room.start)
-        if code.baseline:
-            self._ran_baseline(perf_counter() - begun)
+        if counts:
+            self._ran(code, perf_counter() - begun)
         if status or record.log_count:
             room.holds = None
             self._finish(code, record, told(), status, None, on_log)
