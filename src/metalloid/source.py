@@ -13,7 +13,8 @@ from typing import Literal
 MathMode = Literal["fast", "relaxed", "safe"]
 MATH_MODES: tuple[MathMode, ...] = ("fast", "relaxed", "safe")
 
-Constant = bool | int | float
+Number = bool | int | float
+Constant = Number | tuple[Number, ...]  # a vector's elements
 MAGIC = b"MTLB"  # how a compiled library begins
 
 

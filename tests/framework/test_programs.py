@@ -98,6 +98,13 @@ def test_argument_encoders_indirect_commands_reflection_and_counters(folder: Pat
     assert ran(built(HERE / "programs/objects.m", folder)) == OBJECTS
 
 
+def test_arguments_from_a_list_and_inside_others_and_vectors_as_constants(folder: Path) -> None:
+    program = built(HERE / "programs/arguments.m", folder)
+    assert ran(program) == "weight is 5; 32 and 32 bytes; inside 16\n321 331 341 351 -1 \n"
+    done = subprocess.run([str(program), "wrong"], capture_output=True, text=True, timeout=200)
+    assert done.returncode and "index(0) is no pointer to a struct." in done.stderr
+
+
 def test_labels_and_groups_of_a_program_are_in_its_findings(folder: Path) -> None:
     program = built(HERE / "programs/objects.m", folder)
     stopped = finished(program, "far", METALLOID_GUARD="stop").stdout

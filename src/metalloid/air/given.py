@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from metalloid.air.constants import nothing
+from metalloid.air.constants import nothing, stored
 from metalloid.air.described import Constant as Declared
 from metalloid.air.described import Described
 from metalloid.air.refused import Refused
 from metalloid.air.shapes import memory
-from metalloid.ir.types import FloatType, IntType, Type
-from metalloid.ir.values import Constant, const
+from metalloid.ir.types import FloatType, IntType, Type, VectorType
+from metalloid.ir.values import Aggregate, Constant, const
 from metalloid.source import Constant as Number
 
 
@@ -36,8 +36,10 @@ def _has(given: Mapping[str | int, Number], constant: Declared) -> bool:
 
 def initial(type: Type, value: Number) -> Constant:
     """A number as a global holds it."""
-    if isinstance(type, IntType | FloatType):
+    if isinstance(type, IntType | FloatType) and not isinstance(value, tuple):
         return const(type, value)
     if value == 0:
         return nothing(memory(type))
+    if isinstance(type, VectorType) and isinstance(value, tuple) and len(value) == type.count:
+        return stored(Aggregate(type, tuple(const(type.element, v) for v in value)))
     raise Refused(f"a function constant of type {type} is not supported")

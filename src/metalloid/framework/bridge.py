@@ -17,7 +17,7 @@ from metalloid import config
 from metalloid.backends.clock import compiled
 from metalloid.errors import KernelFault, MetalloidError
 from metalloid.framework.container import opened
-from metalloid.framework.describing import argument_lines, binding_lines, constant_lines
+from metalloid.framework.describing import argument_lines, binding_lines, constant_lines, described_lines
 from metalloid.framework.dispatch import Dispatcher, NativePlan
 from metalloid.runtime import steps
 from metalloid.runtime.datatypes import constant_of
@@ -25,7 +25,7 @@ from metalloid.runtime.device import device
 from metalloid.runtime.kernel import Kernel
 from metalloid.source import Constant
 
-VERSION = 4
+VERSION = 5
 ERROR_ROOM = 1 << 16
 INTERNAL, TIMEOUT, PAGE_FAULT, OUT_OF_MEMORY = 1, 2, 3, 8  # MTLCommandBufferError
 
@@ -84,7 +84,7 @@ class ConstantRecord(ctypes.Structure):
         ("name", ctypes.c_char_p),
         ("index", ctypes.c_uint64),
         ("type", ctypes.c_uint64),
-        ("value", ctypes.c_uint8 * 16),
+        ("value", ctypes.c_uint8 * 32),
     ]
 
 
@@ -97,6 +97,7 @@ _TYPES: dict[str, Any] = {
     "describe": ctypes.CFUNCTYPE(_handle, _handle, _address, _address, _size, _address),
     "constants": ctypes.CFUNCTYPE(None, _handle, _address, _size),
     "arguments": ctypes.CFUNCTYPE(_handle, _handle, _handle, _address, _size, _address),
+    "described": ctypes.CFUNCTYPE(_handle, _text, _address, _size, _address),
     "run": ctypes.CFUNCTYPE(_handle, _address, _size, _address, _address, _address),
     "finish": ctypes.CFUNCTYPE(_handle, _handle, _address, _address, _handle, _address),
     "release": ctypes.CFUNCTYPE(None, _handle),
@@ -218,6 +219,16 @@ def arguments(handle: int, index: int, lines: int, room: int, error: int) -> int
         return 0
 
 
+def described(members: bytes, lines: int, room: int, error: int) -> int:
+    """The same of one that a list describes: `type index length alignment` for each member."""
+    try:
+        say(lines, "\n".join(described_lines(members.decode())), room)
+        return 1
+    except BaseException as caught:
+        say(error, _told(caught))
+        return 0
+
+
 def run(dispatches: int, count: int, ready: int, compile_time: int, error: int) -> int:
     """Run dispatches in their order. 0, or which kind of MTLCommandBufferError stopped one."""
     before = compiled()
@@ -280,6 +291,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "describe": describe,
     "constants": constants,
     "arguments": arguments,
+    "described": described,
     "run": run,
     "finish": finish,
     "release": release,

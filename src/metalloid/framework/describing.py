@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from metalloid.runtime.argument_encoder import ArgumentEncoder
+from metalloid.runtime.argument_layout import Described, described_encoder
 from metalloid.runtime.datatypes import data_type, declared_constants
 from metalloid.runtime.kernel import Kernel
-from metalloid.types import Pointer, Type
+from metalloid.types import Pointer, Struct, Type
 
 _ACCESS = {"read": 0, "read_write": 1, "write": 2, "none": 0}  # MTLBindingAccess
 
@@ -31,8 +32,24 @@ def constant_lines(kernel: Kernel) -> Iterator[str]:
 
 
 def argument_lines(kernel: Kernel, index: int) -> Iterator[str]:
-    """`length alignment` of an argument buffer; then `index offset size pointer` for each member."""
-    encoder: ArgumentEncoder = kernel.argument_encoder(index)
+    """`length alignment` of an argument buffer; then `index offset size pointer` for each member, and an empty line.
+
+    Behind a pointer to a struct (2) the same of that struct.
+    """
+    yield from _encoder_lines(kernel.argument_encoder(index))
+
+
+def described_lines(members: str) -> Iterator[str]:
+    """The same of an argument buffer that `type index length alignment` of each member describe."""
+    rows = (map(int, line.split()) for line in members.splitlines())
+    yield from _encoder_lines(described_encoder(Described(*row) for row in rows))
+
+
+def _encoder_lines(encoder: ArgumentEncoder) -> Iterator[str]:
     yield f"{encoder.encoded_length} {encoder.alignment}"
     for n, (type, offset) in encoder.members.items():
-        yield f"{n} {offset} {type.size} {int(isinstance(type, Pointer))}"
+        inside = isinstance(type, Pointer) and isinstance(type.element, Struct)
+        yield f"{n} {offset} {type.size} {isinstance(type, Pointer) + inside}"
+        if inside:
+            yield from _encoder_lines(encoder.inside(n))
+    yield ""

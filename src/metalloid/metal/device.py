@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,17 @@ from metalloid.metal.facts import DeviceFacts
 from metalloid.metal.foundation import NSError
 from metalloid.metal.indirect import MTLIndirectCommandBuffer
 from metalloid.metal.memory import MTLBuffer, MTLHeap, raw_bytes
-from metalloid.metal.programs import ARCHIVE, Answer, MTLComputePipelineState, MTLLibrary, error_of
+from metalloid.metal.programs import (
+    ARCHIVE,
+    Answer,
+    MTLArgumentEncoder,
+    MTLComputePipelineState,
+    MTLLibrary,
+    error_of,
+)
 from metalloid.metal.reflecting import MTLComputePipelineReflection
 from metalloid.metal.structs import MTLSizeAndAlign
+from metalloid.runtime.argument_layout import Described, described_encoder
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.heap import ALIGNMENT
 from metalloid.source import MAGIC
@@ -88,6 +96,16 @@ class MTLDevice(DeviceFacts):
 
     def newSharedEvent(self) -> MTLSharedEvent:
         return MTLSharedEvent(self, self._device.shared_event())
+
+    def newArgumentEncoderWithArguments_(self, arguments: Sequence[Any]) -> MTLArgumentEncoder:
+        """For an argument buffer that a list describes instead of a kernel."""
+        members = [
+            Described(
+                *(int(n) for n in (a.dataType(), a.index(), a.arrayLength(), a.constantBlockAlignment()))
+            )
+            for a in arguments
+        ]
+        return MTLArgumentEncoder(self, described_encoder(members))
 
     def newFence(self) -> MTLFence:
         return MTLFence(self, self._device.fence())

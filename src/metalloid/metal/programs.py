@@ -12,10 +12,11 @@ from metalloid.metal.foundation import NSData, NSError
 from metalloid.metal.objects import Labelled, NSObject
 from metalloid.metal.reflecting import MTLComputePipelineReflection
 from metalloid.runtime.argument_encoder import ArgumentEncoder
-from metalloid.runtime.datatypes import constant_of, declared_constants, size_of
+from metalloid.runtime.datatypes import constant_of, declared_constants, type_of
 from metalloid.runtime.kernel import Kernel
 from metalloid.runtime.library import Library
 from metalloid.source import Constant
+from metalloid.types import Scalar
 
 Answer = tuple[Any, NSError | None]
 COMPILE_FAILURE, FUNCTION_NOT_FOUND = 3, 5
@@ -164,7 +165,7 @@ class MTLFunctionConstantValues(NSObject):
 
 def constant(value: Any, type: int) -> Constant:
     """A function constant's value from its bytes; a Python number is taken as it is."""
-    if isinstance(value, bool | int | float) and size_of(int(type)):
+    if isinstance(value, bool | int | float) and isinstance(type_of(int(type)), Scalar):
         return bool(value) if type == values()["MTLDataTypeBool"] else value
     return constant_of(int(type), b"" if isinstance(value, int | float) else memoryview(value).tobytes())
 
@@ -238,5 +239,6 @@ class MTLArgumentEncoder(Labelled):
 
         return varlist(self._encoder.constant_data(int(index)))
 
-    def newArgumentEncoderForBufferAtIndex_(self, index: int) -> None:
-        self._assert("argument buffers inside argument buffers are not supported by metalloid")
+    def newArgumentEncoderForBufferAtIndex_(self, index: int) -> MTLArgumentEncoder:
+        """For the argument buffer that a pointer of this one leads to."""
+        return MTLArgumentEncoder(self._device, self._encoder.inside(int(index)))

@@ -71,6 +71,17 @@ class ArgumentEncoder:
         memory = self._memory()
         return memory[self._offset + at : self._offset + at + member.size]
 
+    def inside(self, index: int) -> ArgumentEncoder:
+        """What writes the argument buffer that a pointer leads to."""
+        member, _ = self._member(index)
+        if not isinstance(member, Pointer) or not isinstance(member.element, Struct):
+            raise LaunchError(
+                f"[argument encoder] M306 index {index} of '{self.label}' is {member}, no pointer to a struct."
+            )
+        return ArgumentEncoder(
+            Parameter(f"{self.label}[{index}]", "buffer", index, member.element, member.space)
+        )
+
     def _member(self, index: int) -> tuple[Type, int]:
         found = self.members.get(index)
         if found is None:

@@ -6,8 +6,8 @@ import re
 import struct
 
 from metalloid.errors import MetalloidError
-from metalloid.source import Constant
-from metalloid.types import Array, Matrix, Pointer, Scalar, Struct, Type, Vector
+from metalloid.source import Constant, Number
+from metalloid.types import Array, DType, Matrix, Pointer, Scalar, Struct, Type, Vector
 
 STRUCT, ARRAY, POINTER = 1, 2, 60
 # Scalars, with struct's letters; vectors of two to four follow them.
@@ -26,8 +26,7 @@ _SCALARS = {
     "bfloat": (121, "bfloat"),
 }
 _MATRICES = {"float": 7, "half": 20}  # of two columns and two rows; rows count first
-_LETTERS = dict(_SCALARS.values())
-_NAMES = {number: name for name, (number, _) in _SCALARS.items()}
+_FIRST = {number: name for name, (number, _) in _SCALARS.items()}
 _DECLARED = re.compile(
     r"constant\s+(?:constexpr\s+)?(\w+)\s+(\w+)\s*\[\[\s*function_constant\s*\(\s*(\d+)\s*\)"
 )
@@ -52,28 +51,54 @@ def data_type(type: Type) -> int:
             return POINTER
 
 
-def size_of(number: int) -> int:
-    """Bytes of a scalar; 0 where the number is another's."""
-    letter = _LETTERS.get(number, "")
-    return 2 if letter == "bfloat" else struct.calcsize(letter)
+def type_of(number: int) -> Type | None:
+    """The type with this number: a scalar, a vector, a matrix or a pointer."""
+    if number == POINTER:
+        return Pointer("device", None)
+    for length in range(1, 5):
+        if name := _FIRST.get(number - length + 1):
+            element = Scalar(named(name))
+            return Vector(element, length) if length > 1 else element
+    for name, first in _MATRICES.items():
+        if 0 <= number - first < 9:
+            return Matrix(Scalar(named(name)), 2 + (number - first) // 3, 2 + (number - first) % 3)
+    return None
+
+
+def named(msl: str) -> DType:
+    return next(dtype for dtype in DType if dtype.msl == msl)
 
 
 def constant_of(number: int, data: bytes) -> Constant:
     """A function constant from the bytes that a program gave for this type."""
-    size = size_of(number)
-    if not size:
-        raise MetalloidError(f"function constants of MTLDataType {number} are not supported; scalars are.")
-    if len(data) < size:
+    type = type_of(number)
+    if not isinstance(type, Scalar | Vector):
         raise MetalloidError(
-            f"a function constant of type {_NAMES[number]} has {size} bytes; got {len(data)}."
+            f"function constants of MTLDataType {number} are not supported; scalars and vectors are."
         )
-    if _LETTERS[number] == "bfloat":
-        data, number = b"\0\0" + data[:2], _SCALARS["float"][0]
-    value: Constant = struct.unpack_from("<" + _LETTERS[number], data)[0]
+    if len(data) < type.size:
+        raise MetalloidError(f"a function constant of type {type} has {type.size} bytes; got {len(data)}.")
+    if isinstance(type, Scalar):
+        return _number(type, data)
+    size = type.element.size
+    return tuple(_number(type.element, data[n * size :]) for n in range(type.length))
+
+
+def _number(type: Scalar, data: bytes) -> Number:
+    letter = _SCALARS[type.dtype.msl][1]
+    if letter == "bfloat":
+        data, letter = b"\0\0" + data[:2], "f"
+    value: Number = struct.unpack_from("<" + letter, data)[0]
     return value
 
 
 def declared_constants(text: str) -> dict[str, tuple[int, int]]:
     """Function constants as a text declares them: MTLDataType and index, by name."""
     found = _DECLARED.findall(text)
-    return {name: (_SCALARS.get(kind, (0, ""))[0], int(index)) for kind, name, index in found}
+    return {name: (_spelled(kind), int(index)) for kind, name, index in found}
+
+
+def _spelled(kind: str) -> int:
+    """float, float4; 0 for a word that is no such type."""
+    name, length = (kind[:-1], int(kind[-1])) if kind[-1:] in ("2", "3", "4") else (kind, 1)
+    return _SCALARS[name][0] + length - 1 if name in _SCALARS else 0

@@ -41,6 +41,7 @@ static int64_t describe(int64_t kernel, struct mt_description *to, char *binding
 }
 static void constants(int64_t kernel, char *lines, size_t room) {}
 static int64_t arguments(int64_t kernel, int64_t index, char *lines, size_t room, char *error) { return 0; }
+static int64_t described(const char *members, char *lines, size_t room, char *error) { return 0; }
 static int64_t run(const uint64_t *const *dispatches, size_t count, struct mt_ready *ready, double *compiled, char *error) {
     static int turns;
     for (size_t i = 0; i < count; i++) {
@@ -58,7 +59,7 @@ static void release(int64_t handle) {}
 static void tell(const char *kind, const char *subject, const char *detail, const char *outcome) {}
 
 const char *mt_python_ready(void) {
-    mt_bridge = (struct mt_bridge){BRIDGE_VERSION, library, binary, names, kernel, describe, constants, arguments, run, finish, release, tell,
+    mt_bridge = (struct mt_bridge){BRIDGE_VERSION, library, binary, names, kernel, describe, constants, arguments, described, run, finish, release, tell,
                                    "pretended", "none", 1, 1 << 30, 1 << 30, 1024, 32768, 0, " 5001 "};
     return 0;
 }

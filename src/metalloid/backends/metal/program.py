@@ -162,6 +162,8 @@ class MetalProgram:
 
 def _bytes(value: Constant, type: int) -> Any:
     """A constant's value in the type that the kernel declares."""
+    if isinstance(value, tuple):
+        raise DeviceError("[kernel] a function constant that is a vector is not supported on this device.")
     names = {int(getattr(objc.module(), f"MTLDataType{name}")): name for name in _CTYPES}
     name = names.get(int(type), "")
     if not name:

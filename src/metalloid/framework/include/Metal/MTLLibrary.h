@@ -62,6 +62,17 @@ FOUNDATION_EXPORT NSErrorDomain const MTLLibraryErrorDomain, MTLCommandBufferErr
 - (void)setBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset atIndex:(NSUInteger)index;
 - (void)setBuffers:(const id<MTLBuffer>[])buffers offsets:(const NSUInteger[])offsets withRange:(NSRange)range;
 - (void *)constantDataAtIndex:(NSUInteger)index;
+- (id<MTLArgumentEncoder>)newArgumentEncoderForBufferAtIndex:(NSUInteger)index;
+@end
+
+@interface MTLArgumentDescriptor : NSObject <NSCopying>
++ (MTLArgumentDescriptor *)argumentDescriptor;
+@property(nonatomic) MTLDataType dataType;
+@property(nonatomic) NSUInteger index;
+@property(nonatomic) NSUInteger arrayLength;
+@property(nonatomic) MTLBindingAccess access;
+@property(nonatomic) MTLTextureType textureType;
+@property(nonatomic) NSUInteger constantBlockAlignment;
 @end
 
 @protocol MTLFunction <NSObject>

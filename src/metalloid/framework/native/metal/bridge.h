@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BRIDGE_VERSION = 4, ERROR_ROOM = 1 << 16 };
+enum { BRIDGE_VERSION = 5, ERROR_ROOM = 1 << 16 };
 
 // What Python says of a kernel. The same fields are in bridge.py.
 struct mt_description {
@@ -13,7 +13,7 @@ struct mt_description {
 struct mt_constant {
     const char *name;  // NULL: by index
     uint64_t index, type;
-    uint8_t value[16];
+    uint8_t value[32];  // long4 is the longest
 };
 
 // A launch that is ready but for its memory: C runs it without asking Python again. See backend.NativeLaunch.
@@ -35,6 +35,7 @@ struct mt_bridge {
     int64_t (*describe)(int64_t kernel, struct mt_description *description, char *bindings, size_t room, char *error);
     void (*constants)(int64_t kernel, char *lines, size_t room);  // that it needs and has no value for
     int64_t (*arguments)(int64_t kernel, int64_t index, char *lines, size_t room, char *error);  // members of an argument buffer
+    int64_t (*described)(const char *members, char *lines, size_t room, char *error);  // of one that a list describes
     // 0, or a kind of error; seconds that were spent on compiling
     int64_t (*run)(const uint64_t *const *dispatches, size_t count, struct mt_ready *ready, double *compiled, char *error);
     int64_t (*finish)(int64_t plan, void *record, const uint64_t *dispatch, int64_t status, char *error);

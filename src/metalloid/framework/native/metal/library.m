@@ -53,21 +53,21 @@ NSErrorDomain const MTLCommandBufferErrorDomain = @"MTLCommandBufferErrorDomain"
     [made->_values addEntriesFromDictionary:_values];
     return made;
 }
-static size_t size_of(MTLDataType type) {
+static size_t size_of(MTLDataType type) {  // of a scalar, or of a vector of two to four, which follow it
     static const struct { MTLDataType first; size_t size; } scalars[] = {
         {MTLDataTypeFloat, 4}, {MTLDataTypeHalf, 2}, {MTLDataTypeInt, 4}, {MTLDataTypeUInt, 4}, {MTLDataTypeShort, 2},
         {MTLDataTypeUShort, 2}, {MTLDataTypeChar, 1}, {MTLDataTypeUChar, 1}, {MTLDataTypeBool, 1}, {MTLDataTypeLong, 8},
         {MTLDataTypeULong, 8}, {MTLDataTypeBFloat, 2},
     };
     for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++)
-        if (type == scalars[i].first)
-            return scalars[i].size;
+        if (type >= scalars[i].first && type <= scalars[i].first + 3)
+            return scalars[i].size * (size_t[]){1, 2, 4, 4}[type - scalars[i].first];
     return 0;
 }
 - (void)set:(const void *)value type:(MTLDataType)type key:(id)key method:(SEL)method {
     size_t size = size_of(type);
     if (!size)
-        mt_failed_assertion(self, method, "type %lu is no scalar; metalloid has function constants of scalar types", (unsigned long)type);
+        mt_failed_assertion(self, method, "type %lu is no scalar and no vector; others are no function constants", (unsigned long)type);
     if (!value)
         mt_failed_assertion(self, method, "value must not be nil.");
     struct mt_constant one = {.type = type};
