@@ -100,3 +100,49 @@ def test_programs_that_are_not_linked_to_the_framework_get_one_sentence(tmp_path
     (tmp_path / "mac").write_bytes(b"\xcf\xfa\xed\xfe" + bytes(60))
     done = said("run", "mac", folder=tmp_path)
     assert done.returncode == 2 and "mac is a program for another system" in done.stderr
+
+
+PART = """
+#import <Foundation/Foundation.h>
+#import <Metal/Metal.h>
+void fill_part(void) {
+    id<MTLDevice> device = MTLCreateSystemDefaultDevice();
+    id<MTLLibrary> library = [device newLibraryWithSource:
+        @"kernel void fill(device float* x, uint i [[thread_position_in_grid]]) { x[i + 1] = 1; }"
+        options:nil error:nil];
+    id<MTLComputePipelineState> state =
+        [device newComputePipelineStateWithFunction:[library newFunctionWithName:@"fill"] error:nil];
+    id<MTLCommandBuffer> commands = [[device newCommandQueue] commandBuffer];
+    id<MTLComputeCommandEncoder> encoder = [commands computeCommandEncoder];
+    [encoder setComputePipelineState:state];
+    [encoder setBuffer:[device newBufferWithLength:128 options:0] offset:0 atIndex:0];
+    [encoder dispatchThreads:MTLSizeMake(32, 1, 1) threadsPerThreadgroup:MTLSizeMake(32, 1, 1)];
+    [encoder endEncoding];
+    [commands commit];
+    [commands waitUntilCompleted];
+}
+"""
+LOADER = """
+#include <dlfcn.h>
+int main(int argc, char **argv) {
+    void *part = dlopen(argv[1], RTLD_NOW);
+    if (!part) return 9;
+    ((void (*)(void))dlsym(part, "fill_part"))();
+    return 0;
+}
+"""
+
+
+def test_a_program_that_loads_its_metal_part_later_is_checked(tmp_path: Path) -> None:
+    (tmp_path / "part.m").write_text(PART)
+    (tmp_path / "loader.c").write_text(LOADER)
+    frameworks = ("-framework", "Metal", "-framework", "Foundation")
+    for words in (
+        ("-shared", "-fPIC", "part.m", *frameworks, "-o", "a part.so"),
+        ("loader.c", "-ldl", "-o", "a tool"),
+    ):
+        done = said("cc", *words, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+    done = said("check", "a tool", "./a part.so", folder=tmp_path)
+    assert done.returncode == 1 and "M102" in done.stdout, done.stdout + done.stderr
+    assert "1 finding (1 launch, 32 threads checked)" in done.stdout

@@ -19,6 +19,7 @@ from metalloid.cli.exits import BadOption
 
 LIBRARY = "libmetalloid.so"
 _ELF, _SCRIPT, _SIGNALLED = b"\x7fELF", b"#!", 128  # what shells add to the number of a signal
+_DLOPEN = b"\0dlopen\0"  # an entry of the table of names
 _OTHERS = (b"\xcf\xfa\xed\xfe", b"\xfe\xed\xfa\xcf", b"\xca\xfe\xba\xbe", b"MZ")
 _BUILD = "build it with metalloid cc or c++ (docs/forms/framework.md)."
 
@@ -89,7 +90,7 @@ def why_not(file: Path) -> str:
         return f"{file} is a program for another system; {_BUILD}"
     if not os.access(file, os.X_OK):
         return f"{file} is not executable."
-    if first.startswith(_ELF) and LIBRARY not in _loaded(file):
+    if first.startswith(_ELF) and not _has_metal(file):
         return f"{file} is not linked to metalloid's Metal, so none of its kernels would run here; {_BUILD}"
     return ""
 
@@ -102,10 +103,21 @@ def _start(file: Path) -> bytes:
         return b""
 
 
+def _has_metal(file: Path) -> bool:
+    """Whether a program is linked to metalloid's Metal, or may load it: it or a library of its own calls dlopen."""
+    if LIBRARY.encode() in file.read_bytes():
+        return True
+    listed = _loaded(file)
+    places = [Path(line.split(" => ")[1].split(" (")[0]) for line in listed.splitlines() if " => /" in line]
+    own = [
+        file,
+        *(place for place in places if not place.is_relative_to("/lib") and not place.is_relative_to("/usr")),
+    ]
+    return LIBRARY in listed or (bool(listed) and any(_DLOPEN in place.read_bytes() for place in own))
+
+
 def _loaded(file: Path) -> str:
     """The libraries that a program is linked to, and those that they are linked to, as its loader lists them."""
-    if LIBRARY.encode() in file.read_bytes():
-        return LIBRARY
     if not _is_dynamic(file):  # such a program would be run by the question
         return ""
     asked = {**os.environ, "LD_TRACE_LOADED_OBJECTS": "1"}
