@@ -68,6 +68,10 @@ LAUNCHES: dict[str, tuple[Call, Call]] = {
         (lambda: [blank(8), floats(128)], {"grid": 8}),
         (lambda: [blank(8), floats(128)], {"grid": 8}),
     ),
+    "M110": (
+        (lambda: [blank(8), floats(16), 5], {"grid": 8}),
+        (lambda: [blank(8), floats(16), 5], {"grid": 8}),
+    ),
     "M622": (
         (lambda: [blank(8), floats(32)], {"grid": 8}),
         (lambda: [blank(8), floats(32)], {"grid": 8}),

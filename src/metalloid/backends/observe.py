@@ -24,6 +24,7 @@ KINDS = {
     "device read before write": "M105",
     "write to an input": "M107",
     "outside an array": "M109",
+    "not set": "M110",
     "race in threadgroup memory": "M201",  # different SIMD-groups of one threadgroup
     "race in device memory": "M202",  # two threads of one threadgroup
     "race across threadgroups": "M203",
@@ -45,9 +46,10 @@ KINDS = {
 
 def told_kind(what: int) -> str:
     """What a marker of the compiler's tests tells, by its first operand (`ir/intrinsics/names.py`: BOUNDS)."""
-    from metalloid.ir.intrinsics import DIVISOR  # a launch from the cache imports no IR
+    from metalloid.ir.intrinsics import DIVISOR, UNSET  # a launch from the cache imports no IR
 
-    return "outside an array" if what >= 0 else "division by zero" if what == DIVISOR else "does not fit"
+    told = {DIVISOR: "division by zero", UNSET: "not set"}
+    return "outside an array" if what >= 0 else told.get(what, "does not fit")
 
 
 @dataclass(frozen=True)

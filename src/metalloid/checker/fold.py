@@ -31,6 +31,7 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "M102": ("M101", "M106", "M305", "M109", "M623"),
     "M109": ("M106",),
     "M621": ("M407",),
+    "M622": ("M110",),
     "M623": ("M109", "M106"),
     "M209": ("M202", "M206"),
     "M208": ("M202", "M203", "M201", "M206"),
@@ -38,8 +39,11 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "M304": ("M106", "M305"),
     "M305": ("M106",),
 }
+_QUOTED = re.compile(r"'\w+'")
 # Of the rest, worst first.
-_ORDER = "M30 M108 M204 M404 M408 M407 M102 M101 M103 M107 M201 M202 M203 M205 M206 M207 M208 M104 M105 M106".split()
+_ORDER = (
+    "M30 M108 M204 M404 M408 M407 M102 M101 M103 M107 M201 M202 M203 M205 M206 M207 M208 M104 M105 M110 M106"
+).split()
 
 
 def fold(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -78,6 +82,9 @@ def follows(finding: Finding, cause: Finding) -> bool:
     """Whether one finding is but an echo of another."""
     if finding.kernel != cause.kernel or finding.rule not in CAUSES.get(cause.rule, ()):
         return False
+    if finding.rule == "M110":  # the compiler saw it, too
+        name = _QUOTED.search(cause.message)
+        return bool(_lines(finding) & _lines(cause)) or (name is not None and name[0] in finding.message)
     if finding.rule in ("M109", "M407", "M623") or cause.rule == "M209":
         return bool(_lines(finding) & _lines(cause))
     if cause.rule in ("M109", "M623"):  # what follows from it is compiled away

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from metalloid.errors import CompileError, Diagnostic
-from metalloid.frontend import casts, clang, known_mends, subscripts, watched
+from metalloid.frontend import casts, clang, known_mends, subscripts, unset, watched
 from metalloid.frontend.declarations import Entry
 from metalloid.frontend.diagnose import Preimage, Texts, Wanted, diagnose
 from metalloid.frontend.entry import Binding, entry_text
@@ -112,9 +112,12 @@ def _mended(
 ) -> tuple[clang.Result, Rewritten]:
     before = (watched.VECTORS if watched.FLAGS[0] in arguments else "") + PROLOGUE
 
-    def once() -> clang.Result:
+    def run(words: Sequence[str]) -> clang.Result:
         header = header_arguments(source.math, rewritten.all_swizzles)
-        return clang.run([*header, *arguments], before + rewritten.text + epilogue)
+        return clang.run([*header, *words], before + rewritten.text + epilogue)
+
+    def once() -> clang.Result:
+        return unset.compiled(run, arguments) if clang.WATCHES in arguments else run(arguments)
 
     given = rewritten
     rewritten = known_mends.mended(given)

@@ -43,9 +43,10 @@ ERRORS = (
     "reserved-user-defined-literal",
 )
 
+TRIPLE = "amdgcn-amd-amdhsa"
 _LANGUAGE = (
     *("-x", "c++", "-std=c++17", "-fsycl-is-device"),
-    *("-triple", "amdgcn-amd-amdhsa"),
+    *("-triple", TRIPLE),
     *("-aux-triple", "x86_64-unknown-linux-gnu"),  # without it __bf16 crashes clang
     *("-nostdsysteminc", "-nobuiltininc"),
     *("-fdeclspec", "-fgnuc-version=4.2.1", "-fno-threadsafe-statics", "-fconvergent-functions"),
@@ -105,9 +106,10 @@ OPTIMISE = (
 )
 # For a checked run every access of the user's stays one: conditional loads are not made unconditional (that is
 # what the sanitizer's attribute does; its own calls are switched off), and accesses of two lines do not become one.
+WATCHES = "-fsanitize=thread"
 CHECKED = (
     *OPTIMISE,
-    "-fsanitize=thread",
+    WATCHES,
     *(
         word
         for option in (

@@ -1,4 +1,4 @@
-"""M101-M105, M107: what a single access does wrong."""
+"""M101-M105, M107, M109, M110: what a single access does wrong."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 from metalloid.backends.observe import Memory, Record
 from metalloid.checker.case import Case, nbytes
 from metalloid.checker.rules import mixed
+from metalloid.checker.rules.unset import unset
 from metalloid.findings import Finding
 from metalloid.findings.bounds import Outside
 from metalloid.runtime.alive import buffer_at
@@ -174,4 +175,5 @@ _SAY = {
     "M105": _device_undefined,
     "M107": _input,
     "M109": _array,
+    "M110": unset,
 }

@@ -30,9 +30,11 @@ LOG_BEGIN = f"{PREFIX}log_begin"
 STATE = f"{PREFIX}state"  # where a segment stopped
 MARKER = f"{PREFIX}check"  # before an access that a checked run looks at
 # What the compiler's tests tell: an index that left a dimension of an array (its size, the index), a divisor that is 0
-# (`DIVISOR`, 0), a number that its type of 8 or 16 bits does not hold (`narrow`, the number).
+# (`DIVISOR`, 0), a value that nobody has set (`UNSET`, the index it was read with, or -1), a number that its type of
+# 8 or 16 bits does not hold (`narrow`, the number).
 BOUNDS = f"{MARKER}_bounds"
 DIVISOR = -1
+UNSET = -1000
 _OF_A_MATRIX = "_matrix"
 
 
