@@ -199,7 +199,7 @@ def _marker(access: _Access, number: int) -> Instruction:
     i, pointer = access.instruction, access.pointer
     operands: tuple[Value, ...] = (Int(I32, number), pointer)
     if i.opcode == "call":
-        operands = (*operands, *i.operands[1:3])
+        operands = (*operands, *i.operands[1:])  # of a store also what is stored
     elif i.opcode == "store" and not i.ordering and not isinstance(i.operands[0].type, PointerType):
         operands = (*operands, i.operands[0])
     name = marker_name(*(o.type for o in operands[1:]), matrix=i.opcode == "call")

@@ -53,3 +53,22 @@ CASES = tuple(
     )
     for name, body, find in BODIES
 )
+
+MATRIX = """kernel void k(device float* o, device const float* x, uint s [[simdgroup_index_in_threadgroup]]) {
+    simdgroup_float8x8 m;
+    simdgroup_load(m, x + {FROM}, 8);
+    simdgroup_store(m, o, 8);
+}"""
+CASES += tuple(
+    Case(
+        name,
+        MATRIX.replace("{FROM}", start),
+        lambda: [np.zeros(64, np.float32), np.arange(128, dtype=np.float32)],
+        {"grid": 64, "threadgroup": 64},
+        find,
+    )
+    for name, start, find in (
+        ("two SIMD-groups store one matrix", "0", ""),
+        ("two SIMD-groups store a matrix each at one place", "64 * s", "M202"),
+    )
+)

@@ -46,7 +46,8 @@ def event(e: Emitter, i: Instruction) -> None:
     if marks_matrix(i.called):
         from metalloid.backends.cpu.lower.matrix.elements import element_offsets
 
-        for check_at, offset in element_offsets(e, i, place, site.size):
+        stored = i.operands[4:]  # of a matrix that is stored, the two elements of each lane
+        for n, (check_at, offset) in enumerate(element_offsets(e, i, place, site.size)):
             moved = MemRef(
                 place.root,
                 place.ptr,
@@ -55,7 +56,8 @@ def event(e: Emitter, i: Instruction) -> None:
                 Val("i64", vec=offset),
                 place.search,
             )
-            Event(e, checks, number.value, site, moved, None).write()
+            element = (str(stored[n].type), e.vector(stored[n])) if stored else None
+            Event(e, checks, number.value, site, moved, element).write()
         return
     if len(i.operands) > 2:
         value = i.operands[2]
