@@ -50,7 +50,7 @@ class Arena:
     kept: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def take(self, count: int, dtype: type[np.generic]) -> Piece:
+    def take(self, count: int, dtype: type[np.generic] | np.dtype[Any]) -> Piece:
         """An array of at least this length. A new one is all zero."""
         rounded = -(-count // _PIECE) * _PIECE
         with self.lock:

@@ -91,13 +91,14 @@ class CheckedRun:
         self.keep.append(tables)
         if self.record.total > MOST_GROUPS:
             raise NotWatched("[check] more threadgroups than a checked run can follow")
-        self.groups = np.empty(self.record.total, GROUPS)
-        self.agreed = np.zeros(AGREEMENTS, AGREEMENT)  # pages that nobody touches take no memory
+        groups = np.empty(int(self.record.total) * GROUPS.itemsize, np.uint8)
+        self.groups = groups.view(GROUPS)
+        self.agreed = ARENA.take(AGREEMENTS, AGREEMENT)  # pages that nobody touches take no memory
         self.sites = self.compiled.shared.get("sites") or self._sites()
         c.counts = address_of(tables)
         c.events, c.muted = c.counts + 8 * sites, c.counts + 12 * sites
-        c.groups, c.sites = address_of(self.groups), ctypes.addressof(self.sites)
-        c.agreed = address_of(self.agreed)
+        c.groups, c.sites = address_of(groups), ctypes.addressof(self.sites)
+        c.agreed = self.agreed.address
         c.thread_bits, c.site_bits = self.word.thread_bits, self.word.site_bits
         c.site_count, c.wide, c.continue_after_fault = (
             len(checks.sites),
@@ -240,7 +241,10 @@ class CheckedRun:
     def start(self, timeout: float | None) -> int:
         main = threading.current_thread() is _MAIN
         nanoseconds = int(timeout * 1e9) if timeout else 0
-        return int(native.runtime().run(ctypes.addressof(self.record), 1, nanoseconds, int(main)))
+        status = int(native.runtime().run(ctypes.addressof(self.record), 1, nanoseconds, int(main)))
+        if not self.check.agreements:  # else it is full of what counts for this launch alone
+            ARENA.give([self.agreed], 0)
+        return status
 
     def at_barrier(self) -> bool:
         """Whether a fault is about a barrier."""

@@ -105,6 +105,7 @@ class CheckRecord(ctypes.Structure):
         ("reports", ctypes.c_uint64),
         ("events", ctypes.c_uint64),
         ("agreed", ctypes.c_uint64),
+        ("agreements", ctypes.c_uint64),
     ]
 
 

@@ -74,6 +74,7 @@ struct Check {
     u64 record_count, reports;
     u32 *events;              // by site: slow events since the last time it was heard again
     Agreement *agreed;        // AGREED of them; those of earlier threadgroups are free
+    u64 agreements;           // that were made: with none the table is as it was
 };
 
 constexpr i32 REDO_CAREFUL = 5, REDO_WIDE = 6;
@@ -181,6 +182,7 @@ u64 agree(Check &c, const void *at, u64 value, u64 entry) {
     u64 known = value | agreed_bit(c);
     Agreement *a = agreement(c, at, known, true);
     if (!a) return value;
+    c.agreements++;
     u32 mine = thread_of(c, entry), first = thread_of(c, value);
     if (value >= c.group) a->threads[first >> 5] |= 1u << (first & 31);
     if (value < c.group || mine != first) (value >= c.group && mine >> 5 == first >> 5 ? a->near : a->far) = entry;
