@@ -13,8 +13,9 @@ from typing import Any
 
 from metalloid.checker.checked_launches import CheckedLaunches
 from metalloid.checker.explain import launch, stores, values
-from metalloid.checker.explain.link import Explanation, Link
+from metalloid.checker.explain.link import Explanation, Link, said_of
 from metalloid.checker.explain.output import Output, choose
+from metalloid.findings import NOTE
 
 LINKS: tuple[Callable[[Output, CheckedLaunches], Link | None], ...] = (
     launch.committed,
@@ -39,17 +40,33 @@ def explain(report: CheckedLaunches, output: str = "", expected: Any = None) -> 
         return Explanation("why is there no result?", tuple(links))
     chosen = choose(report, output, expected)
     if chosen is None:
-        return Explanation("the launches have no output to explain", ())
+        told = next((f for f in report.findings if f.severity != NOTE), None)
+        links = [] if told is None else [Link(False, said_of(told), told.hint, told)]
+        return Explanation("the launches have no output to explain", tuple(links))
     looks = chosen.looks()
     subject = f"why is '{chosen.name}' of {chosen.checked.kernel} {looks or 'as it is'}?"
     links = []
     for question in LINKS:
         link = question(chosen, report)
         if link is not None:
-            links.append(_judged(link, report, expected))
+            links.append(_judged(_blamed(link, chosen), report, expected))
             if not link.holds:
                 break
     return Explanation(subject, tuple(links))
+
+
+def _blamed(link: Link, output: Output) -> Link:
+    """What is broken, with the finding that says why: what to do is not said twice, and differently.
+
+    Where elements were not written the link itself knows most.
+    """
+    told = [f for f in output.checked.findings if f.severity != NOTE]
+    if link.holds or link.finding is not None or not told:
+        return link
+    mine = next((f for f in told if f.buffer == output.name), told[0])
+    if mine.rule in ("M106", "M305"):
+        return link
+    return replace(link, said=f"{link.said}\n{said_of(mine)}", hint=mine.hint, finding=mine)
 
 
 def _judged(link: Link, report: CheckedLaunches, expected: Any) -> Link:

@@ -46,7 +46,7 @@ def ran(output: Output, report: CheckedLaunches) -> Link:
         )
     each = prod(launch.size_of((0, 0, 0)))
     many = f"{groups} threadgroups of up to {each}" if groups > 1 else "1 threadgroup"
-    return Link(True, f"{threads} threads ran, in {many}")
+    return Link(True, f"{threads} thread{'s' * (threads != 1)} ran, in {many}")
 
 
 def bound(output: Output, report: CheckedLaunches) -> Link:

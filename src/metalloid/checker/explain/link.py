@@ -7,6 +7,12 @@ from dataclasses import dataclass
 from metalloid.findings import Finding
 
 
+def said_of(finding: Finding) -> str:
+    """A finding as a link says it."""
+    place = f" (line {finding.location.line})" if finding.location else ""
+    return f"{finding.rule} {finding.message}{place}"
+
+
 @dataclass(frozen=True)
 class Link:
     """One link of the chain: what holds, or what is broken and what to do."""

@@ -8,7 +8,7 @@ from metalloid.backends.observe import Record
 from metalloid.checker.checked_launches import CheckedLaunches
 from metalloid.checker.code import GROUP
 from metalloid.checker.explain.lines import line_of
-from metalloid.checker.explain.link import Link
+from metalloid.checker.explain.link import Link, said_of
 from metalloid.checker.explain.output import Output
 from metalloid.checker.guards import Store, guards, scalars, stores_to
 from metalloid.checker.rules.coverage import Extent, written_extent
@@ -107,26 +107,26 @@ def _missing(output: Output, written: Extent, report: CheckedLaunches) -> Link:
     looks = next((f for f in report.findings if f.rule == "M304"), None)
     if looks is not None:  # it knows what the caller passed; the launch may have been cut to fit
         return Link(False, f"{said}\n{looks.message}", looks.hint, looks)
-    if each > 1 and threads == -(-written.total // each) and not report.ok:
-        return Link(
-            False,
-            f"{said}\nthe grid is {threads} threads, which looks like a count of threadgroups of {each}",
-            f"grid counts threads: pass grid={threads * each}, or threadgroups={threads}",
-        )
-    if threads < written.total and written.prefix and not report.ok:
-        return Link(
-            False,
-            f"{said}\nthe grid has {threads} threads",
-            f"launch grid={written.total}, or loop in each thread",
-        )
-    found = next((f for f in output.checked.findings if f.rule in ("M106", "M305")), None)
+    found = next(
+        (f for f in output.checked.findings if f.rule in ("M106", "M305") and f.buffer == output.name), None
+    )
+    if found is not None:
+        return Link(False, f"{said}\n{said_of(found)}", found.hint, found)
     ran = sum(s.count for s in stores_to(output.case, output.parameter.index))
-    if found is None and ran > written.count:
+    if ran > written.count and (race := _overwritten(output)) is not None:
         said += f"\n{ran} stores went to {written.count} elements: several to the same one"
-        found = _overwritten(output)
-    if found is None and report.ok and output.expected is None:  # nothing says that the rest was meant
+        return Link(False, said, race.hint, race)
+    if output.expected is None:  # nothing says that the rest was meant
         return Link(True, f"{said}; nothing in the launch says that the rest was meant")
-    return Link(False, said, found.hint if found else "let a thread write each of them", found)
+    if each > 1 and threads == -(-written.total // each):
+        said += f"\nthe grid is {threads} threads, which looks like a count of threadgroups of {each}"
+        return Link(
+            False, said, f"grid counts threads: pass grid={threads * each}, or threadgroups={threads}"
+        )
+    if threads < written.total and written.prefix:
+        said += f"\nthe grid has {threads} threads"
+        return Link(False, said, f"launch grid={written.total}, or loop in each thread")
+    return Link(False, said, "let a thread write each of them")
 
 
 def _overwritten(output: Output) -> Finding | None:

@@ -12,7 +12,7 @@ from metalloid.checker.case import Case
 from metalloid.checker.checked_launches import CheckedLaunches
 from metalloid.checker.code import GROUP, LANE, SIMDGROUP, THREAD
 from metalloid.checker.explain.lines import line_of
-from metalloid.checker.explain.link import Link
+from metalloid.checker.explain.link import Link, said_of
 from metalloid.checker.explain.output import Output
 from metalloid.checker.guards import stores_to
 from metalloid.checker.origin import of_zero
@@ -25,8 +25,7 @@ def kept(output: Output, report: CheckedLaunches) -> Link | None:
     for finding in output.checked.findings:
         mine = finding.buffer == output.name or finding.rule in ("M201", "M205", "M206", "M208", "M204")
         if finding.rule in races and mine:
-            place = f" (line {finding.location.line})" if finding.location else ""
-            return Link(False, f"{finding.rule} {finding.message}{place}", finding.hint, finding)
+            return Link(False, said_of(finding), finding.hint, finding)
     return None
 
 
@@ -35,8 +34,8 @@ def value(output: Output, report: CheckedLaunches) -> Link | None:
     at = output.first_wrong()
     if at is None or at < 0:
         at = 0 if output.data.size and not output.data.any() else None
-    if at is None:
-        return _constant(output)
+    if at is None:  # what a rule has found says more
+        return None if any(f.severity != NOTE for f in output.checked.findings) else _constant(output)
     thread = _writer(output, at)
     if thread is None:
         return Link(
@@ -71,8 +70,7 @@ def found(output: Output, report: CheckedLaunches) -> Link | None:
     told = next((f for f in output.checked.findings if f.severity != NOTE), None)
     if told is None:
         return None
-    place = f" (line {told.location.line})" if told.location else ""
-    return Link(False, f"{told.rule} {told.message}{place}", told.hint, told)
+    return Link(False, said_of(told), told.hint, told)
 
 
 def _zero_scalars(case: Case) -> list[str]:

@@ -210,8 +210,8 @@ def _guard_hint(case: Case, index: int, total: int) -> str:
         values = scalars(case, case.line(place))
         if values and any(str(n) in v.split() for v in values for n in (total, *case.launch.grid) if n > 1):
             return (
-                f"{', '.join(values)} fits the launch, so it is the condition in line {place.line} itself that turns"
-                " their threads away: correct it"
+                f"line {place.line} decides who writes; {', '.join(values)}, which fits the launch: so it is the"
+                " condition itself that turns their threads away, correct it"
             )
         if values:
             return f"line {place.line} decides who writes, and {', '.join(values)}: pass the size of the whole output"

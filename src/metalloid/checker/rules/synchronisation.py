@@ -276,8 +276,8 @@ def _device_hint(case: Case, record: Record) -> str:
             " or split the work into two launches"
         )
     return (
-        f"let one thread own each element of '{name}', use atomics,"
-        f" or put threadgroup_barrier({_DEVICE}) {_between(case, record)}"
+        f"put threadgroup_barrier({_DEVICE}) {_between(case, record)}; or let one thread own each element of '{name}',"
+        " or use atomics"
     )
 
 
@@ -285,6 +285,15 @@ def _lockstep(case: Case, record: Record) -> tuple[str, str]:
     name, flag = case.called(record.memory), _flag(record)
     hint = f"put simdgroup_barrier({flag}) {_between(case, record)}"
     if record.other is not None and {record.access.what, record.other.what} == {"write"}:
+        if _in_a_loop(case, record):
+            hint = (
+                f"the two may be of different rounds of the loop: put simdgroup_barrier({flag}) at its end, outside any"
+                f" `if`; within one round let one lane write each element of {name}"
+            )
+            return (
+                f"{_pair(record)} of {name} by two lanes of a SIMD-group, which need not run in lockstep",
+                hint,
+            )
         hint = (
             f"let one lane write each element of {name}: a barrier would only settle which of the two values stays."
             f" Where the second is meant to replace the first, {hint}"
