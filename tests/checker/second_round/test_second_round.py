@@ -17,6 +17,7 @@ from tests.checker.second_round import (
     histories,
     integers,
     layout,
+    more_histories,
     numbers,
     outputs,
     places,
@@ -26,6 +27,7 @@ from tests.checker.second_round import (
     quiet,
     sentences,
     undefined,
+    unset,
 )
 from tests.checker.second_round.case import Case, report_of
 
@@ -48,12 +50,14 @@ PARTS = (
     positions,
     across,
     histories,
+    unset,
+    more_histories,
 )
 CASES = tuple(case for part in PARTS for case in part.CASES)
 
 
 # Cases that are like others run on one engine each time, mistakes on the vector engine; `pytest -m fuzz` has the rest.
-ONCE = frozenset(case.name for part in (histories, layout) for case in part.CASES)
+ONCE = frozenset(case.name for part in (histories, layout, unset, more_histories) for case in part.CASES)
 
 
 def runs() -> Iterator[Any]:

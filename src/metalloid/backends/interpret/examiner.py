@@ -25,9 +25,10 @@ from metalloid.ir.floats import to_float
 from metalloid.ir.intrinsics import ENTRY, short
 from metalloid.ir.module import Instruction, Module
 from metalloid.ir.types import FloatType
-from metalloid.ir.values import Local
+from metalloid.ir.values import Float, Local
 
 ENOUGH_ADDS = 16  # additions in a narrow type before their loss is worth a word
+CONSTANT = "constant"  # the operation of a NaN that the compiler has worked out
 _SHARED = ("buffer", "resource")
 
 
@@ -55,17 +56,19 @@ class Examiner(Observer):
         self.module, self.wanted, self.fast = module, wanted, wanted.fast
         self.left, self._more = wanted.steps + wanted.more, wanted.more
         self.births: list[Birth] = []
-        self.foreign = False  # something that is not finite came from memory
+        self.foreign = False  # something that is not finite came from memory, or stands in the code
+        self.loaded = False  # it came from memory
         self.memory: dict[tuple[int, int], Real] = {}
         self._headers: dict[int, bool] = {}
         self._stores: dict[object, tuple[Access, Any]] = {}
         self._calls: dict[str, list[Local]] | None = None
+        self._nan: bool | None = None
 
     # What the scheduler tells.
 
     def begin(self, threads: Sequence[Thread]) -> None:
         self.births.clear()
-        self.foreign = False
+        self.foreign = self.loaded = False
         self.memory.clear()
         for thread in threads:
             thread.examiner = self  # type: ignore[attr-defined]
@@ -169,6 +172,22 @@ class Examiner(Observer):
             }
             access = self.notes.access(t, value.summed, "adds")
             self._add("half loses digits", access, store, memory, target.offset, detail)
+        elif math.isnan(result) and not self.loaded and self._names_nan():
+            detail = {
+                "operation": CONSTANT,
+                "operands": (),
+                "result": result,
+                "stored": result,
+                "exact": exact,
+            }
+            self._add("not a number", store, store, memory, target.offset, detail)
+
+    def _names_nan(self) -> bool:
+        """Whether a NaN stands in the code: the compiler has worked out what a thread gets on some way."""
+        if self._nan is None:
+            operands = (o for i in self.module.function[ENTRY].instructions() for o in i.operands)
+            self._nan = any(isinstance(o, Float) and math.isnan(o.value) for o in operands)
+        return self._nan
 
     def _born(
         self, birth: Birth, store: Access, memory: Any, offset: int, result: float, exact: float

@@ -137,7 +137,8 @@ class _Watched:
                 had = examiner.memory.get(key)
                 if belongs(had, result):
                     return had
-                examiner.foreign |= not finite(type, result)
+                examiner.loaded |= not finite(type, result)
+                examiner.foreign |= examiner.loaded
                 return None
             number = value(t)
             if isinstance(number, Real):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 
 from metalloid.backends.observe import Record
 from metalloid.checker.case import Case
@@ -26,6 +27,8 @@ _HASH = re.compile(r"\b(?P<name>\w+)\s*(?:\*=\s*\d|=\s*\(*\s*(?P=name)\s*\*\s*\d
 _NARROW = r"(?:u?char|u?short|u?int(?:8|16)_t)[234]?"
 _CAST = re.compile(rf"\b{_NARROW}\s*\(|\(\s*{_NARROW}\s*\)|_cast\s*<\s*{_NARROW}\s*>")
 _NAMED = re.compile(r"\b(\w+)\s*[-+*/%]?=(?!=)")
+_ENDS = re.compile(r"[;{}]\s*(?://.*)?$|^\s*$|^\s*#")
+_LONGEST = 8  # lines of a statement
 _COMMENT = re.compile(r"//.*|/\*.*?\*/")
 _DIVISOR = re.compile(r"\s*=?\s*(?P<text>[A-Za-z_][\w.]*(?:\[[^\[\]]*\])?|\([^()]*\))")
 
@@ -60,10 +63,26 @@ def _signed(number: int) -> int:
 def _cuts(case: Case, record: Record) -> bool:
     if _signed(record.detail["index"]) == -1:  # the largest number, which a comparison turns away
         return True
-    line = _COMMENT.sub("", case.line(record.access.location))
+    line = _COMMENT.sub("", _statement(case, record))
     if record.detail["size"] < -min(FROM_FLOAT.values()):
         return bool(_CAST.search(line))
     return bool(_BITS.search(line) or _HASH.search(line))
+
+
+def _statement(case: Case, record: Record) -> str:
+    """The line, with those before and behind it that belong to its statement: `f(w) + f(w >> 4)` may take several."""
+    place = record.access.location
+    lines = [case.line(place)]
+    for step in (-1, 1):
+        at = place
+        for _ in range(_LONGEST if at is not None else 0):
+            assert at is not None
+            before = lines[-1] if step > 0 else case.line(replace(at, line=at.line - 1))
+            if at.line + step < 1 or _ENDS.search(before):
+                break
+            at = replace(at, line=at.line + step)
+            lines.insert(len(lines) if step > 0 else 0, case.line(at))
+    return "\n".join(lines)
 
 
 def _narrow(case: Case, record: Record) -> Finding:

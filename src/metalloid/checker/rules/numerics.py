@@ -6,11 +6,13 @@ import math
 import re
 from collections.abc import Iterator
 
+from metalloid.backends.interpret.examiner import CONSTANT
 from metalloid.backends.observe import Record
 from metalloid.checker.case import Case
 from metalloid.findings import Finding
 
 _CALL = re.compile(r"(?:[A-Za-z_]\w*::)*([A-Za-z_]\w*)\s*\(")
+_NAMED_NAN = re.compile(r"\bNAN\b|\bnan[fl]?\s*\(|_NaN\b|\bas_type\s*<|0[xX]7[fF][cC]")
 _TEST = re.compile(r"\b(isnan|isinf|isfinite|isnormal|isordered|isunordered)\s*\(")
 
 
@@ -18,6 +20,8 @@ def numbers(case: Case) -> Iterator[Finding]:
     for record in case.observation.records:
         say = _SAY.get(record.rule)
         if say is not None:
+            if record.detail.get("operation") == CONSTANT and _NAMED_NAN.search(case.kernel.source.text):
+                continue  # somebody wrote it down
             message, hint = say(case, record)
             nobody = {"thread": None, "threadgroup": None} if record.rule == "M406" else {}
             yield case.finding(record, message, hint, **nobody)
@@ -95,6 +99,13 @@ def _stored(case: Case, record: Record) -> str:
 
 def _born(case: Case, record: Record) -> tuple[str, str]:
     result = record.detail["result"]
+    if record.detail["operation"] == CONSTANT:
+        return (
+            f"{case.called(record.memory)} gets NaN from numbers that stand in the kernel, as in 0 / 0: no input went"
+            " into it",
+            "look for a loop that has no rounds in this thread, and a division behind it: divide only where the divisor"
+            " is not 0, or write 0 where nothing was added up",
+        )
     what = "NaN" if math.isnan(result) else "an infinity"
     return f"{what} is born: {_how(case, record)}{_stored(case, record)}", _born_hint(case, record)
 
