@@ -358,7 +358,7 @@ TABLE = (
         "M206",
         lambda: [np.zeros(64, np.int32), ints(64)[::-1].copy()],
         {"grid": 64, "threadgroup": 64},
-        "at its end",
+        "outside any `if`",
     ),
     Row(
         "digits counted by plain sums",
