@@ -509,10 +509,27 @@ def test_loops_that_start_from_each_other_are_not_gone_through_again_and_again(
 ) -> None:
     """What MLX does to find an element by its strides. It took 60,000 steps, and then nothing was proved."""
     monkeypatch.setattr("metalloid.analysis.intervals.evaluate.BUDGET", 1000)
+    assert proved(PLACES, places(), 16, 16)[0] >= 9
+
+
+def places() -> list[np.ndarray]:
     indices = [np.zeros(64, np.uint32) for _ in range(2)]
     strides = [np.array(s, np.int64) for s in ((4, 1), (1, 4), (0, 1))]
-    sizes = [np.array([2], np.int32), np.array([4, 4], np.int32)]
-    assert proved(PLACES, [np.zeros(64, F), *indices, np.zeros(64, F), *sizes, *strides], 16, 16)[0] >= 9
+    return [
+        np.zeros(64, F),
+        *indices,
+        np.zeros(64, F),
+        np.array([2], np.int32),
+        np.array([4, 4], np.int32),
+        *strides,
+    ]
+
+
+def test_a_phi_that_takes_too_long_is_given_up_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MLX's row_reduce_looped: the first such phi took all steps, and half of what can be proved was not."""
+    full = proved(PLACES, places(), 16, 16)[0]
+    monkeypatch.setattr("metalloid.analysis.intervals.evaluate.SHARE", 5)
+    assert 2 <= proved(PLACES, places(), 16, 16)[0] < full  # the store and the number of dimensions
 
 
 def test_a_signed_remainder_beside_its_quotient_is_proved() -> None:

@@ -23,7 +23,8 @@ from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import IntType, PointerType, Type
 from metalloid.ir.values import Expression, Global, Int, Local, Named, Value
 
-BUDGET = 30_000  # steps; a kernel that needs more is guarded
+BUDGET = 30_000  # steps; what needs more is guarded
+SHARE = 1_000  # of them for one phi, which can be anything where that is not enough
 
 
 class Evaluator:
@@ -33,6 +34,7 @@ class Evaluator:
         self.contexts = Contexts(flow)
         self.loops = Loops(self)
         self.steps = 0
+        self._limit = BUDGET  # of steps, for the phi that is being asked for
         self._known: dict[tuple[str, str], Span | None] = {}
         self._asked: dict[str, Span] = {}  # phis that are being asked for, and what is known of them so far
         self._guessed = False  # whether an answer relied on one of them
@@ -72,7 +74,7 @@ class Evaluator:
             self._guessed = True
             return self._under[key]
         self.steps += 1
-        if self.steps > BUDGET:
+        if self.steps > self._limit:
             raise TooLong
         found, certain = self.certainly(lambda: self._found(name, context))
         if certain:
@@ -222,6 +224,24 @@ class Evaluator:
             return self._asked[i.name]
         if not isinstance(i.type, IntType | PointerType):
             return S.top(bits)
+        if not self._asked:
+            return self._within_share(i, bits)
+        return self._supposing(i, bits)
+
+    def _within_share(self, i: Instruction, bits: int) -> Span | None:
+        """A phi that nobody else is asked for."""
+        self._limit = min(BUDGET, self.steps + SHARE)
+        try:
+            return self._supposing(i, bits)
+        except TooLong:
+            if self.steps > BUDGET:
+                raise
+            self._guessed = False  # nothing is supposed, and nothing else was
+            return S.top(bits)
+        finally:
+            self._limit = BUDGET
+
+    def _supposing(self, i: Instruction, bits: int) -> Span | None:
         self._suppose(i.name, S.top(bits))
         try:
             steady = self.loops.progression(i) or self._shrinking(i, bits)

@@ -58,8 +58,10 @@ class Loops:
         if loop.header in self._asked:
             return None
         self._asked.add(loop.header)
-        found, certain = self.e.certainly(lambda: self._find_rounds(loop))
-        self._asked.remove(loop.header)
+        try:
+            found, certain = self.e.certainly(lambda: self._find_rounds(loop))
+        finally:
+            self._asked.remove(loop.header)
         if certain:
             self._rounds[loop.header] = found
         return found
