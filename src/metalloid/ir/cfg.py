@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -85,15 +85,15 @@ def reversed_graph(forward: Graph) -> Graph:
         for target in forward.successors[node]:
             edges[target].append(node)
     roots = list(forward.exits)
-    seen = _closure(edges, roots)
+    seen = closure(edges, roots)
     for node in forward.postorder:
         if node not in seen:
             roots.append(node)
-            seen |= _closure(edges, [node])
+            seen |= closure(edges, [node])
     return Graph(EXIT, {EXIT: tuple(roots), **{n: tuple(t) for n, t in edges.items()}})
 
 
-def _closure(edges: Mapping[str, list[str]], roots: list[str]) -> set[str]:
+def closure(edges: Mapping[str, Sequence[str]], roots: Sequence[str]) -> set[str]:
     seen = set(roots)
     work = list(roots)
     while work:

@@ -17,6 +17,7 @@ from metalloid.ir.cfg import Graph, graph
 from metalloid.ir.loops import loops
 from metalloid.ir.module import Block, Function, Instruction
 from metalloid.ir.types import I32, VOID
+from metalloid.ir.unreachable import drop_unreachable
 from metalloid.ir.values import Int, Named, Value
 
 
@@ -24,27 +25,12 @@ def reducible(function: Function) -> Function:
     """The same function, all of whose loops are natural; the function itself where they are."""
     if not loops(function).irreducible:
         return function
-    reachable = set(graph(function).reverse_postorder)
-    function = _without(function, reachable)
+    function = drop_unreachable(function)
     count = 0
     while found := _several_entries(graph(function)):
         function = _joined(function, *found, f"mt.enter{count}")
         count += 1
     return function
-
-
-def _without(function: Function, reachable: set[str]) -> Function:
-    """Only the blocks that can be reached, and phis that know only of them."""
-
-    def prune(i: Instruction) -> Instruction:
-        if i.opcode != "phi" or all(label in reachable for label in i.labels):
-            return i
-        cases = [(v, b) for v, b in i.cases if b in reachable]
-        return replace(i, operands=tuple(v for v, _ in cases), labels=tuple(b for _, b in cases))
-
-    return function.with_blocks(tuple(b for b in function.blocks if b.name in reachable)).map_instructions(
-        prune
-    )
 
 
 def _several_entries(cfg: Graph) -> tuple[frozenset[str], tuple[str, ...]] | None:

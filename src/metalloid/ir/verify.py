@@ -6,7 +6,9 @@ import re
 from functools import cache
 
 from metalloid.errors import DeviceError
-from metalloid.ir.module import Module
+from metalloid.ir.dominance import dominators
+from metalloid.ir.module import Function, Module
+from metalloid.ir.values import Local
 from metalloid.ir.write import write
 
 _PLACE = re.compile(r":(\d+):(\d+): error: (.*)")
@@ -31,6 +33,24 @@ def verify(module: Module | str) -> None:
         parsed.verify()
     except RuntimeError as error:
         raise DeviceError(f"[ir] LLVM finds the module broken: {str(error).strip()}") from None
+
+
+def misplaced(function: Function) -> str:
+    """The name of a value that is read where it need not have been made; "" where all are."""
+    tree = dominators(function)
+    made = {p.name: tree.root for p in function.parameters} | dict(function.home)
+    for block in function.blocks:
+        later = {i.name for i in block.instructions}
+        for i in block.instructions:
+            phi = i.opcode == "phi"
+            for value, end in i.cases if phi else ((o, block.name) for o in i.operands):
+                if not isinstance(value, Local):
+                    continue
+                inside = made.get(value.name) == end and not phi
+                if value.name in later if inside else not tree.dominates(made.get(value.name, ""), end):
+                    return value.name
+            later.discard(i.name)
+    return ""
 
 
 @cache

@@ -16,7 +16,7 @@ from metalloid.ir.intrinsics import BARRIER, ENTRY, short
 from metalloid.ir.loops import loops
 from metalloid.ir.types import IntType
 from metalloid.ir.values import Int, Value
-from metalloid.transforms.canonicalize import canonical, start_llvm
+from metalloid.transforms.canonicalize import canonical_form, start_llvm
 
 Triple = tuple[int, int, int]
 _SIZES = ("threads_per_threadgroup", "dispatch_threads_per_threadgroup")
@@ -33,12 +33,12 @@ def folded(text: str, size: Triple) -> Module:
     function = _with_numbers(module.function[ENTRY], size)
     module = module.with_function(function)
     if not any(i.called == BARRIER for i in function.instructions()):
-        return canonical(write(module))
+        return canonical_form(module)
     module = _passed(write(module), unroll=False)
     marked, notes = _marked(module.function[ENTRY])
     if not notes:
-        return canonical(write(module))
-    return canonical(write(_passed(write(module.with_function(marked)) + notes, unroll=True)))
+        return canonical_form(module)
+    return canonical_form(_passed(write(module.with_function(marked)) + notes, unroll=True))
 
 
 def _with_numbers(function: Function, size: Triple) -> Function:

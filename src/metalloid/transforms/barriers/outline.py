@@ -1,7 +1,7 @@
 """One region as a function of its own.
 
 It begins with what it needs from before: kept values, and those computed again from them. A value that is both brought
-and made here lives in a variable, which LLVM takes apart. It ends by telling where it stopped.
+and made here is joined by phis. It ends by telling where it stopped.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from metalloid.ir import Block, Function, Instruction
-from metalloid.ir.cfg import graph
 from metalloid.ir.intrinsics import STATE, reload_name, spill_name
+from metalloid.ir.ssa import Rewriter
 from metalloid.ir.types import I32, VOID, PointerType
+from metalloid.ir.unreachable import drop_unreachable
 from metalloid.ir.values import Global, Int, Local, Value
 from metalloid.transforms.barriers.live_in import Regions
 from metalloid.transforms.barriers.rematerialize import Rematerializer
@@ -63,20 +64,34 @@ class Writer:
         self.before: list[Instruction] = []  # what brings values
         self.known: dict[str, Value] = {}  # values brought
         self.direct: dict[str, Value] = {}  # those that are used as they are
-        self.variables: dict[str, Local] = {}  # those that are made here as well
+        self.variables: dict[str, Value] = {}  # those that are made here as well
         self.states: list[State] = []
 
     def write(self) -> Function:
         for name in sorted(self.regions.live[self.number]):
             value = self._bring(name)
             if name in self.made_here:
-                self._begin_variable(name, value)
+                self.variables[name] = value
             else:
                 self.direct[name] = value
         entry = Block("mt.start", (*self.before, Instruction("br", VOID, labels=(self.start,))))
         blocks = [entry, *map(self._block, self.names)]
         blocks.append(_exit(self.states, bool(self.plan.rounds)))
-        return _without_unreachable(Function(f"segment{self.number}", VOID, (), tuple(blocks)))
+        made = drop_unreachable(Function(f"segment{self.number}", VOID, (), tuple(blocks)))
+        return self._joined(made) if self.variables else made
+
+    def _joined(self, function: Function) -> Function:
+        """Each use of a value that was brought, and is made here as well, gets the one that reaches it."""
+        rewriter = Rewriter(function, self.variables)
+        for name, brought in self.variables.items():
+            made: dict[str, Value] = {"mt.start": brought}
+            late: dict[str, int] = {}
+            if name in function.home:
+                home = function.home[name]
+                made[home] = function.definitions[name].value
+                late[home] = [i.name for i in function.block[home].instructions].index(name)
+            rewriter.join(f"{self._name(name)}.var", brought.type, made, list(rewriter.uses[name]), late)
+        return rewriter.function()
 
     # ---- what comes from before ---------------------------------------------------------------------------
 
@@ -112,37 +127,19 @@ class Writer:
     def _name(self, name: str) -> str:
         return f"mt.{self.number}.{name}"
 
-    def _begin_variable(self, name: str, value: Value) -> None:
-        place = Local(f"{self._name(name)}.var", PointerType(5))
-        self.variables[name] = place
-        made = Instruction("alloca", place.type, (Int(I32, 1),), place.name, element=value.type)
-        self.before.insert(0, made)
-        self.before.append(Instruction("store", VOID, (value, place)))
-
     # ---- blocks ----------------------------------------------------------------------------------------------
 
     def _block(self, name: str) -> Block:
         block = self.function.block[name]
         code = [made for phi in block.phis for made in self._kept(phi)]
-        count = 0
-
-        def read(i: Instruction) -> Instruction:
-            nonlocal count
-            values = {use: self.direct[use] for use in i.uses if use in self.direct}
-            for use in (u for u in i.uses if u in self.variables):
-                count += 1
-                code.append(self._variable(use, f"{name}.r{count}.{use}"))
-                values[use] = code[-1].value
-            return i.substitute(values)
-
         for i in block.body[:-1]:
-            code.append(read(i))
-            code += self._kept(i)
+            code += [i.substitute(self.direct), *self._kept(i)]
         stop = self._stop(block)
-        last = read(block.terminator) if stop is None else Instruction("br", VOID, labels=(EXIT,))
-        self.states += [stop] if stop is not None else []
-        for value in self._given(block):
-            code.append(self._variable(value.name, f"{name}.e.{value.name}"))
+        if stop is None:
+            last = block.terminator.substitute(self.direct)
+        else:
+            last = Instruction("br", VOID, labels=(EXIT,))
+            self.states.append(stop)
         return Block(name, (*map(self._phi, block.phis), *code, last))
 
     def _stop(self, block: Block) -> State | None:
@@ -152,36 +149,16 @@ class Writer:
         return State(0, block.name, Int(I32, 0)) if block.terminator.opcode == "ret" else None
 
     def _phi(self, phi: Instruction) -> Instruction:
-        """A variable is read at the end of the block it comes from."""
-        cases = [
-            (v, b) for v, b in phi.cases if b in self.region and not self.regions.stops_at(b, self.start)
+        """With the cases of edges that the region has."""
+        kept = [
+            n
+            for n, b in enumerate(phi.labels)
+            if b in self.region and not self.regions.stops_at(b, self.start)
         ]
-
-        def given(value: Value, source: str) -> Value:
-            if not isinstance(value, Local):
-                return value
-            if value.name in self.variables:
-                return Local(f"{source}.e.{value.name}", value.type)
-            return self.direct.get(value.name, value)
-
-        return replace(phi, operands=tuple(given(v, b) for v, b in cases), labels=tuple(b for _, b in cases))
-
-    def _given(self, block: Block) -> Iterator[Local]:
-        """The variables that phis get from a block."""
-        found: dict[str, Local] = {}
-        for target in self.regions.successors(block, self.start):
-            for phi in self.function.block[target].phis:
-                for value, source in phi.cases:
-                    if source == block.name and isinstance(value, Local) and value.name in self.variables:
-                        found[value.name] = value
-        yield from found.values()
-
-    def _variable(self, name: str, called: str) -> Instruction:
-        return Instruction("load", self.function.definitions[name].type, (self.variables[name],), called)
+        operands, labels = tuple(phi.operands[n] for n in kept), tuple(phi.labels[n] for n in kept)
+        return replace(phi, operands=operands, labels=labels).substitute(self.direct)
 
     def _kept(self, i: Instruction) -> Iterator[Instruction]:
-        if i.name in self.variables:
-            yield Instruction("store", VOID, (i.value, self.variables[i.name]))
         if i.name in self.plan.slots:
             slot = self.plan.slots[i.name]
             callee = Global(spill_name(slot.value.type), PointerType())
@@ -200,16 +177,3 @@ def _exit(states: list[State], rounds: bool) -> Block:
         phis.append(Instruction("phi", I32, tuple(s.round for s in states), "mt.round", labels=labels))
     tell = Instruction("call", VOID, tuple(p.value for p in phis), callee=Global(STATE, PointerType()))
     return Block(EXIT, (*phis, tell, Instruction("ret", VOID)))
-
-
-def _without_unreachable(function: Function) -> Function:
-    reachable = set(graph(function).reverse_postorder)
-    kept = tuple(b for b in function.blocks if b.name in reachable)
-
-    def prune(i: Instruction) -> Instruction:
-        if i.opcode != "phi":
-            return i
-        cases = [(v, b) for v, b in i.cases if b in reachable]
-        return replace(i, operands=tuple(v for v, _ in cases), labels=tuple(b for _, b in cases))
-
-    return function.with_blocks(kept).map_instructions(prune)

@@ -17,10 +17,14 @@ from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.intrinsics import BARRIER, STATE, reload_name, spill_name
 from metalloid.ir.reducible import reducible
 from metalloid.ir.types import I32, VOID, Type
+from metalloid.ir.unreachable import drop_unreachable
 from metalloid.transforms.barriers.iteration_counters import count_iterations
 from metalloid.transforms.barriers.live_in import Regions
 from metalloid.transforms.barriers.outline import Coefficients, Plan, Slot, Writer, kept_name
 from metalloid.transforms.barriers.shared_tails import Varies, before, shared_tails, with_shared_tails
+from metalloid.transforms.canonicalize import checked
+from metalloid.transforms.drop_dead import drop_dead
+from metalloid.transforms.loop_form import loop_form
 
 
 @dataclass(frozen=True)
@@ -85,15 +89,20 @@ def _before(function: Function, after: str) -> str:
 
 
 def as_module(module: Module, made: Split) -> Module:
-    """A module of the regions, ready to be brought into canonical form."""
+    """A module of the regions, in canonical form."""
     functions: list[Function] = [f for f in module.functions if not f.blocks]
-    functions += (reducible(f) for f in made.functions)  # a loop may have been entered at a barrier
+    functions += map(_tidied, made.functions)
     whole = replace(module, functions=tuple(functions))
     whole = whole.declare(STATE, VOID, (I32, I32) if made.rounds else (I32,))
     for type in _types(made.slots):
         whole = whole.declare(reload_name(type), type, (I32,))
         whole = whole.declare(spill_name(type), VOID, (I32, type))
     return whole
+
+
+def _tidied(region: Function) -> Function:
+    """In canonical form; a loop may have been entered at a barrier."""
+    return checked(loop_form(drop_dead(drop_unreachable(reducible(region)))))
 
 
 def _types(slots: Iterable[Slot]) -> set[Type]:

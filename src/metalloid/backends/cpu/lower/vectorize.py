@@ -33,7 +33,7 @@ from metalloid.backends.cpu.lower.output import MatrixPlace, Output, SlotPlace
 from metalloid.backends.cpu.lower.private_arrays import Scratch, place_privates
 from metalloid.backends.line_table import LineTable
 from metalloid.backends.sites import Site
-from metalloid.ir import Function, Instruction, Module, write
+from metalloid.ir import Function, Instruction, Module
 from metalloid.ir.intrinsics import ENTRY, among_lanes
 from metalloid.ir.layout import data_layout
 from metalloid.ir.name_privates import name_privates
@@ -41,7 +41,6 @@ from metalloid.ir.types import PointerType
 from metalloid.ir.values import Local
 from metalloid.targets import TargetInfo
 from metalloid.transforms.barriers import split
-from metalloid.transforms.canonicalize import tidy
 from metalloid.transforms.instrument import Checks, Options, instrument
 
 # Lines of all regions; LLVM takes more than twice as long for a function of twice the size.
@@ -167,7 +166,7 @@ def regions(
     function = module.function[ENTRY]
     known = Uniformity(Flow(function), objects, lanes, data_layout(module.datalayout))
     made = split.split(function, lambda value: _coefficients(known, value), known.varies)
-    return made, tidy(write(split.as_module(module, made)), first=False), known
+    return made, split.as_module(module, made), known
 
 
 def _split(out: Output, module: Module, whole: UnderlyingObjects, scratch: Scratch) -> list[Part]:
