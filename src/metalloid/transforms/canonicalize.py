@@ -76,8 +76,9 @@ def _can_be_simplified(function: Function) -> bool:
     """Whether LLVM's lowering of switches and SimplifyCFG have something to do: a switch, or a branch round a few cheap
     instructions, which clang has made a `select` of unless the front end changed it since.
 
-    One kernel in five of ggml's, MLX's and the library's is so. A divergent branch costs a mask: without this a `switch`
-    of three cheap cases is 772 lines of vector code, not 660, and tensors of matrices that end anywhere 3835, not 2564."""
+    One kernel in five of ggml's, MLX's and the library's is so. A divergent branch costs a mask: without this a
+    `switch` of three cheap cases is 772 lines of vector code, not 660, and tensors of matrices that end anywhere 3835,
+    not 2564."""
     if any(b.terminator.opcode == "switch" for b in function.blocks):
         return True
     sources = graph(function).predecessors

@@ -163,7 +163,9 @@ def _between(case: Case, record: Record) -> str:
         return "between the two accesses"
     first, second = sorted((here.line, there.line))
     if first == second and _two_statements(case.line(here), here, there):
-        and_loop = ", outside any `if`, and at the end of the loop around them" if _in_a_loop(case, record) else ""
+        and_loop = (
+            ", outside any `if`, and at the end of the loop around them" if _in_a_loop(case, record) else ""
+        )
         return f"between the two statements of line {first}{and_loop}"
     if first == second:
         return (
