@@ -7,7 +7,8 @@ MLX's instantiations to machine code on all cores, the code that first launches 
 included, so that a busy machine does not count. METALLOID_BENCH_KERNELS is their number (200), METALLOID_BENCH_LIBRARY
 that of the library's kernels (all). With METALLOID_BENCH_WRITE set, docs/compile-time.md is written, as far as it is
 known, from time to time. Kernels come in a shuffled order, always the same: what was stopped half-way is a sample, and
-says so.
+says so. METALLOID_BENCH_SECONDS stops the launches and the library after so many seconds each. The short part comes
+first: fresh processes.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from bench.textbook import HEAD, KERNELS, Textbook
 from metalloid import stopwatch
 
 COUNT = int(os.environ.get("METALLOID_BENCH_KERNELS", "200"))
+SECONDS = float(os.environ.get("METALLOID_BENCH_SECONDS", "inf"))
 SLOWEST = 8
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "compile-time.md"
 FRESH = """
@@ -152,6 +154,9 @@ def library() -> Iterator[tuple[int, int, int, float, float]]:
             fine, seconds = one.result()
             made, used = made + fine, used + seconds
             yield count, done, made, time.perf_counter() - start, used
+            if time.perf_counter() - start > SECONDS:
+                pool.shutdown(wait=False, cancel_futures=True)
+                break
 
 
 def _measured(index: int) -> tuple[bool, float]:
@@ -200,14 +205,17 @@ def sections() -> Iterator[tuple[int, list[str]]]:
     ready, *chosen = launches(COUNT)
     ready[1]()  # the header, the runtime, imports
     random.Random(0).shuffle(chosen)
-    rows: list[Row] = []
-    for one in chosen:
-        rows.append(_first(*one))
-        yield 0, list(table(rows, len(chosen)))
-    found = []
+    found: list[tuple[str, float, float]] = []
     for process in processes():
         found.append(process)
-        yield 1, list(_fresh_table(found))
+        yield 0, list(_fresh_table(found))
+    rows: list[Row] = []
+    start = time.perf_counter()
+    for one in chosen:
+        rows.append(_first(*one))
+        yield 1, list(table(rows, len(chosen)))
+        if time.perf_counter() - start > SECONDS:
+            break
     for state in library():
         yield 2, list(_library_lines(*state))
 
