@@ -77,6 +77,18 @@ def test_an_array_that_changed_in_place_is_looked_at(library: mt.Library, looked
     np.testing.assert_array_equal(out, 10)
 
 
+def test_a_shared_buffer_whose_array_moved_is_looked_at(library: mt.Library) -> None:
+    device, kernel = mt.device("cpu"), library["add"]
+    own = np.arange(8, dtype=np.float32)
+    a, out = device.buffer(own, copy=False), device.zeros(8, np.float32)
+    for _ in range(80):
+        kernel(a, out, 3, grid=8, threadgroup=8)
+    own.resize(1 << 18, refcheck=False)  # moves
+    own[:] = 7
+    kernel(a, out, 3, grid=8, threadgroup=8)
+    np.testing.assert_array_equal(out.numpy(), 10)
+
+
 def test_a_fault_and_a_released_buffer_are_told_each_time(library: mt.Library) -> None:
     device = mt.device("cpu")
     at, out = device.buffer(np.arange(8, dtype=np.uint32)), device.buffer(np.zeros(8, np.float32))

@@ -55,7 +55,7 @@ class Quick(Protocol):
 
     A `room` is what one launch uses at a time. `code` is what `find` has chosen for the memory. A device may also have
     `again(room, code, addresses, lengths)`: what runs the launch that a room was used for once more, given `told`, and
-    says whether it could.
+    says whether it could; with `repeats_arrays` for arrays of the caller's as well, which it works in.
     """
 
     @property

@@ -129,6 +129,8 @@ class CommandBuffer(Work, Groups):
         with step("commit", repr(self), what) if watchers else nullcontext(), self._changed:
             self.status = Status.COMMITTED
         self.queue._wake()
+        if self._completed or self._scheduled:
+            self.queue.hurry()
 
     def wait_until_scheduled(self) -> None:
         self._wait((Status.SCHEDULED, Status.COMPLETED, Status.ERROR), None)
@@ -155,6 +157,7 @@ class CommandBuffer(Work, Groups):
         with self._changed:
             if not self.done:
                 self._completed.append(finished)
+        self.queue.hurry()
         if not self.done:
             yield from waiting.__await__()
         self._raise()
@@ -333,6 +336,8 @@ class CommandBuffer(Work, Groups):
         self._must_be_committed()
         if timeout is None and not (self._completed or self._scheduled):
             self.queue.help(self)  # handlers run beside whoever waits: he may hold what they want
+        elif not self.done:
+            self.queue.hurry()
         with self._changed:
             if not self._changed.wait_for(lambda: self.status in statuses, timeout):
                 raise TimeoutError(f"[command buffer] still {self.status} after {timeout} s.")

@@ -69,6 +69,11 @@ class SerialExecutor:
         with self._changed:
             self._waiting.append(weakref.ref(work))
 
+    def hurry(self) -> None:
+        """Somebody waits who cannot do the work himself."""
+        with self._changed:
+            self._due.notify()
+
     def _wake(self) -> None:
         with self._changed:
             for at, item in enumerate(self._waiting):

@@ -8,7 +8,6 @@ device. Whatever is not plainly right is sent back to the long road, which knows
 from __future__ import annotations
 
 import ctypes
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 
 from metalloid.backends.backend import Quick
 from metalloid.backends.base import Launch
+from metalloid.runtime.again import Again, Repeat, key_of, repeats
 from metalloid.runtime.arguments import WRITES, argument, element
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.kernel_code import KernelCode
@@ -88,51 +88,6 @@ class Spare:
         self.cells = tuple((cell, _address(cell) if cell is not None else 0) for cell in made)
 
 
-Repeat = Callable[[Callable[[], Launch]], bool]
-
-
-class Again:
-    """A launch as it was: the same memory, the same numbers. `start` runs it, or says that something has changed."""
-
-    __slots__ = ("_arrays", "_buffers", "_kinds", "spare", "start")
-
-    def __init__(
-        self, arguments: tuple[Any, ...], slots: Sequence[Slot], spare: Spare, start: Repeat
-    ) -> None:
-        # Weak: a plan keeps no memory alive. Numbers are told apart by their types as well: 1 is not 1.0.
-        self._kinds = tuple(map(type, arguments))
-        self._buffers = [(n, weakref.ref(a)) for n, a in enumerate(arguments) if type(a) is Buffer]
-        self._arrays = [
-            (n, weakref.ref(a), slots[n].dtype, a.nbytes, address(a, True))
-            for n, a in enumerate(arguments)
-            if type(a) is np.ndarray
-        ]
-        self.spare, self.start = spare, start
-
-    def same(self, arguments: tuple[Any, ...]) -> bool:
-        """For arguments of its own key. An array may have been changed in place: its type, its size, its memory."""
-        if tuple(map(type, arguments)) != self._kinds:
-            return False
-        for n, held in self._buffers:
-            buffer: Any = arguments[n]
-            if buffer._array is None or held() is not buffer:  # released, or another
-                return False
-        try:
-            for n, there, dtype, size, at in self._arrays:
-                array: Any = arguments[n]
-                if array.dtype is not dtype or array.nbytes != size or _address(_exported(array)) != at:
-                    return False
-                if there() is not array:
-                    return False
-        except (TypeError, ValueError, BufferError):  # no longer writable, or it has gaps
-            return False
-        return True
-
-
-def _key(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple([a if type(a) is int or type(a) is float else id(a) for a in arguments])
-
-
 Below = Mapping[int, int]
 Known = dict[tuple[int, ...], Any]
 # What a launch needs of its memory: room, addresses, lengths, bytes below, code by numbers, the numbers where all are
@@ -177,7 +132,7 @@ class Plan:
     def go(self, arguments: tuple[Any, ...], kernel: KernelCode) -> bool:
         """Run with these arguments; False where the long road has to look at them, and nothing ran."""
         if self._again:
-            key = _key(arguments)
+            key = key_of(arguments)
             again = self._again.pop(key, None)  # nobody else starts it meanwhile
             if again is not None:
                 ran = False
@@ -201,16 +156,22 @@ class Plan:
         """Have a device repeat a launch of buffers and numbers without looking at them again, where it can."""
         spare, addresses, lengths, below, known, said, arguments, kept = bound
         code = known.get(said) if said is not None else None
-        if code is None or below or kept or not all(map(_repeats, arguments, self._slots)):
+        pairs = zip(arguments, self._slots, strict=True)
+        arrays = getattr(self._quick, "repeats_arrays", False)
+        if code is None or below or kept or not all(repeats(a, slot.dtype, arrays) for a, slot in pairs):
             return
         start = repeat(spare.room, code, addresses, lengths)
         if start is None or spare not in self._free:
+            return
+        try:
+            again = Again(arguments, spare, start)
+        except (TypeError, ValueError, BufferError):  # an array that cannot be looked at quickly
             return
         self._free.remove(spare)
         if len(self._again) >= _MOST_AGAIN:
             self._free += [one.spare for one in self._again.values()]
             self._again.clear()
-        self._again[_key(arguments)] = Again(arguments, self._slots, spare, start)
+        self._again[key_of(arguments)] = again
 
     def bind(
         self,
@@ -355,16 +316,6 @@ class Plan:
         }
         before = {index: n for index, n in enumerate(below or ()) if n}
         return replace(self.launch, buffers=buffers, below=before)
-
-
-def _repeats(value: Any, slot: Slot) -> bool:
-    """Whether a launch with the same argument finds the same memory, or the same number."""
-    kind = type(value)
-    if kind is np.ndarray:
-        return value.dtype is slot.dtype and value.flags.carray  # what can be looked at quickly
-    if kind is Buffer:  # no slice, nor an array of the caller's that he may resize
-        return value._parent is None and not (value.shared and value.memory().flags.owndata)
-    return kind is int or kind is float
 
 
 def _converted(kernel: KernelCode, slot: Slot, value: Any, raw: bool) -> np.ndarray[Any, Any] | None:

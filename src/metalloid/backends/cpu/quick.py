@@ -43,6 +43,8 @@ class Room:
 class CpuQuick:
     """One kernel, one size of launch."""
 
+    repeats_arrays = True  # memory is the caller's own
+
     __slots__ = (
         "_choice",
         "_finish",
