@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from metalloid.checker import Report
+    from metalloid.checker.choice import Choice
 
 MARK = "metalloid_check"
 CHECK = "check"  # the word of the ini option that is no form
@@ -58,6 +58,19 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", f"{MARK}(ignore=()): check every launch of a Metal kernel; findings fail the test"
     )
+    if _checks(config):
+        _settings(config)  # settings that cannot be read end the run, not every test
+
+
+def _settings(config: pytest.Config) -> Choice:
+    """What the project's pyproject.toml says of findings."""
+    from metalloid.checker.choice import project, with_baseline
+    from metalloid.errors import MetalloidError
+
+    try:
+        return with_baseline(project(config.rootpath))
+    except MetalloidError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def _checks(config: pytest.Config) -> bool:
@@ -70,31 +83,30 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     if mark is None and not _checks(item.config):
         return (yield)
     from metalloid.checker import checked
+    from metalloid.checker.engines import within
 
     try:
-        with checked() as report:
+        choice = _settings(item.config)
+    except pytest.UsageError as error:  # of a test with the mark alone
+        pytest.fail(str(error), pytrace=False)
+    try:
+        with within(choice.timeout), checked() as report:
             result = yield
     except BaseException:  # the test failed by itself; what was found may say why
         if report.findings:
             item.add_report_section("call", "metalloid check", report.text())
         raise
     ignored = tuple(mark.kwargs.get("ignore", ())) if mark else ()
-    if text := _failure(report, ignored, item.config.rootpath):
+    if text := _failure(report, replace(choice, ignore=(*choice.ignore, *ignored))):
         pytest.fail(text, pytrace=False)
     return result
 
 
-def _failure(report: Report, ignored: tuple[str, ...], folder: Path) -> str:
+def _failure(report: Report, choice: Choice) -> str:
     """The text of what counts; empty where the test is in order."""
-    from metalloid.checker.choice import project, with_baseline
     from metalloid.checker.choosing import chosen
-    from metalloid.errors import MetalloidError
 
-    try:
-        choice = with_baseline(project(folder))
-    except MetalloidError as error:  # settings that cannot be read: a sentence, no traceback
-        return str(error)
-    kept, _ = chosen(report, replace(choice, ignore=(*choice.ignore, *ignored)))
+    kept, _ = chosen(report, choice)
     if kept.stopped and not report.findings:  # whoever did not get to the end may have anything wrong with it
         return kept.text()
     return kept.text() if choice.fails(kept.findings) else ""

@@ -177,7 +177,20 @@ def test_a_test_suite_has_the_projects_settings(tmp_path):
     assert done.returncode == 1 and "M102" in done.stdout
     (tmp_path / "pyproject.toml").write_text("[tool.metalloid]\nignor = []\n")
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200)
-    assert "has no setting 'ignor'" in done.stdout and "Traceback" not in done.stdout
+    assert done.returncode == 4 and done.stderr.startswith(
+        "ERROR: [tool.metalloid] of pyproject.toml has no setting"
+    )
+    assert "Traceback" not in done.stderr
+    (tmp_path / "pyproject.toml").write_text("[tool.metalloid]\ntimeout = 0.3\n")
+    (tmp_path / "test_it.py").write_text(
+        "import numpy as np\nimport metalloid as mt\n"
+        'K = mt.device().library("""#include <metal_stdlib>\nusing namespace metal;\n'
+        "kernel void f(device atomic_uint* x) { while (atomic_load_explicit(x, memory_order_relaxed) == 0) {} }"
+        '""")["f"]\n'
+        "def test_it():\n    K(np.zeros(1, np.uint32), grid=1)\n"
+    )
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 1 and "still running after 0.3 s" in done.stdout, done.stdout
 
 
 EXITS = {
