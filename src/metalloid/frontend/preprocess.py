@@ -77,7 +77,7 @@ def _files_read(text: str) -> tuple[Path, ...]:
         if line.startswith("# "):
             match = _MARKER.match(line)
             if match and " 1" in match[3] and not match[2].startswith("<"):
-                names[match[2].replace('\\"', '"').replace("\\\\", "\\")] = None
+                names[unescaped(match[2])] = None
     ours = clang.INCLUDE.resolve()
     return tuple(path for path in map(Path, names) if not path.resolve().is_relative_to(ours))
 

@@ -87,8 +87,13 @@ class Unit:
 
 
 def unescaped(name: str) -> str:
-    """A file's name as a line marker writes it, as it is."""
-    return re.sub(r"\\(.)", r"\1", name)
+    """A file's name as a line marker writes it, as it is; clang writes the bytes of what is not ASCII in octal."""
+
+    def meant(match: re.Match[bytes]) -> bytes:
+        return bytes([int(match[1], 8)]) if len(match[1]) == 3 else match[1]
+
+    written = name.encode(errors="surrogateescape")
+    return re.sub(rb"\\([0-3][0-7]{2}|.)", meant, written).decode(errors="surrogateescape")
 
 
 def place_of(text: str, offset: int) -> tuple[str, int, int]:

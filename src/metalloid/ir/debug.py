@@ -23,17 +23,30 @@ __all__ = [
     "location",
     "locations",
     "plain_name",
+    "unquoted",
     "variable_name",
     "written_by_user",
 ]
 
 _FIELD = re.compile(r'(\w+): (![0-9]+|"[^"]*"|-?\w+)')
+_HEX = re.compile(rb"\\([0-9A-Fa-f]{2}|\\)")
 _INCLUDE = str(Path(__file__).parents[1] / "frontend" / "include")
 
 
 @lru_cache(maxsize=65536)
 def _fields(node: str) -> dict[str, str]:
-    return {name: value.strip('"') for name, value in _FIELD.findall(node)}
+    return {name: unquoted(value) for name, value in _FIELD.findall(node)}
+
+
+def unquoted(value: str) -> str:
+    """A field's value without its quotes; LLVM writes the bytes of what is not ASCII in hexadecimal."""
+    text = value.strip('"')
+    if "\\" not in text:
+        return text
+    raw = _HEX.sub(
+        lambda m: b"\\" if m[1] == b"\\" else bytes([int(m[1], 16)]), text.encode(errors="surrogateescape")
+    )
+    return raw.decode(errors="surrogateescape")
 
 
 def written_by_user(file: str) -> bool:

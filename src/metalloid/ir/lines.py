@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from metalloid.ir.debug import written_by_user
+from metalloid.ir.debug import unquoted, written_by_user
 from metalloid.location import Location
 
 _NODE = re.compile(r"^(![0-9]+) = (?:distinct )?(!DI.*)$", re.MULTILINE)
@@ -43,7 +43,7 @@ def _places(nodes: Mapping[str, Mapping[str, str]]) -> Callable[[str], Location 
             fields = nodes[node]
             if "file" in fields:
                 file = nodes.get(fields["file"], {})
-                folder, name = (file.get(part, "").strip('"') for part in ("directory", "filename"))
+                folder, name = (unquoted(file.get(part, "")) for part in ("directory", "filename"))
                 return str(PurePosixPath(folder) / name) if folder else name
             node = fields.get("scope", "")
         return ""
