@@ -139,3 +139,11 @@ def test_a_mistake_in_a_body_is_not_blamed_on_a_whole_kernel_of_another_string(l
     assert "whole kernel" not in said
     wrong = f'k = mx.fast.metal_kernel(name="k", input_names=["a"], output_names=["out"], source="""\n{whole}""")\n'
     assert "'add' is a whole kernel" in lint("w.py", w_py=f"import mlx.core as mx\n{wrong}").output
+
+
+def test_the_kernels_of_a_library_are_counted_by_their_names(lint):
+    two = "kernel void a(device float* x) { x[0] = 1; }\nkernel void b(device float* x) { x[0] = 2; }\n"
+    text = f'import torch\ns = torch.mps.compile_shader("""\n{two}""")\n'
+    assert lint("m.py", m_py=text).output == "m.py: 2 kernels, no mistakes\n"
+    (report,) = json.loads(lint("n.py", "--format", "json", n_py=text).output)
+    assert report["kernels"] == ["a", "b"]

@@ -47,7 +47,19 @@ def lint_python_text(text: str, path: str, progress: Progress) -> Report:
         Diagnostic(f"this kernel was not compiled: {u.reason}", path, u.line, severity="warning")
         for u in found.unresolved
     )
-    return Report(path, tuple(k.name for k in found.kernels), tuple(diagnostics), unresolved)
+    names = tuple(name for kernel in found.kernels for name in _names(kernel))
+    return Report(path, names, tuple(diagnostics), unresolved)
+
+
+def _names(kernel: InlineKernel) -> tuple[str, ...]:
+    """Of a text that is a whole library, those of its kernels."""
+    if kernel.form not in ("torch", "metal"):
+        return (kernel.name,)
+    try:
+        attempt = next(iter(kernel.attempts()))
+        return tuple(name for _, name in _kernels(attempt)) or (kernel.name,)
+    except CompileError:
+        return (kernel.name,)
 
 
 def _problems(kernel: InlineKernel) -> tuple[Diagnostic, ...]:
