@@ -17,6 +17,7 @@ SUITES = (
     "kernels",
     "shapes",
     "llama",
+    "decode",
     "cold",
 )
 ELSEWHERE = ("cuda",)  # needs a machine of its own
