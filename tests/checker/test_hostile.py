@@ -119,3 +119,16 @@ def test_hostile_kernels_in_a_program_that_is_checked_leave_it_running():
     assert came.keys() == hostile.KERNELS.keys()
     for name, one in hostile.KERNELS.items():
         assert came[name] == ["refused" if one.outcome == {"refused"} else "ran"], name
+
+
+@pytest.mark.fuzz
+def test_a_switch_of_two_thousand_cases_is_checked_in_time():
+    cases = "".join(f"case {n}: o[i] = x[i] * {7 * n + 1} + {n}; break;\n" for n in range(2000))
+    text = f"""kernel void k(device const uint* x, device uint* o, uint i [[thread_position_in_grid]]) {{
+        switch (x[i]) {{ {cases} default: o[i] = 0; }}
+    }}"""
+    kernel, o = compiled(HEADER + text), np.zeros(256, np.uint32)
+    start = time.process_time()
+    assert mt.check(kernel, np.arange(256, dtype=np.uint32) * 8, o, grid=256).ok
+    assert time.process_time() - start < 25  # 13 when it was written; 29 before
+    assert (o == np.arange(256) * 8 * (np.arange(256) * 56 + 1) + np.arange(256) * 8).all()

@@ -124,9 +124,9 @@ class _Walk:
     def _leave(self, end: Instruction, name: str, active: Numbers, leaving: set[tuple[str, str]]) -> None:
         """The lanes on each way out. Loops are walked once: whoever came in goes on behind them."""
         condition = self._value(end.operands[0]) if end.opcode == "br" and end.operands else None
+        in_loop = any((name, other) in leaving for other in end.labels)
         for n, target in enumerate(end.labels):
             lanes = active
-            in_loop = any((name, other) in leaving for other in end.labels)
             if condition is not None and not in_loop:
                 taken = condition.lanes != 0
                 lanes = active & (taken if n == 0 else ~taken)
