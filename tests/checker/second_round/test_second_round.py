@@ -82,6 +82,10 @@ def test_what_slipped_through(case: Case, engine: str, monkeypatch: pytest.Monke
     right = [f for f in found if f.rule == case.find]
     assert right and not report.ok, report.text()
     assert any(case.says in f.text() for f in right), report.text()
+    why = report.explain().broken  # it gives the advice of a finding, and no other
+    assert why is not None, report.explain().text()
+    if not {f.rule for f in found} & {"M106", "M305"}:  # a condition that nobody passed is told with its numbers
+        assert why.hint in {f.hint for f in found}, report.explain().text()
 
 
 def test_positives_and_twins_are_equal_in_number():

@@ -111,7 +111,8 @@ def _missing(output: Output, written: Extent, report: CheckedLaunches) -> Link:
         (f for f in output.checked.findings if f.rule in ("M106", "M305") and f.buffer == output.name), None
     )
     if found is not None:
-        return Link(False, f"{said}\n{said_of(found)}", found.hint, found)
+        why = f"\n{said_of(found)}" if found.rule == "M305" else ""  # M106 says the same
+        return Link(False, f"{said}{why}", found.hint, found)
     ran = sum(s.count for s in stores_to(output.case, output.parameter.index))
     if ran > written.count and (race := _overwritten(output)) is not None:
         said += f"\n{ran} stores went to {written.count} elements: several to the same one"
