@@ -39,10 +39,10 @@ def explain(report: CheckedLaunches, output: str = "", expected: Any = None) -> 
         links = [_judged(link, report, expected) for link in launch.nothing_ran(report)]
         return Explanation("why is there no result?", tuple(links))
     chosen = choose(report, output, expected)
+    told = next((f for f in report.findings if f.severity != NOTE), None)
+    last = [] if told is None else [Link(False, said_of(told), told.hint, told)]
     if chosen is None:
-        told = next((f for f in report.findings if f.severity != NOTE), None)
-        links = [] if told is None else [Link(False, said_of(told), told.hint, told)]
-        return Explanation("the launches have no output to explain", tuple(links))
+        return Explanation("the launches have no output to explain", tuple(last))
     looks = chosen.looks()
     subject = f"why is '{chosen.name}' of {chosen.checked.kernel} {looks or 'as it is'}?"
     links = []
@@ -51,8 +51,8 @@ def explain(report: CheckedLaunches, output: str = "", expected: Any = None) -> 
         if link is not None:
             links.append(_judged(_blamed(link, chosen), report, expected))
             if not link.holds:
-                break
-    return Explanation(subject, tuple(links))
+                return Explanation(subject, tuple(links))
+    return Explanation(subject, (*links, *last))
 
 
 def _blamed(link: Link, output: Output) -> Link:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from metalloid.checker.case import Case, nbytes
 from metalloid.checker.checked_launches import Checked, CheckedLaunches
 from metalloid.checker.rules.coverage import written_extent
-from metalloid.findings import NOTE
+from metalloid.findings import NOTE, Finding
 from metalloid.runtime.arguments import WRITES
 from metalloid.runtime.pack import NUMPY
 from metalloid.types import Matrix, Parameter, Scalar, Vector
@@ -55,7 +55,10 @@ class Output:
 
 def choose(report: CheckedLaunches, name: str, expected: Any) -> Output | None:
     found = []
-    for checked in reversed(report.launches):
+    said = {_what(f) for f in report.findings}
+    for seen in reversed(report.launches):
+        # What later launches have settled, such as a chunk that they completed, is said no more.
+        checked = replace(seen, findings=tuple(f for f in seen.findings if _what(f) in said))
         for parameter in checked.case.kernel.signature.buffers:
             written = parameter.access in WRITES and (not name or parameter.name == name)
             memory = checked.launch.buffers.get(parameter.index)
@@ -64,10 +67,15 @@ def choose(report: CheckedLaunches, name: str, expected: Any) -> Output | None:
                 wanted = None if expected is None else np.asarray(expected).reshape(-1)
                 fits = wanted is not None and wanted.size == data.size
                 found.append(Output(checked, parameter, data, wanted if fits else None))
-    told = next((f.buffer for f in report.findings if f.severity != NOTE), "")
-    blamed = [o for o in found if told and o.name == told]
+    told = [o for o in found if any(f.severity != NOTE for f in o.checked.findings)]
+    found = told or found  # of launches that a rule has something to say about
+    blamed = [o for o in found if any(f.buffer == o.name for f in o.checked.findings if f.severity != NOTE)]
     odd = [o for o in found if o.looks()]
     return next(iter(blamed or odd or found), None)
+
+
+def _what(finding: Finding) -> object:
+    return finding.rule, finding.buffer, finding.location
 
 
 def _elements(parameter: Parameter, memory: Any) -> np.ndarray[Any, Any]:
