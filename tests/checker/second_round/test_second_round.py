@@ -84,7 +84,8 @@ def test_what_slipped_through(case: Case, engine: str, monkeypatch: pytest.Monke
     assert any(case.says in f.text() for f in right), report.text()
     why = report.explain().broken  # it gives the advice of a finding, and no other
     assert why is not None, report.explain().text()
-    if not {f.rule for f in found} & {"M106", "M305"}:  # a condition that nobody passed is told with its numbers
+    # A condition that nobody passed is told with its numbers.
+    if not {f.rule for f in found} & {"M106", "M305"}:
         assert why.hint in {f.hint for f in found}, report.explain().text()
 
 
