@@ -11,13 +11,14 @@ import pytest
 
 import metalloid as mt
 from metalloid.analysis.intervals.prove import Proof
-from metalloid.backends import patience, proof_budget
+from metalloid.backends import patience, proof_budget, specialize
 from metalloid.backends.cpu import build, codegen
 from metalloid.backends.cpu.common_proof import MOST, CommonProof, common, implies
 from metalloid.backends.cpu.program import Program
 from metalloid.backends.cpu.proofs import Proofs
 from metalloid.backends.patience import Patience
 from metalloid.backends.proof_budget import ProofBudget
+from metalloid.backends.specialize import may_copy
 
 SOURCE = """#include <metal_stdlib>
 using namespace metal;
@@ -152,6 +153,15 @@ def test_what_takes_seconds_to_make_is_not_made_for_a_megabyte(
         monkeypatch.setattr(build, "PRICE", 1.0)  # a second for each character
         run(kernel(), 64, 3, room=patience.BYTES)
         assert loaded == [True]
+
+
+def test_what_is_too_long_to_be_a_parameter_does_not_keep_others_from_being_copied() -> None:
+    addresses, room = [0x1000, 0x2000, 0x9000], specialize.ROOM
+    nothing = (0).__mul__
+    assert may_copy((1, 2), addresses, [0x8000, room + 1, 8], nothing)  # 1 lies in 0, and is data
+    assert not may_copy((1, 2), addresses, [0x8000, room, 8], nothing)
+    assert not may_copy((1, 2), addresses, [0x100, 8, 8], {1: 0, 2: 4}.get)  # a copy has nothing below it
+    assert may_copy((1, 2), addresses, [0x100, room + 1, 8], {1: 16, 2: 0}.get)
 
 
 def test_what_proofs_have_in_common() -> None:

@@ -105,6 +105,12 @@ def test_arguments_from_a_list_and_inside_others_and_vectors_as_constants(folder
     assert done.returncode and "index(0) is no pointer to a struct." in done.stderr
 
 
+def test_dispatches_that_come_again_read_what_the_first_read(folder: Path) -> None:
+    """Code is chosen by what parameters hold, and runs with copies of them: not of those with something below."""
+    printed = ran(built(HERE / "programs/parameters.m", folder), METALLOID_BASELINE="0")
+    assert printed == "0 200 200 200 200 0 | 40 40 0 | 40 40 0 | 40 40 0 | 40 40 0 \n"
+
+
 def test_labels_and_groups_of_a_program_are_in_its_findings(folder: Path) -> None:
     program = built(HERE / "programs/objects.m", folder)
     stopped = finished(program, "far", METALLOID_GUARD="stop").stdout

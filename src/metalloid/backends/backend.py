@@ -65,6 +65,10 @@ class Quick(Protocol):
 
     def room(self) -> Any: ...
 
+    def fits(self, addresses: Sequence[int], lengths: Sequence[int], below: Sequence[int]) -> bool:
+        """Whether such memory may go this way: parameters are copied, and lie apart from what is written."""
+        ...
+
     def find(self, room: Any, addresses: list[int], lengths: Sequence[int]) -> tuple[Any, bool]:
         """The code for this memory, and whether it stays so. May lead addresses of parameters to copies."""
         ...

@@ -83,6 +83,27 @@ def copied(parameters: Sequence[int], lengths: Sequence[int]) -> Iterator[tuple[
             at += (size + 15) & ~15
 
 
+def may_copy(
+    parameters: tuple[int, ...],
+    addresses: Sequence[int],
+    lengths: Sequence[int],
+    below: Callable[[int], int | None],
+) -> bool:
+    """Whether a launch may run with copies of the parameters that are short enough.
+
+    Not where another buffer has bytes of one, and might be written; nor where one has bytes below it, which may be
+    read: a copy has nothing there.
+    """
+    for p, _, length in copied(parameters, lengths):
+        start, end = addresses[p], addresses[p] + length
+        if below(p):
+            return False
+        for n, (at, size) in enumerate(zip(addresses, lengths, strict=True)):
+            if n not in parameters and at < end and start < at + size:
+                return False
+    return True
+
+
 # Lengths of the buffers, contents of the parameters, buffers to be written past the caches.
 Key = tuple[tuple[int, ...], bytes | None, tuple[Stream, ...]]
 # In place of a proof: code for launches with a buffer of so many bytes, where indices of 32 bits must wrap exactly.

@@ -58,15 +58,6 @@ class Dispatch:
         self.addresses, self.lengths, self.below = bound[::3], bound[1::3], bound[2::3]
         self.key = (self.head[1:7], self.local)
 
-    def shares(self, parameters: tuple[int, ...]) -> bool:
-        """Whether a parameter lies in memory that is bound under another index as well, and might be written."""
-        for p in parameters:
-            start, end = self.addresses[p], self.addresses[p] + self.lengths[p]
-            for i, (at, size) in enumerate(zip(self.addresses, self.lengths, strict=True)):
-                if i not in parameters and at < end and start < at + size:
-                    return True
-        return False
-
 
 @dataclass(frozen=True)
 class NativePlan:
@@ -95,7 +86,7 @@ class Dispatcher:
         """Run the dispatch at this address; how the library can run the next like it, where that is settled."""
         dispatch = Dispatch(at)
         known = self._sizes.get(dispatch.key) if not (watchers or dispatch.resources) else None
-        if known is not None and not dispatch.shares(known[0].parameters):
+        if known is not None and known[0].fits(dispatch.addresses, dispatch.lengths, dispatch.below):
             return self._quickly(known, dispatch)
         launch = self.launch(dispatch)
         self.kernel.run(launch, config.guard())

@@ -25,17 +25,6 @@ def memory_of(launch: Launch, keep: list[object]) -> tuple[list[int], list[int]]
     return addresses, lengths
 
 
-def overlap(parameters: tuple[int, ...], addresses: list[int], lengths: list[int]) -> bool:
-    """Whether another buffer has bytes of a parameter, and might be written."""
-    for p in parameters:
-        if p < len(addresses):
-            start, end = addresses[p], addresses[p] + lengths[p]
-            for n, (at, size) in enumerate(zip(addresses, lengths, strict=True)):
-                if n not in parameters and at < end and start < at + size:
-                    return True
-    return False
-
-
 def bind(
     record: native.LaunchRecord,
     launch: Launch,

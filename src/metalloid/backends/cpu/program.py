@@ -10,14 +10,14 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from metalloid.backends.base import MOST_PRIVATE, Fault, Guard, Launch, LogMessage, Triple
 from metalloid.backends.clock import compiling
 from metalloid.backends.cpu import codegen, native
-from metalloid.backends.cpu.binding import bind, bind_local, memory_of, overlap
+from metalloid.backends.cpu.binding import bind, bind_local, memory_of
 from metalloid.backends.cpu.code import Compile, Compiled, Loaded, Prepared, Variant
 from metalloid.backends.cpu.group_shape import GroupShapes
 from metalloid.backends.cpu.outcome import fault_of, note_of, report_logs
 from metalloid.backends.cpu.quick import CpuQuick
 from metalloid.backends.patience import Patience
 from metalloid.backends.proof_budget import ProofBudget
-from metalloid.backends.specialize import ParameterSnapshot, Prover, Specializer
+from metalloid.backends.specialize import ParameterSnapshot, Prover, Specializer, may_copy
 from metalloid.errors import DeviceError, KernelFault, LaunchError
 
 MAX_THREADS = 1024
@@ -173,8 +173,7 @@ class Program:
         contents: bytes | None = b""
         if choice.parameters:
             contents = None
-            whole = not any(below.get(index) for index in choice.parameters)  # a copy has nothing below it
-            if whole and not overlap(choice.parameters, addresses, lengths):
+            if may_copy(choice.parameters, addresses, lengths, below.get):
                 area = ParameterSnapshot()
                 keep.append(area)
                 contents = area.take(choice.parameters, addresses, lengths)

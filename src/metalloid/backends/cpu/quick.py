@@ -12,7 +12,7 @@ from metalloid.backends.backend import NativeLaunch
 from metalloid.backends.base import Launch, LogMessage
 from metalloid.backends.cpu import native
 from metalloid.backends.cpu.code import Prepared
-from metalloid.backends.specialize import ParameterSnapshot, Specializer
+from metalloid.backends.specialize import ParameterSnapshot, Specializer, may_copy
 
 OnLog = Callable[[LogMessage], None] | None
 Finish = Callable[[Prepared, native.LaunchRecord, Launch, int, None, OnLog], None]
@@ -77,6 +77,9 @@ class CpuQuick:
 
     def room(self) -> Room:
         return Room(self.threads)
+
+    def fits(self, addresses: Sequence[int], lengths: Sequence[int], below: Sequence[int]) -> bool:
+        return may_copy(self.parameters, addresses, lengths, below.__getitem__)
 
     def find(self, room: Room, addresses: list[int], lengths: Sequence[int]) -> tuple[Prepared, bool]:
         choice = self._choice

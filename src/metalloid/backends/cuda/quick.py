@@ -10,6 +10,7 @@ from metalloid.backends.cuda.code import Loaded
 from metalloid.backends.cuda.launch import Bound, Room, Shape, fill, start
 from metalloid.backends.cuda.memory import Memory
 from metalloid.backends.cuda.span import CudaSpan, Finish
+from metalloid.backends.specialize import may_copy
 
 
 class CudaQuick:
@@ -32,6 +33,9 @@ class CudaQuick:
     def room(self) -> Room:
         self._memory.gpu.enter()
         return Room(self._memory.gpu.told(), self._shape)
+
+    def fits(self, addresses: Sequence[int], lengths: Sequence[int], below: Sequence[int]) -> bool:
+        return may_copy(self.parameters, addresses, lengths, below.__getitem__)
 
     def find(self, room: Room, addresses: list[int], lengths: Sequence[int]) -> tuple[Loaded, bool]:
         return self._pick(addresses, lengths)

@@ -38,8 +38,16 @@ static void add(struct key *key, const void *bytes, size_t size) {
     key->size += size;
 }
 
-// Sizes, lengths and alignments, and what the parameters hold; NO where those are too long to be parameters, or lie
-// in memory that the kernel has under another index as well.
+// Whether a buffer is a parameter, of which the launch gets a copy: what is longer is data.
+static BOOL copied(uint64_t parameters, uint64_t index, uint64_t length, size_t *room) {
+    if (!(parameters >> index & 1) || !length || length > *room)
+        return NO;
+    *room -= MIN(*room, (length + 15) & ~15ull);
+    return YES;
+}
+
+// Sizes, lengths and alignments, and what the parameters hold; NO where one lies in memory that the kernel has under
+// another index as well, or has bytes below it, which a copy would not have.
 static BOOL make_key(struct key *key, const uint64_t *words, uint64_t parameters) {
     const uint64_t *buffers = buffers_of(words);
     size_t room = PARAMETERS;
@@ -53,15 +61,14 @@ static BOOL make_key(struct key *key, const uint64_t *words, uint64_t parameters
         uint8_t alignment = length >= LARGE ? address & 127 : 0;
         add(key, &length, 8);
         add(key, &alignment, 1);
-        if (!(parameters >> i & 1) || !length)
+        if (!copied(parameters, i, length, &room))
             continue;
-        if (length > room)
+        if (buffers[3 * i + 2])
             return NO;
         for (uint64_t k = 0; k < words[8]; k++)
             if (!(parameters >> k & 1) && buffers[3 * k] < address + length && address < buffers[3 * k] + buffers[3 * k + 1])
                 return NO;
         add(key, (const void *)address, length);
-        room -= MIN(room, (length + 15) & ~15ull);
     }
     return YES;
 }
@@ -135,11 +142,11 @@ int64_t mt_plan_run(struct plan *plan, struct command *command, char *error) {
     const uint64_t *words = command->words, *buffers = buffers_of(words);
     _Alignas(64) char record[RECORD];
     _Alignas(16) char parameters[PARAMETERS + 16 * MOST_BUFFERS];
-    size_t used = 0;
+    size_t used = 0, room = PARAMETERS;
     memcpy(record, (const void *)ready->record, ready->size);
     for (uint64_t i = 0; i < words[8]; i++) {
         uint64_t address = buffers[3 * i], length = buffers[3 * i + 1];
-        if (ready->parameters >> i & 1 && length) {  // its own copy: nobody changes what the code was chosen for
+        if (copied(ready->parameters, i, length, &room)) {  // nobody changes what the code was chosen for
             memcpy(parameters + used, (const void *)address, length);
             address = (uint64_t)(parameters + used);
             used += (length + 15) & ~15ull;
