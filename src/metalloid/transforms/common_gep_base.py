@@ -19,7 +19,8 @@ NEAR = 64  # elements from the base
 ALL = 32  # bits of an index
 DEEP = 6  # values in values; what is deeper is not looked at
 
-Key = tuple[Value, str, Value, str, bool]  # pointer, element, index, how it is widened, whether it is whole
+# Pointer, element, the index as a sum, how it is widened, whether it is whole.
+Key = tuple[Value, str, tuple[Value, ...], str, bool]
 
 
 def share(function: Function) -> Function:
@@ -48,10 +49,14 @@ def _shared(function: Function, block: Block) -> Block:
 
 def _base(i: Instruction, key: Key) -> list[Instruction]:
     """The address of the element without the distance."""
-    pointer, _, index, opcode, whole = key
+    pointer, _, (index, *more), opcode, whole = key
     said = (*i.debug_only, (NO_WRAP, "!{}")) if whole else i.debug_only
+    code: list[Instruction] = []
+    for n, term in enumerate(more):
+        code.append(Instruction("add", index.type, (index, term), f"{i.name}.sum{n}", metadata=i.debug_only))
+        index = code[-1].value
     wide = Instruction(opcode, IntType(64), (index,), f"{i.name}.index", metadata=said)
-    return [wide, replace(i, name=f"{i.name}.base", operands=(pointer, wide.value), flags=())]
+    return [*code, wide, replace(i, name=f"{i.name}.base", operands=(pointer, wide.value), flags=())]
 
 
 def _place(function: Function, i: Instruction) -> tuple[Key, int] | None:
@@ -66,16 +71,20 @@ def _place(function: Function, i: Instruction) -> tuple[Key, int] | None:
     return (i.operands[0], str(i.element), index, wide.opcode, whole), distance
 
 
-def _parted(function: Function, index: Value, whole: bool) -> tuple[Value, int]:
-    """An index as another plus a small number."""
-    if isinstance(index, Local):
+def _parted(function: Function, index: Value, whole: bool, deep: int = 0) -> tuple[tuple[Value, ...], int]:
+    """An index as a sum of others plus a small number: none of the sums in a whole one wraps."""
+    if isinstance(index, Local) and deep < DEEP:
         i = function.definitions[index.name]
         if i.opcode in ("add", "or") and isinstance(i.operands[1], Int) and 0 < i.operands[1].value < NEAR:
             rest, number = i.operands[0], i.operands[1].value
             free = number < 1 << _zeros(function, rest)
             if free or (whole and i.opcode == "add"):
-                return rest, number
-    return index, 0
+                return (rest,), number
+        if whole and i.opcode == "add":
+            sides = [_parted(function, o, whole, deep + 1) for o in i.operands]
+            if number := sum(n for _, n in sides):
+                return tuple(term for terms, _ in sides for term in terms), number
+    return (index,), 0
 
 
 def _zeros(function: Function, value: Value, above: frozenset[str] = frozenset()) -> int:

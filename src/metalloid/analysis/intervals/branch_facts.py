@@ -8,8 +8,9 @@ from metalloid.analysis.divergence import Flow
 from metalloid.analysis.intervals import strided as S
 from metalloid.analysis.intervals.strided import Span
 from metalloid.ir import Function, Instruction
+from metalloid.ir.flags import logic
 from metalloid.ir.types import IntType
-from metalloid.ir.values import Int, Local, Named, Value
+from metalloid.ir.values import Int, Local, Value
 
 OPPOSITE = {
     "eq": "ne", "ne": "eq", "ult": "uge", "uge": "ult", "ule": "ugt", "ugt": "ule",
@@ -52,33 +53,14 @@ def facts(function: Function, condition: Value, holds: bool) -> list[Fact]:
         return [Fact(predicate, left, right), Fact(MIRRORED[predicate], right, left)]
     if i.opcode == "freeze":
         return facts(function, i.operands[0], holds)
-    pair = _logic(i, holds)
-    if pair is not None:
-        return [f for part in pair for f in facts(function, part, holds)]
+    parts = logic(i)
+    if (
+        parts is not None and parts[0] is holds
+    ):  # both sides of an `and` that holds, or of an `or` that does not
+        return [f for part in parts[1] for f in facts(function, part, holds)]
     if i.opcode == "xor" and isinstance(i.operands[1], Int) and i.operands[1].value:
         return facts(function, i.operands[0], not holds)
     return []
-
-
-def _logic(i: Instruction, holds: bool) -> tuple[Value, Value] | None:
-    """Both sides of an `and` that holds, or of an `or` that does not."""
-    if i.type != IntType(1):
-        return None
-    if i.opcode == ("and" if holds else "or"):
-        return i.operands[0], i.operands[1]
-    if i.opcode == "select":
-        fixed = i.operands[2 if holds else 1]
-        if truth(fixed) is not holds and truth(fixed) is not None:
-            return i.operands[0], i.operands[1 if holds else 2]
-    return None
-
-
-def truth(value: Value) -> bool | None:
-    if isinstance(value, Int):
-        return bool(value.value)
-    if isinstance(value, Named) and value.word in ("true", "false"):
-        return value.word == "true"
-    return None
 
 
 class Contexts:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from metalloid.analysis.intervals.branch_facts import Context, facts, refine, truth
+from metalloid.analysis.intervals.branch_facts import Context, facts, refine
 from metalloid.analysis.intervals.evaluate import Evaluator
 from metalloid.analysis.intervals.values import bits_of
-from metalloid.ir import Instruction
-from metalloid.ir.types import IntType
+from metalloid.ir.flags import logic, truth
 from metalloid.ir.values import Local, Value
 
 Edge = tuple[str, str]
@@ -38,7 +37,7 @@ def impossible(e: Evaluator, condition: Value, holds: bool, there: Context) -> b
         return impossible(e, i.operands[0], holds, there)
     if i.opcode == "xor" and truth(i.operands[1]):
         return impossible(e, i.operands[0], not holds, there)
-    if (parts := _logic(i)) is not None:
+    if (parts := logic(i)) is not None:
         every, sides = parts
         test = any if every is holds else all
         return test(impossible(e, side, holds, there) for side in sides)
@@ -52,18 +51,3 @@ def _refuted(e: Evaluator, predicate: str, value: Value, other: Value, there: Co
     if mine is None or yours is None:
         return False  # nobody comes to the branch itself: the way to it is what goes
     return refine(mine, predicate, yours, bits_of(value.type), bits_of(other.type)) is None
-
-
-def _logic(i: Instruction) -> tuple[bool, tuple[Value, ...]] | None:
-    """The sides of an `and` (True) or an `or` (False) of flags."""
-    if i.type != IntType(1):
-        return None
-    if i.opcode in ("and", "or"):
-        return i.opcode == "and", i.operands
-    if i.opcode == "select":
-        condition, yes, no = i.operands
-        if truth(no) is False:
-            return True, (condition, yes)
-        if truth(yes) is True:
-            return False, (condition, no)
-    return None

@@ -120,7 +120,7 @@ def optimise(
         .replace("noinline cold {", f"noinline cold {width} {{")
     )
     loops = level > 0 and text.startswith(LOOPS)
-    text = as_written(text) if target.info.baseline and not loops else text
+    text = as_written(text) if target.info.baseline or loops else text
     text = finish(text) if finish is not None else text
     try:
         module = llvm.parse_assembly(head + text, context=llvm.create_context())
@@ -179,7 +179,6 @@ def to_object(
     text: str, target: Target, level: int = 1, ready: bool = False, baseline: bool = False
 ) -> tuple[str, bytes]:
     """Machine code, from the cache where it is there, and its key."""
-    baseline = baseline and not text.startswith(LOOPS)  # their sums would be added in another order
     versions = llvmlite.__version__, llvm.llvm_version_info, triple(target), target.cpu, target.features
     key = hashlib.sha256(
         repr((versions, level, ready, baseline, _FORMAT)).encode() + text.encode()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 
 from metalloid.analysis.barrier_arrival import Arrival, arrival
 from metalloid.analysis.intervals.prove import Proof
@@ -19,6 +20,7 @@ from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.code import Compiled, Details, Variant
 from metalloid.backends.cpu.lower.driver import ENTRY_NAME
 from metalloid.backends.cpu.lower.gang_width import by_rows, choose
+from metalloid.backends.cpu.lower.lane_or_loop import SUMS, alone
 from metalloid.backends.cpu.lower.vectorize import VectorCode, regions, vectorize
 from metalloid.backends.line_table import LineTable, debug_info
 from metalloid.backends.specialize import FAR
@@ -32,7 +34,9 @@ from metalloid.transforms.check_sites import Options
 from metalloid.transforms.common_gep_base import share
 from metalloid.transforms.fold_sizes import asks_for_size, folded
 from metalloid.transforms.fuse_products import fuse_products
+from metalloid.transforms.partial_sums import split
 from metalloid.transforms.prune_edges import prune
+from metalloid.transforms.sum_trees import split_trees
 
 MAX_LINES = 400_000  # of vector code; the longest of known kernels, a checked flash attention, has half of it
 
@@ -44,18 +48,26 @@ def vector_code(
     target: codegen.Target,
     check: Options | None = None,
     table: LineTable | None = None,
+    plain: Module | None = None,
 ) -> VectorCode:
-    """Vector code of a canonical module. `width` forces a number of lanes."""
+    """Vector code of a canonical module. `width` forces a number of lanes. `plain` is the module for threadgroups of
+    any size, where this one is for one."""
     size, ragged, tables, guard, backwards, proof = variant
+    rows = alone(plain or module, target.info) if check is None and not width else None
     if isinstance(proof, Proof):
         module = proof.mark(module)
         module = module.with_function(prune(module.function[ENTRY], proof.dead))
     lanes = LaneLayout(
-        width or choose(module, size, target.info, check is not None), size, ragged, tables, proof == FAR
+        width or choose(module, size, target.info, check is not None, rows, True),
+        *(size, ragged, tables, proof == FAR),
     )
     lanes, way = _gangs(module, lanes, bool(width), check)
     loops = proof.loops if isinstance(proof, Proof) else frozenset()
-    if target.info.baseline and lanes.width > 1:  # a lane's own loops are LLVM's to put into vectors
+    if rows is not None:
+        loops |= {row.split() for row in rows if row.header in loops}
+        function = split_trees(module.function[ENTRY], SUMS * target.info.lanes32)
+        module = module.with_function(reduce(lambda f, row: split(f, row, rows[row]), rows, function))
+    if target.info.baseline or rows is not None:
         module = module.with_function(fuse_products(module.function[ENTRY]))
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))

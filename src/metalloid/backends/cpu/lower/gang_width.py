@@ -11,13 +11,14 @@ SIMD-groups of 32, and are best with one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.lane_layout import LaneLayout, Triple
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
-from metalloid.backends.cpu.lower.lane_or_loop import loops_in_vectors
+from metalloid.backends.cpu.lower.lane_or_loop import alone
 from metalloid.backends.cpu.lower.vectorize import uses_lanes
 from metalloid.ir import Block, Function, Module
 from metalloid.ir.intrinsics import BARRIER, ENTRY
@@ -25,6 +26,7 @@ from metalloid.ir.layout import data_layout
 from metalloid.ir.name_privates import name_privates
 from metalloid.ir.types import FloatType, IntType
 from metalloid.targets import TargetInfo
+from metalloid.transforms.partial_sums import Row
 
 WIDEST = 256
 STRAIGHT = 4  # registers per value where there is no loop
@@ -39,12 +41,21 @@ CHECKED = 4
 MAX_MASKS = 256
 
 
-def choose(module: Module, size: Triple, target: TargetInfo, checked: bool = False) -> int:
-    """Lanes per gang, for a threadgroup of this size. `checked`: every access is watched, and code is long."""
+def choose(
+    module: Module,
+    size: Triple,
+    target: TargetInfo,
+    checked: bool = False,
+    rows: Mapping[Row, int] | None = None,
+    asked: bool = False,
+) -> int:
+    """Lanes per gang, for a threadgroup of this size. `checked`: every access is watched, and code is long. `rows`:
+    what `lane_or_loop.alone` has said, where it was `asked`."""
     count = size[0] * size[1] * size[2]
     if uses_lanes(module):
         return 32
-    if count == 1:
+    rows = rows if asked or checked else alone(module, target)
+    if count == 1 or rows is not None:
         return 1
     lanes, registers = target.lanes32, target.vector_registers
     module, privates = name_privates(module)
@@ -56,8 +67,6 @@ def choose(module: Module, size: Triple, target: TargetInfo, checked: bool = Fal
     if len(set(trial.divergence.mask_head.values())) > MAX_MASKS // (2 if checked else 1):
         return 1
     barriers = any(i.called == BARRIER for i in function.instructions())
-    if not (barriers or checked) and loops_in_vectors(flow, trial, trial.layout, target):
-        return 1
     live = max(pressure(flow, trial), 1)
     most = lanes
     while most < WIDEST and 2 * most * live <= lanes * registers:

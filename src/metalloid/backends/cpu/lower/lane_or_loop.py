@@ -4,22 +4,31 @@ A gang wants neighbouring lanes at neighbouring addresses. A thread for each row
 lanes lie a row apart, and each walks along its own. Then lanes cost a load each, share no cache line, and where rows
 lie a power of two apart they share few places of the first cache; while the loop itself is what a register wants. The
 same holds for rows of their own length, where most lanes wait for the longest. So: count what an
-iteration of the innermost loops loads, both ways.
+iteration of the innermost loops loads, both ways. Sums in such loops become several (`transforms/partial_sums.py`),
+in an order of their own: so the choice is made from a kernel's text alone, before anything is proved of a launch, and
+for any threadgroup. Launches of a kernel that differ in their guard, or in what is known of them, add up alike.
 """
 
 from __future__ import annotations
 
 from metalloid.analysis.divergence import Flow
+from metalloid.analysis.lane_layout import LaneLayout, Triple
 from metalloid.analysis.loop_stride import Strides
+from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.cpu.lower.free_shape import footprint
-from metalloid.ir import Instruction
-from metalloid.ir.layout import DataLayout
+from metalloid.backends.cpu.lower.vectorize import uses_lanes
+from metalloid.ir import Instruction, Module
+from metalloid.ir.intrinsics import BARRIER, ENTRY, POSITIONS, is_ours, short
+from metalloid.ir.layout import DataLayout, data_layout
 from metalloid.ir.loops import Loop
+from metalloid.ir.name_privates import name_privates
 from metalloid.ir.types import FloatType, IntType
-from metalloid.ir.values import Value
+from metalloid.ir.values import Int, Value
 from metalloid.targets import TargetInfo
+from metalloid.transforms.partial_sums import Row, rows
 
+LANES = 32  # that are looked at
 ALONE = 2.0  # what a lane's own load costs: the load, and its place in the register
 DENSE = 4  # of so many bytes that a loop passes by, one is loaded
 WAITING = 2.0  # lanes that leave a loop at different times are busy half of the time
@@ -39,6 +48,53 @@ _PLAIN = (
     "lshr",
     "ashr",
 )
+
+
+SUMS = 4  # registers of sums that a loop adds up at once: additions take so long
+GATHERED = (
+    4  # sums, where addresses are looked up: nothing fills a register, but nobody waits for the last addition
+)
+
+
+def alone(module: Module, target: TargetInfo) -> dict[Row, int] | None:
+    """Whether threads run one after the other: the rows whose sums are split, and how far; None where they do not."""
+    module, _ = name_privates(module)
+    function = module.function[ENTRY]
+    calls = [i for i in function.instructions() if i.opcode == "call"]
+    if any(i.called == BARRIER for i in calls) or uses_lanes(module):
+        return None
+    flow = Flow(function)
+    if not flow.forest.loops:
+        return None
+    layout = data_layout(module.datalayout)
+    lanes = LaneLayout(LANES, _row_of_threads(calls))
+    known = Uniformity(flow, UnderlyingObjects(function), lanes, layout)
+    if not loops_in_vectors(flow, known, layout, target):
+        return None
+    return {row: _sums(flow, row, layout, target) for row in rows(function)}
+
+
+def _row_of_threads(calls: list[Instruction]) -> Triple:
+    """A threadgroup along the first axis that the kernel asks for."""
+    asked = {
+        a.value
+        for i in calls
+        if is_ours(i.called) and short(i.called) in POSITIONS
+        for a in i.operands
+        if isinstance(a, Int)
+    }
+    axis = min(asked, default=0)
+    x, y, z = (LANES if n == axis else 1 for n in range(3))
+    return x, y, z
+
+
+def _sums(flow: Flow, row: Row, layout: DataLayout, target: TargetInfo) -> int:
+    loop = flow.forest.loops[row.header]
+    body = list(flow.function.block[row.header].instructions)
+    if not _straight(loop, body, Strides(flow.function, loop, layout)):
+        return GATHERED
+    sizes = [layout.size(flow.function.definitions[name].type) for name in row.sums]
+    return SUMS * target.vector_bytes // max(sizes)
 
 
 def loops_in_vectors(flow: Flow, known: Uniformity, layout: DataLayout, target: TargetInfo) -> bool:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.ir import Instruction
+from metalloid.ir.flags import logic, truth
 from metalloid.ir.types import IntType
-from metalloid.ir.values import Int, Local, Named, Value
+from metalloid.ir.values import Local, Value
 
 _OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "le": "gt", "gt": "le"}
 _MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
@@ -29,7 +30,7 @@ class Ends:
 
 def all_lanes(e: Emitter, condition: Value, wanted: bool) -> str | None:
     """A flag that is true only where every lane has the condition (or, where not wanted, none has); None: no test."""
-    if (known := _truth(condition)) is not None:
+    if (known := truth(condition)) is not None:
         return "true" if known is wanted else "false"
     if not isinstance(condition, Local) or condition.name not in e.function.definitions:
         return None
@@ -40,10 +41,10 @@ def all_lanes(e: Emitter, condition: Value, wanted: bool) -> str | None:
         return _compared(e, i, wanted)
     if here and i.opcode == "freeze":
         return all_lanes(e, i.operands[0], wanted)
-    if here and i.opcode == "xor" and _truth(i.operands[1]):
+    if here and i.opcode == "xor" and truth(i.operands[1]):
         return all_lanes(e, i.operands[0], not wanted)
     # What a condition of another block was made from is not known here: only what is used here was kept.
-    parts = _logic(i) if here else None
+    parts = logic(i) if here else None
     if parts is None:
         if shape is None or shape.terms:
             return None
@@ -102,26 +103,3 @@ def _ends(e: Emitter, value: Value, kind: IntType, signed: bool) -> Ends | None:
     low = e.put(f"add i64 {first}, {min(shape.pattern)}")
     high = e.put(f"add i64 {first}, {max(shape.pattern)}")
     return Ends(low, high, e.put(f"icmp slt i64 {high}, {1 << kind.bits - signed}"))
-
-
-def _logic(i: Instruction) -> tuple[bool, tuple[Value, Value]] | None:
-    """The sides of an `and` (True) or an `or` (False) of flags."""
-    if i.type != IntType(1):
-        return None
-    if i.opcode in ("and", "or"):
-        return i.opcode == "and", (i.operands[0], i.operands[1])
-    if i.opcode == "select":
-        condition, yes, no = i.operands
-        if _truth(no) is False:
-            return True, (condition, yes)
-        if _truth(yes) is True:
-            return False, (condition, no)
-    return None
-
-
-def _truth(value: Value) -> bool | None:
-    if isinstance(value, Int):
-        return bool(value.value)
-    if isinstance(value, Named) and value.word in ("true", "false"):
-        return value.word == "true"
-    return None

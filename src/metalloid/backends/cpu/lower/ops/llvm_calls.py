@@ -7,6 +7,7 @@ import re
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.ops.bfloat import is_bfloat, narrow_bfloat, odd_float, widen_bfloat
 from metalloid.backends.cpu.lower.ops.ldexp import ldexp
+from metalloid.backends.cpu.lower.ops.partial_total import partial_total
 from metalloid.backends.cpu.lower.results import (
     SCALAR_LAST,
     SHORT,
@@ -20,6 +21,7 @@ from metalloid.backends.cpu.lower.results import (
 from metalloid.errors import NotVectorised
 from metalloid.ir import Instruction
 from metalloid.ir.types import ArrayType, StructType
+from metalloid.transforms.partial_sums import TOTAL
 
 _SUFFIX = re.compile(r"(\.(v\d+)?([if]\d+|bf16|p\d+))+$")
 _UNCHANGED = frozenset(("llvm.expect", "llvm.arithmetic.fence", "llvm.expect.with.probability"))
@@ -30,6 +32,9 @@ def llvm_call(e: Emitter, i: Instruction) -> None:
     stem = _SUFFIX.sub("", i.called)
     if stem in _UNCHANGED:
         e.set(i.name, e.get(i.operands[0]))
+        return
+    if i.called.startswith(TOTAL):
+        partial_total(e, i)
         return
     vector = varies(e, i)
     if isinstance(i.type, StructType | ArrayType):

@@ -1,0 +1,36 @@
+"""The total of sums that stand side by side (`transforms/partial_sums.py`), by halves.
+
+They are put into registers one behind the other, so that LLVM keeps them in registers all along their loop; written as
+sums of two, it would take them two by two.
+"""
+
+from __future__ import annotations
+
+from metalloid.backends.cpu.lower.emitter import Emitter, lowered
+from metalloid.backends.cpu.lower.results import result
+from metalloid.ir import Instruction
+
+
+def partial_total(e: Emitter, i: Instruction) -> None:
+    kind = lowered(i.type)
+    parts = [e.scalar(o) for o in i.operands]
+    lanes = e.out.target.vector_bytes // e.out.layout.size(i.type)
+    if len(parts) > lanes:
+        vectors = [_register(e, kind, parts[n : n + lanes]) for n in range(0, len(parts), lanes)]
+        whole = _halved(e, f"<{lanes} x {kind}>", vectors)
+        parts = [e.put(f"extractelement <{lanes} x {kind}> {whole}, i64 {n}") for n in range(lanes)]
+    result(e, i, False, _halved(e, kind, parts))
+
+
+def _register(e: Emitter, kind: str, parts: list[str]) -> str:
+    total = "poison"
+    for n, part in enumerate(parts):
+        total = e.put(f"insertelement <{len(parts)} x {kind}> {total}, {kind} {part}, i64 {n}")
+    return total
+
+
+def _halved(e: Emitter, kind: str, parts: list[str]) -> str:
+    while len(parts) > 1:
+        half = len(parts) // 2
+        parts = [e.put(f"fadd {kind} {parts[n]}, {parts[n + half]}") for n in range(half)]
+    return parts[0]

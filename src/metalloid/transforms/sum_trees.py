@@ -1,0 +1,111 @@
+"""Long sums of a block, as several side by side:  a0 + b0 + a1 + b1 + ...  becomes  (a0 + b0) + (a1 + b1) ...
+
+An unrolled loop leaves one sum of many numbers, each made like the others. Where the author lets sums be reordered
+and a lane runs alone, numbers that are made alike fill registers, in the order in which they are made. As with loops
+(`partial_sums.py`), LLVM would choose an order that depends on what else stands there; this one depends on the sum.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.types import PTR, FloatType
+from metalloid.ir.values import Global, Local, Value
+from metalloid.transforms.partial_sums import TOTAL
+
+LEAST = 8  # numbers made alike
+DEEP = 8  # values in values that are compared
+
+
+def split_trees(function: Function, most: int) -> Function:
+    """The function with each long sum as at most so many."""
+    uses = Counter(name for i in function.instructions() for name in i.uses)
+    return function.with_blocks(tuple(_split(function, block, uses, most) for block in function.blocks))
+
+
+def _split(function: Function, block: Block, uses: Counter[str], most: int) -> Block:
+    sums = {i.name: i for i in block.instructions if _is_sum(i)}
+    inner = {
+        o.name
+        for i in sums.values()
+        for o in i.operands
+        if isinstance(o, Local) and o.name in sums and uses[o.name] == 1
+    }
+    made: dict[str, list[Instruction]] = {}
+    gone: set[str] = set()
+    for name in sums.keys() - inner:
+        found, nodes = _addends(sums, inner, sums[name])
+        if (code := _side_by_side(function, block, sums[name], found, most)) is not None:
+            made[name] = code
+            gone |= nodes
+    code = [new for i in block.instructions if i.name not in gone for new in made.get(i.name, [i])]
+    return replace(block, instructions=tuple(code)) if made else block
+
+
+def _is_sum(i: Instruction) -> bool:
+    return i.opcode == "fadd" and isinstance(i.type, FloatType) and bool({"reassoc", "fast"} & {*i.flags})
+
+
+def _addends(
+    sums: dict[str, Instruction], inner: set[str], root: Instruction
+) -> tuple[list[Value], set[str]]:
+    """What a sum adds up, and the sums in it."""
+    found: list[Value] = []
+    nodes: set[str] = set()
+    work = list(root.operands)
+    while work:
+        value = work.pop()
+        if isinstance(value, Local) and value.name in inner:
+            nodes.add(value.name)
+            work += sums[value.name].operands
+        else:
+            found.append(value)
+    return found, nodes
+
+
+def _side_by_side(
+    function: Function, block: Block, root: Instruction, addends: list[Value], most: int
+) -> list[Instruction] | None:
+    """The sum as many, and their total; what is made unlike the rest is added to it."""
+    alike: dict[object, list[Value]] = {}
+    places = {i.name: n for n, i in enumerate(block.instructions)}
+    for value in sorted(addends, key=lambda v: places.get(v.name, -1) if isinstance(v, Local) else -1):
+        alike.setdefault(_form(function, block, value), []).append(value)
+    groups = [g for g in alike.values() if len(g) >= LEAST]
+    if not groups:
+        return None
+    count = min(most, 1 << (max(map(len, groups)).bit_length() - 1))
+    code: list[Instruction] = []
+
+    def add(a: Value, b: Value) -> Value:
+        code.append(replace(root, operands=(a, b), name=f"{root.name}.s{len(code)}"))
+        return code[-1].value
+
+    slots: list[Value | None] = [None] * count
+    for group in groups:
+        for n, value in enumerate(group):
+            before = slots[n % count]
+            slots[n % count] = value if before is None else add(before, value)
+    parts = tuple(slot for slot in slots if slot is not None)
+    callee = Global(f"{TOTAL}.{root.type}", PTR)
+    total = Instruction(
+        "call", root.type, parts, f"{root.name}.total", callee=callee, metadata=root.debug_only
+    )
+    code.append(total)
+    rest = [v for g in alike.values() if len(g) < LEAST for v in g]
+    result: Value = total.value
+    for value in rest:
+        result = add(value, result)
+    return [*code[:-1], replace(code[-1], name=root.name)]
+
+
+def _form(function: Function, block: Block, value: Value, deep: int = 0) -> object:
+    """How a value is made in its block: numbers that are made alike have equal forms."""
+    if not isinstance(value, Local):
+        return str(value.type)
+    i = function.definitions.get(value.name)
+    if i is None or function.home[value.name] != block.name or deep == DEEP or i.opcode in ("phi", "load"):
+        return str(value.type), i.opcode if i is not None else ""
+    return str(i.type), i.opcode, i.called, *(_form(function, block, o, deep + 1) for o in i.operands)

@@ -1,0 +1,113 @@
+"""Sums of a thread's own row have the same bits in all code of a kernel: guarded, proved, in any threadgroup."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from itertools import product
+
+import numpy as np
+import pytest
+
+import metalloid as mt
+from metalloid.backends import patience
+from metalloid.ir import read, write
+from metalloid.ir.verify import verify
+from metalloid.transforms.partial_sums import rows, split
+
+HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
+# Sums of half rows; the dot of a row and a vector; four a round; differences; two sums; a sum of sums; elements found.
+ROWS = {
+    "half": "for (uint j = 0; j < n; j++) s += float(a[i * n + j]);",
+    "dot": "s = 1; for (uint j = 0; j < n; j++) s += float(a[i * n + j]) * float(a[j]);",
+    "four": "for (uint j = 0; j + 3 < n; j += 4) s += float(a[i * n + j]) * float(a[i * n + j + 3]);",
+    "int": "for (int j = 0; j < int(n); j++) s -= float(a[int(i * n) + j]);",
+    "two": "float q = 0; for (uint j = 0; j < n; j++) { float x = a[i * n + j]; s += x; q += x * x; } s = s * s - q;",
+    "tree": "for (uint j = 0; j + 16 <= n; j += 16) { float t = 0; for (uint k = 0; k < 16; k++) {"
+    " float x = a[i * n + j + k]; t += x * x; } s += t * float(a[i * n + j]); }",
+    "found": "for (uint j = 0; j < n; j++) s += float(a[i * n + uint(at[j])]);",
+}  # fmt: skip
+
+
+def kernel(body: str) -> mt.Kernel:
+    text = (
+        "kernel void k(device const half* a, device const int* at, device float* out, constant uint& n,"
+        f" uint i [[thread_position_in_grid]]) {{ float s = 0; {body} out[i] = s; }}\n"
+    )
+    return mt.device("cpu").library(HEAD + text, math="fast")["k"]
+
+
+def numbers(n: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(7)
+    return random.uniform(-1, 1, (threads + 3) * (n + 1)).astype(np.float16), random.integers(
+        0, 9, n, np.int32
+    )
+
+
+def expected(name: str, a: np.ndarray, at: np.ndarray, n: int, threads: int) -> np.ndarray:
+    wide = a.astype(np.float64)
+    table = wide[: threads * n].reshape(threads, n)
+    fours, sixteens = np.arange(0, n - 3, 4), n // 16 * 16
+    return {
+        "half": table.sum(1),
+        "dot": 1 + table @ wide[:n],
+        "four": (table[:, fours] * table[:, fours + 3]).sum(1),
+        "int": -table.sum(1),
+        "two": table.sum(1) ** 2 - (table**2).sum(1),
+        "tree": ((table[:, :sixteens] ** 2).reshape(threads, -1, 16).sum(2) * table[:, :sixteens:16]).sum(1),
+        "found": table[:, at].sum(1),
+    }[name]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_code_of_a_kernel_adds_up_alike(name: str) -> None:
+    for n in (37, 1000):
+        threads, found = 150, {}
+        a, at = numbers(n, threads)
+        # A number that another buffer holds as well may change while the kernel runs: nothing is proved with it.
+        shared = np.append(at, np.int32(n))
+        known = {"proved": (at, np.uint32(n)), "guarded": (shared, shared[n:].view(np.uint32))}
+        for guard, way in ((True, "proved"), (True, "guarded"), ("robust", "guarded"), (False, "guarded")):
+            table, count = known[way]
+            made = kernel(ROWS[name])
+            for group, good in product((7, 64, 1000), (False, True)):
+                out = np.full(threads, np.nan, np.float32)
+                with patience.measuring() if good else nullcontext():
+                    made(a, table, out, count, grid=threads, threadgroup=group, guard=guard)
+                found[guard, way, group, good] = out
+        right = expected(name, a, at, n, threads)
+        first = found[True, "proved", 7, False]
+        assert np.abs(first - right).max() <= 2e-4 * max(1, np.abs(right).max())
+        different = [key for key, out in found.items() if out.tobytes() != first.tobytes()]
+        assert not different, (name, n, different)
+
+
+LOOP = """define float @f(ptr %a, i32 %n) {
+entry:
+  br label %loop
+loop:
+  %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %s = phi float [ 0.0, %entry ], [ %t, %loop ]
+  %p = getelementptr float, ptr %a, i32 %i
+  %x = load float, ptr %p, align 4
+  %t = fadd FLAGS float %s, %x
+  %next = add i32 %i, 1
+  %end = icmp eq i32 %next, %n
+  br i1 %end, label %exit, label %loop
+exit:
+  %r = phi float [ %t, %loop ]
+  ret float %r
+}
+"""
+
+
+def test_only_sums_that_may_be_reordered_are_split() -> None:
+    fixed = read(LOOP.replace("FLAGS ", "")).function["f"]
+    assert rows(fixed) == ()
+    kept = LOOP.replace("FLAGS", "reassoc").replace("  %next", "  store float %t, ptr %p, align 4\n  %next")
+    assert rows(read(kept).function["f"]) == ()  # every sum on the way is wanted
+    module = read(LOOP.replace("FLAGS", "reassoc"))
+    (row,) = rows(module.function["f"])
+    made = split(module.function["f"], row, 8)
+    text = write(module.with_function(made)).replace("@llvm.partial.total.float", "@total")
+    verify(f"{text}\ndeclare float @total({', '.join(['float'] * 8)})\n")
+    assert text.count("load float") == 9
