@@ -179,8 +179,10 @@ class Control(Copies):
             if n in stores.others or i.name in e.done:
                 continue
             e.place = e.out.place(i)
-            if i.name in together and load_groups.load_group(e, together[i.name]):
-                continue
+            if i.name in together:
+                load_groups.load_group(e, together[i.name])
+                if i.name in e.done:
+                    continue
             if i.name in multiplied:
                 tiles.Tiles(e, multiplied[i.name]).write()
                 continue

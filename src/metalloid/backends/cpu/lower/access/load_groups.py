@@ -112,7 +112,7 @@ def _sequences(
 
 
 def load_group(e: Emitter, group: Group) -> bool:
-    """Write all loads of a group at the first of them; False where one by one is better."""
+    """Write the loads of a group at the first of them, as far as that is better than one by one: `e.done` has them."""
     first = group.loads[0][1]
     kind, size = memory_type(first.type)
     shape = e.shape(group.base)
@@ -131,7 +131,7 @@ def load_group(e: Emitter, group: Group) -> bool:
     n = len(group.loads)
     keys = chunks(shape.terms, e.width, count)
     if not all(worth(key, n * size) for key in keys):
-        return False
+        return _neighbours(e, group, keys)
     e.proved = all(is_proved(i) for _, i in group.loads)
     place = resolve(e, group.base, size)
     align = min(alignment(i, size) for _, i in group.loads)
@@ -157,6 +157,21 @@ def load_group(e: Emitter, group: Group) -> bool:
         reach = e.put(f"add i64 {span}, {group.loads[-1][0] - low}")
         fine = inside(e, begin, reach, place.limit)
     _take(e, group, place, fine, kind, size, align, read)
+    return True
+
+
+def _neighbours(e: Emitter, group: Group, keys: list[Key]) -> bool:
+    """Elements of vectors and of the vectors beside them, as a[i] and a[i + 1] of a half4: each vector is a group."""
+    steps = {b[1] - a[1] for key in keys for a, b in itertools.pairwise(key) if a[0] == b[0]}
+    step, low = min(steps, default=0), group.loads[0][0]
+    if step <= 0 or group.loads[-1][0] - low < step:
+        return False
+    vectors: dict[int, list[tuple[int, Instruction]]] = {}
+    for offset, i in group.loads:
+        vectors.setdefault((offset - low) // step, []).append((offset, i))
+    for loads in vectors.values():
+        if len(loads) > 1:
+            load_group(e, Group(group.base, tuple(loads)))
     return True
 
 
