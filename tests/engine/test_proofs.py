@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import random
+import re
 import threading
 import time
 
@@ -444,6 +445,23 @@ def test_threadgroup_memory_that_is_not_filled_first_starts_as_zeros():
         i = np.arange(64 * 40)
         t = i % 64
         assert (o == np.where(63 - t > 9, 5, 0) + (i - t + 63 - t)).all()
+
+
+def test_threadgroup_memory_is_cleared_as_far_as_it_is_read():
+    """What is read past the stores is zero in every threadgroup, though the one before left numbers there."""
+    part = """kernel void k(device float* o, uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]]) {
+      threadgroup float s[1024]; s[t] = i; threadgroup_barrier(mem_flags::mem_threadgroup);
+      o[i] = s[t + 24] + s[3]; threadgroup_barrier(mem_flags::mem_threadgroup); s[t + 24] = 7; s[t + 900] = 7; }"""
+    for size in (32, 64):
+        text = vector_stage(scalar_ir(part, "k")[0], (size, 1, 1))
+        lengths = re.findall(r"call void @llvm.memset.p0.i64\(ptr align \d+ \S+, i8 0, i64 (\d+),", text)
+        assert lengths in (["96"], [str(4 * size + 96)]), lengths
+        for width in (0, 8, 32):
+            o = np.full(size * 40, -1, F)
+            program(part, "k", width).run(launch([o], size * 40, size))
+            i = np.arange(size * 40)
+            t = i % size
+            assert (o == np.where(t + 24 < size, i + 24, 0) + (i - t + 3)).all()
 
 
 def test_an_index_that_is_proved_though_its_base_is_negative():

@@ -6,7 +6,7 @@ always come to an end, but two that wait where neither can get to the other's ba
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -37,7 +37,7 @@ class Turns:
     barriers: Sequence[Instruction]
     scratch: Scratch
     reverse: bool  # gangs from the last to the first
-    cleared: frozenset[str]
+    cleared: Mapping[str, tuple[int, int]]
 
     @cached_property
     def near(self) -> list[list[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from metalloid.analysis.lane_layout import LaneLayout
@@ -28,7 +29,7 @@ class Driver:
     all_parts: int  # and those that start where others meet, which a gang goes on to by itself
     scratch: Scratch
     reverse: bool  # gangs from the last to the first, to see whether the order matters
-    cleared: frozenset[str]
+    cleared: Mapping[str, tuple[int, int]]
     barriers: list[Instruction]
 
     @property
@@ -256,15 +257,16 @@ def gang_count(lanes: LaneLayout) -> list[str]:
     return [rounded, f"  %instances = udiv i32 %rounded, {lanes.width}"]
 
 
-def cleared_memory(out: Output, cleared: frozenset[str]) -> list[str]:
+def cleared_memory(out: Output, cleared: Mapping[str, tuple[int, int]]) -> list[str]:
     """Threadgroup memory starts as zeros; a known size lets LLVM write them in place."""
     sized = any(i.called == THREADGROUP for f in out.module.functions for i in f.instructions())
     if not sized:
         lines = []
-        for n, name in enumerate(sorted(cleared)):
+        for n, (name, (start, end)) in enumerate(sorted(cleared.items())):
+            align = 16 if start % 16 == 0 else 1
             lines += [
-                f"  %local{n} = getelementptr i8, ptr %tg, i64 {out.local_offsets[name]}",
-                f"  call void @llvm.memset.p0.i64(ptr align 16 %local{n}, i8 0, i64 {out.local_sizes[name]}, i1 false)",
+                f"  %local{n} = getelementptr i8, ptr %tg, i64 {out.local_offsets[name] + start}",
+                f"  call void @llvm.memset.p0.i64(ptr align {align} %local{n}, i8 0, i64 {end - start}, i1 false)",
             ]
         return lines
     return [

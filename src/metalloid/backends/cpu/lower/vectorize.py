@@ -24,7 +24,7 @@ from metalloid.backends.cpu.lower.access.transpose import SIDE
 from metalloid.backends.cpu.lower.control_flow import Control
 from metalloid.backends.cpu.lower.coroutine_driver import Turns
 from metalloid.backends.cpu.lower.driver import PLACE, Driver
-from metalloid.backends.cpu.lower.elide_zero_init import filled_first
+from metalloid.backends.cpu.lower.elide_zero_init import to_clear
 from metalloid.backends.cpu.lower.emitter import Emitter, lowered
 from metalloid.backends.cpu.lower.matrix import accumulators, chains
 from metalloid.backends.cpu.lower.module_text import module_text
@@ -147,11 +147,13 @@ def vectorize(
 
 def _written(out: Output, parts: list[Part], scratch: Scratch, reverse: bool) -> tuple[str, bool]:
     """The module's text; whether each gang of a threadgroup has its own scratch."""
-    u, function = parts[0].uniformity, out.module.function[ENTRY]
+    function = out.module.function[ENTRY]
     synchronous = 1 + len(out.barriers) if len(parts) > 1 else 1
-    filled = filled_first(u.flow, parts[0].roots, u, out.lanes, out.layout, out.local_sizes)
+    looked = [(part.uniformity.flow, part.roots, part.uniformity) for part in parts]
+    cleared = to_clear(looked, out.lanes, out.local_sizes)
+    if out.check is not None:
+        cleared = {name: (0, size) for name, size in out.local_sizes.items()}
     texts = _texts(out, parts, synchronous)
-    cleared = frozenset(out.local_sizes) - filled
     if out.suspends:
         main = Turns(out, function, list(out.barriers), scratch, reverse, cleared).write()
         return module_text(out, texts, main), True
