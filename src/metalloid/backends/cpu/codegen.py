@@ -20,7 +20,7 @@ from metalloid.backends.cpu.parallel_codegen import OtherProcess, Part, answer, 
 from metalloid.errors import DeviceError, NotVectorised
 from metalloid.targets import TargetInfo
 
-_FORMAT = 7  # of what is done here to a text; part of every key
+_FORMAT = 8  # of what is done here to a text; part of every key
 LOOPS = "; loops in vectors"  # the first line of code whose gangs are one lane: LLVM is to look at its loops
 COROUTINE = "presplitcoroutine"  # an attribute of functions
 LARGE = 20_000  # lines of a module
