@@ -36,6 +36,11 @@ STENCIL = """kernel void k(device const float* a, device float* b, constant uint
 ROWS = """kernel void k(device const float* a, device const float* x, device float* y, constant uint& n, uint r [[thread_position_in_grid]]) {
   float s = 0; for (uint i = 0; i < n; i++) s += a[r * n + i] * x[i];
   y[r] = s; }"""
+# Each round needs the one before it, and ends when a number says so: nothing for a lane's own registers.
+ESCAPES = """kernel void k(device int* o, constant uint& w, constant uint& most, uint2 p [[thread_position_in_grid]]) {
+    float cx = float(p.x) / float(w), cy = float(p.y) / float(w), x = 0, y = 0; uint n = 0;
+    while (n < most && x * x + y * y <= 4.0f) { float t = x * x - y * y + cx; y = 2 * x * y + cy; x = t; n++; }
+    o[p.y * w + p.x] = n; }"""
 COLUMNS = """kernel void k(device const float* a, device float* y, constant uint& n, uint c [[thread_position_in_grid]]) {
   float s = 0; for (uint i = 0; i < n; i++) s += a[i * n + c];
   y[c] = s; }"""
@@ -162,6 +167,7 @@ def test_rows_of_their_own_run_one_after_the_other():
     assert choose(module(COLUMNS), size, NEON) > 1
     assert choose(module(PRODUCT), size, NEON) > 1
     assert choose(module(SUM), size, NEON) > 1
+    assert choose(module(ESCAPES, "fast"), size, NEON) > 1
 
 
 @pytest.mark.parametrize("n", [37])

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from metalloid.targets.info import TargetInfo
 
-NEON = TargetInfo("NEON", vector_bytes=16, vector_registers=16, baseline=True)
+NEON = TargetInfo("NEON", vector_bytes=16, vector_registers=16, baseline=True, flag_bytes=True)

@@ -31,6 +31,7 @@ class TargetInfo:
     baseline: bool = (
         False  # code that is not optimised is made much sooner (measured on such processors only)
     )
+    flag_bytes: bool = False  # vectors of flags pass from block to block as bytes
     float_table: str = ""  # LLVM's name of a table of 16 floats in a register; "": there is none
 
     @property

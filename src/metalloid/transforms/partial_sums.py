@@ -19,6 +19,7 @@ from metalloid.ir.values import Global, Int, Local, Value, const, poison
 
 TOTAL = "llvm.partial.total"  # of sums, by halves; the engine's own
 MOST = 640  # instructions of the rounds that run at once
+_ANY_ORDER = ("add", "mul", "and", "or", "xor")
 _COUNTS_UP = {"eq": "", "ne": "", "ult": "ult", "slt": "slt", "ugt": "ult", "sgt": "slt"}
 
 
@@ -83,7 +84,8 @@ def _row(function: Function, loop: Loop) -> Row | None:
     if into.count(loop.header) != 1 or behind == loop.header:
         return None
     counted = _counted(function, block, end)
-    sums = tuple(phi.name for phi in block.phis if _is_sum(function, block, phi))
+    floats = [phi for phi in block.phis if isinstance(phi.type, FloatType)]
+    sums = tuple(phi.name for phi in floats if is_sum(function, block, phi))
     return Row(loop.header, outside, behind, sums, *counted) if counted and sums else None
 
 
@@ -118,10 +120,16 @@ def _back(function: Function, block: Block, phi: Instruction) -> Instruction | N
     return function.definitions[value.name]
 
 
-def _is_sum(function: Function, block: Block, phi: Instruction) -> bool:
-    """Whether a phi only has numbers added to it, in an order that the author leaves to us."""
+def ends_by_count(function: Function, header: str) -> bool:
+    """Whether a loop of one block ends when a counter gets to a limit."""
+    block = function.block[header]
+    return len(block.terminator.labels) == 2 and _counted(function, block, block.terminator) is not None
+
+
+def is_sum(function: Function, block: Block, phi: Instruction) -> bool:
+    """Whether a phi only has numbers added to it, in an order that the author leaves to us, or that does not matter."""
     made = _back(function, block, phi)
-    if not isinstance(phi.type, FloatType) or made is None:
+    if made is None:
         return False
     at = phi
     while at.name != made.name:
@@ -129,8 +137,12 @@ def _is_sum(function: Function, block: Block, phi: Instruction) -> bool:
         if len(users) != 1 or function.home.get(users[0].name) != block.name:
             return False
         at, operand = users[0], at.value
+        if at.operands.count(operand) != 1:
+            return False
+        if isinstance(phi.type, IntType) and at.opcode == made.opcode in _ANY_ORDER:
+            continue
         added = at.opcode == "fadd" or (at.opcode == "fsub" and at.operands[0] == operand)
-        if not added or at.operands.count(operand) != 1 or not {"reassoc", "fast"} & {*at.flags}:
+        if not added or not {"reassoc", "fast"} & {*at.flags}:
             return False
     behind = next(label for label in block.terminator.labels if label != block.name)
     return all(i in (phi, *function.block[behind].phis) for i in function.users.get(at.name, ()))

@@ -16,11 +16,12 @@ import llvmlite.binding as llvm
 
 from metalloid import cache as disk
 from metalloid import stopwatch, targets
+from metalloid.backends.cpu.flag_slots import flags_as_bytes
 from metalloid.backends.cpu.parallel_codegen import OtherProcess, Part, answer, halves, joined, parted
 from metalloid.errors import DeviceError, NotVectorised
 from metalloid.targets import TargetInfo
 
-_FORMAT = 8  # of what is done here to a text; part of every key
+_FORMAT = 9  # of what is done here to a text; part of every key
 LOOPS = "; loops in vectors"  # the first line of code whose gangs are one lane: LLVM is to look at its loops
 COROUTINE = "presplitcoroutine"  # an attribute of functions
 LARGE = 20_000  # lines of a module
@@ -121,6 +122,7 @@ def optimise(
     )
     loops = level > 0 and text.startswith(LOOPS)
     text = as_written(text) if target.info.baseline or loops else text
+    text = flags_as_bytes(text) if target.info.flag_bytes else text
     text = finish(text) if finish is not None else text
     try:
         module = llvm.parse_assembly(head + text, context=llvm.create_context())

@@ -265,6 +265,9 @@ class Control(Copies):
                 head = self.mask_head[block.name]
                 if head != self.order[0]:
                     e.do(f"store {e.vt('i1')} splat (i1 true), ptr {self.current(head)}")
+                # Most loops end for all lanes at once: then nobody's values are blended.
+                outside = targets[1] if inside == targets[0] else targets[0]
+                self._if_all(block, condition, outside, self.next)
                 self._split(block, condition)
             return
         self._all_at_once(block, condition)

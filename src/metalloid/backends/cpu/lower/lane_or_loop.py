@@ -18,7 +18,7 @@ from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.cpu.lower.free_shape import footprint
 from metalloid.backends.cpu.lower.vectorize import uses_lanes
-from metalloid.ir import Instruction, Module
+from metalloid.ir import Function, Instruction, Module
 from metalloid.ir.intrinsics import BARRIER, ENTRY, POSITIONS, is_ours, short
 from metalloid.ir.layout import DataLayout, data_layout
 from metalloid.ir.loops import Loop
@@ -26,7 +26,7 @@ from metalloid.ir.name_privates import name_privates
 from metalloid.ir.types import FloatType, IntType
 from metalloid.ir.values import Int, Value
 from metalloid.targets import TargetInfo
-from metalloid.transforms.partial_sums import Row, rows
+from metalloid.transforms.partial_sums import Row, ends_by_count, is_sum, rows
 
 LANES = 32  # that are looked at
 ALONE = 2.0  # what a lane's own load costs: the load, and its place in the register
@@ -91,7 +91,7 @@ def _row_of_threads(calls: list[Instruction]) -> Triple:
 def _sums(flow: Flow, row: Row, layout: DataLayout, target: TargetInfo) -> int:
     loop = flow.forest.loops[row.header]
     body = list(flow.function.block[row.header].instructions)
-    if not _straight(loop, body, Strides(flow.function, loop, layout)):
+    if not _straight(flow.function, loop, body, Strides(flow.function, loop, layout)):
         return GATHERED
     sizes = [layout.size(flow.function.definitions[name].type) for name in row.sums]
     return SUMS * target.vector_bytes // max(sizes)
@@ -106,7 +106,7 @@ def loops_in_vectors(flow: Flow, known: Uniformity, layout: DataLayout, target: 
             continue
         strides = Strides(function, loop, layout)
         body = [i for name in loop.blocks for i in function.block[name].instructions]
-        straight = _straight(loop, body, strides)
+        straight = _straight(function, loop, body, strides)
         waits = WAITING if loop.header in known.divergence.loops else 1.0
         register = target.lanes32
         work = sum(isinstance(i.type, FloatType | IntType) and i.opcode in _PLAIN for i in body)
@@ -118,16 +118,18 @@ def loops_in_vectors(flow: Flow, known: Uniformity, layout: DataLayout, target: 
     return alone < lanes
 
 
-def _straight(loop: Loop, body: list[Instruction], strides: Strides) -> bool:
-    """Whether LLVM can take several rounds at once: no branch inside, no call, nothing stored, nothing looked up."""
-    if len(loop.blocks) > 2 or any(
+def _straight(function: Function, loop: Loop, body: list[Instruction], strides: Strides) -> bool:
+    """Whether several rounds can be taken at once: no branch inside, no call, nothing stored, nothing looked up, and
+    nothing carried from round to round but counters and sums."""
+    if len(loop.blocks) > 1 or any(
         i.opcode in ("call", "store", "atomicrmw", "cmpxchg", "switch") for i in body
     ):
         return False
-    if any(i.opcode == "phi" and isinstance(i.type, FloatType) for i in body) and not all(
-        "reassoc" in i.flags for i in body if i.opcode in ("fadd", "fsub", "fmul")
-    ):
-        return False  # a sum whose order is fixed
+    if not ends_by_count(function, loop.header):
+        return False
+    carried = [i for i in body if i.opcode == "phi" and strides.of(i.value) is None]
+    if not all(is_sum(function, function.block[loop.header], phi) for phi in carried):
+        return False
     return all(strides.of(i.operands[0]) is not None for i in body if i.opcode == "load")
 
 
