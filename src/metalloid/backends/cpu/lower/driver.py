@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from metalloid.analysis.lane_layout import LaneLayout
 from metalloid.backends.cpu import abi
+from metalloid.backends.cpu.lower.ops import count_tables
 from metalloid.backends.cpu.lower.output import Output
 from metalloid.backends.cpu.lower.private_arrays import Scratch
 from metalloid.backends.cpu.lower.shadow.events import driver_checks
@@ -59,6 +60,7 @@ class Driver:
             "  %count.real = mul i32 %xy, %sz",
             *gang_count(out.lanes),
             "  %gx.end = add i32 %gx.first, %groups",
+            *count_tables.cleared(out.count_tables),
             "  br label %group",
             "group:",
             "  %gx = phi i32 [ %gx.first, %start ], [ %gx.next, %done ]",
@@ -75,7 +77,7 @@ class Driver:
             "  %again = icmp ult i32 %gx.next, %gx.end",
             "  br i1 %again, label %group, label %stopped",
             "stopped:",
-            "  ret void",
+            *count_tables.added(out.count_tables, "stopped"),
             "}",
         ]
         return "\n".join(lines)

@@ -28,13 +28,14 @@ from metalloid.backends.cpu.lower.elide_zero_init import to_clear
 from metalloid.backends.cpu.lower.emitter import Emitter, lowered
 from metalloid.backends.cpu.lower.matrix import accumulators, chains
 from metalloid.backends.cpu.lower.module_text import module_text
+from metalloid.backends.cpu.lower.ops.count_tables import count_tables
 from metalloid.backends.cpu.lower.ops.memory_orders import only_counts
 from metalloid.backends.cpu.lower.output import MatrixPlace, Output, SlotPlace
 from metalloid.backends.cpu.lower.private_arrays import Scratch, place_privates
 from metalloid.backends.line_table import LineTable
 from metalloid.backends.sites import Site
 from metalloid.ir import Function, Instruction, Module
-from metalloid.ir.intrinsics import ENTRY, among_lanes
+from metalloid.ir.intrinsics import ENTRY, THREADGROUP, among_lanes
 from metalloid.ir.layout import data_layout
 from metalloid.ir.name_privates import name_privates
 from metalloid.ir.types import PointerType
@@ -116,6 +117,11 @@ def vectorize(
     )
     out.table, out.counts = table, only_counts(function)
     local = out.layout_locals()
+    sized = any(i.called == THREADGROUP for i in function.instructions())
+    if out.counts and not (sized or parted or out.robust or check is not None):
+        threads = lanes.size[0] * lanes.size[1] * lanes.size[2]  # the same for all code of a launch
+        out.count_tables = count_tables(function, whole, layout, threads, bool(guard), local)
+        local = max([local, *(t.end for t in out.count_tables.values())])
     barrier_sites = tuple(Site(s.location, None, 0, False, "M204") for s in _sites_of(out, barriers))
     scratch = Scratch()
     place_privates(out, function, whole, privates, scratch)

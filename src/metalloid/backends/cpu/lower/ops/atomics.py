@@ -13,6 +13,7 @@ from metalloid.backends.cpu.lower.ops.memory_orders import order
 from metalloid.backends.cpu.lower.ops.owned_atomics import lanes, owned, update, whole_steps
 from metalloid.ir import Instruction
 from metalloid.ir.types import FloatType, IntType, StructType
+from metalloid.ir.values import Value
 
 FOLDS = {
     "add": "sum",
@@ -33,14 +34,16 @@ def atomic_rmw(e: Emitter, i: Instruction) -> None:
     place = resolve(e, pointer, size)
     tail = order("atomicrmw", pointer, e.out.counts)
     used = bool(e.function.users.get(i.name))
+    counted = _table(e, pointer)
+    start = counted or place.ptr
     if e.width == 1 or (
         place.offset.uniform and not used and i.predicate in FOLDS and lowered(operand.type) == kind
     ):
         value = e.scalar(operand) if e.width == 1 else _folded(e, i, kind)
 
         def act() -> str:
-            at = address(e, place.ptr, place.offset.base or "0")
-            if owned(e, pointer, i.predicate):
+            at = address(e, start, place.offset.base or "0")
+            if counted or owned(e, pointer, i.predicate):
                 return update(e, i.predicate, at, kind, value, size)
             return e.put(f"atomicrmw {i.predicate} ptr {at}, {kind} {value} {tail}, align {size}")
 
@@ -52,11 +55,11 @@ def atomic_rmw(e: Emitter, i: Instruction) -> None:
     mask = atomic_lanes(e, i, place, size, True, whole_steps(e, pointer, size))
     offsets = e.expand(place.offset)
     total = _results(e, kind) if used else ""
-    plain = owned(e, pointer, i.predicate)
+    plain = bool(counted) or owned(e, pointer, i.predicate)
     for lane in lanes(e, mask):
         offset = e.put(f"extractelement {e.vt('i64')} {offsets}, i32 {lane}")
         one = e.put(f"extractelement {e.vt(kind)} {values}, i32 {lane}")
-        at = address(e, place.ptr, offset)
+        at = address(e, start, offset)
         if plain:
             old = update(e, i.predicate, at, kind, one, size)
         else:
@@ -65,6 +68,13 @@ def atomic_rmw(e: Emitter, i: Instruction) -> None:
             _keep(e, total, kind, lane, old)
     if used:
         e.set(i.name, Val(kind, vec=e.put(f"load {e.vt(kind)}, ptr {total}")))
+
+
+def _table(e: Emitter, pointer: Value) -> str:
+    """The table that counts for the buffer of a pointer; "" where it has none."""
+    root = e.roots.root(pointer)
+    found = e.out.count_tables.get(root.index) if root is not None and root.kind == "buffer" else None
+    return e.put(f"getelementptr i8, ptr %tg, i64 {found.offset}") if found is not None else ""
 
 
 def _folded(e: Emitter, i: Instruction, kind: str) -> str:
