@@ -63,7 +63,7 @@ def vector_code(
     )
     lanes, way = _gangs(module, lanes, bool(width), check)
     loops = proof.loops if isinstance(proof, Proof) else frozenset()
-    if rows is not None:
+    if rows is not None and lanes.width == 1:
         loops |= {row.split() for row in rows if row.header in loops}
         function = split_trees(module.function[ENTRY], SUMS * target.info.lanes32)
         module = module.with_function(reduce(lambda f, row: split(f, row, rows[row]), rows, function))
