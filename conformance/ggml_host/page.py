@@ -18,7 +18,8 @@ llama-cpp-python 0.3.36 sdist, unmodified) is built by `metalloid cc` and `metal
 
 "Cases" are those that ggml-metal and ggml's CPU back end say they support, graphs of several operations included; one
 that stands twice in the suite counts once. Times are seconds from the end of the case before: building the case, both
-back ends, the comparison. Cold compiles kernels for the machine, warm finds them in the cache.
+back ends, the comparison. Cold compiles kernels for the machine, warm finds them in the cache. Much of it ran beside
+other work on the same two processors, so the seconds are upper bounds.
 
 """
 _TABLE = """| operation | cases | passed | failed | not run | cold, s | warm, s a case |
