@@ -155,7 +155,8 @@ def library() -> Iterator[tuple[int, int, int, float, float]]:
             made, used = made + fine, used + seconds
             yield count, done, made, time.perf_counter() - start, used
             if time.perf_counter() - start > SECONDS:
-                pool.shutdown(wait=False, cancel_futures=True)
+                for later in running:
+                    later.cancel()
                 break
 
 
@@ -196,8 +197,10 @@ def _fresh_table(found: list[tuple[str, float, float]]) -> Iterator[str]:
 
 def _library_lines(count: int, done: int, made: int, clock: float, used: float) -> Iterator[str]:
     cores = os.cpu_count() or 1
-    yield f"{made} of {_so_far(done, count)} kernels of MLX became machine code on {cores} cores: {clock:.0f} s by the"
-    yield f"clock, {used:.0f} s of processors; {used / done:.2f} s a kernel, {done * cores / used:.1f} a second."
+    yield f"{made} of {done} kernels of MLX became machine code on {cores} cores: {clock:.0f} s by the clock, {used:.0f} s of"
+    yield f"processors; {used / done:.2f} s a kernel, {done * cores / used:.1f} a second."
+    if done < count:
+        yield f"Stopped there: there are {count}."
 
 
 def sections() -> Iterator[tuple[int, list[str]]]:
