@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from metalloid.analysis.lane_sets import every, lanes_of
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.access import load_groups, pointers, store_groups
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
-from metalloid.backends.cpu.lower.full_mask_clones import Copies, known_range
+from metalloid.backends.cpu.lower.full_mask_clones import Copies
 from metalloid.backends.cpu.lower.instructions import instruction
 from metalloid.backends.cpu.lower.lane_tests import all_lanes
 from metalloid.backends.cpu.lower.matrix import chains, operands, tiles
@@ -41,7 +42,7 @@ class Control(Copies):
         # LLVM longer than the code (a switch of 2,000 cases, one lane).
         self.together = not self.parts and all(h == self.order[0] for h in self.mask_head.values())
         self.entry_mask: str | None = None
-        self.entry_range: tuple[int, int] | None = None  # the lanes of that mask, where they are known
+        self.entry_lanes = every(e.width)  # of that mask
         self.next = ""
         if self.flow.forest.irreducible or len(self.order) != len(self.flow.graph.reverse_postorder):
             raise NotVectorised("[engine] a loop with two ways in was left by the passes before")
@@ -158,12 +159,8 @@ class Control(Copies):
         else:
             e.mask = self.entry_mask
         e.range = None
-        if self.leads(name) and self.entry_mask is None:
-            sources = self.flow.graph.predecessors[name]
-            if self.mask_head[sources[0]] == self.order[0]:
-                e.range = known_range(e, block, sources)
-        elif self.entry_range is not None and self.mask_head[name] == self.order[0]:
-            e.range = self.entry_range
+        if e.mask is not None:
+            e.range = lanes_of(e.u, e.width, name, self.mask_head, self.entry_lanes).bounds
         for phi in block.phis:
             self._take(phi)
         if name in self.flow.forest.loops and e.out.guard and name not in e.out.short_loops:

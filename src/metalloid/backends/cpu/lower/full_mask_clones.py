@@ -8,7 +8,7 @@ values and masks are in slots that both share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from metalloid.analysis.divergence import Divergence, Flow
@@ -16,8 +16,7 @@ from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.lane_tests import all_lanes
 from metalloid.ir import Block
 from metalloid.ir.intrinsics import is_marker
-from metalloid.ir.types import IntType
-from metalloid.ir.values import Int, Local, Value
+from metalloid.ir.values import Local, Value
 
 MAX_COPY = 400  # instructions; code that is written twice is compiled twice
 
@@ -204,65 +203,3 @@ class _Masked:
         self, header: str, mask_head: dict[str, str], labels: dict[str, str], nexts: dict[str, str]
     ) -> None:
         self.header, self.mask_head, self.labels, self.nexts = header, mask_head, labels, nexts
-
-
-ICMP: dict[str, Callable[[int, int], bool]] = {
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-}
-
-
-def known_lanes(e: Emitter, condition: Value) -> tuple[bool, ...] | None:
-    """A condition that is known for each lane: a comparison of numbers that are."""
-    if not isinstance(condition, Local):
-        return None
-    i = e.function.definitions[condition.name]
-    if i.opcode != "icmp" or not isinstance(i.operands[0].type, IntType):
-        return None
-    bits = i.operands[0].type.bits
-    sides = []
-    for operand in i.operands:
-        shape = e.shape(operand)
-        if shape is None or shape.constant is None or (shape.terms and shape.pattern is None):
-            return None
-        values = [(shape.constant + x) % (1 << bits) for x in shape.pattern or (0,) * e.width]
-        if i.predicate[0] == "s":
-            values = [v - (1 << bits) if v >> bits - 1 else v for v in values]
-        sides.append(values)
-    compare = ICMP[i.predicate if i.predicate in ICMP else i.predicate[1:]]
-    return tuple(compare(a, b) for a, b in zip(*sides, strict=True))
-
-
-def first_lanes(e: Emitter, condition: Value) -> tuple[bool, ...] | None:
-    """The lanes of `t < 8` in any gang that has some: threads count up from gang to gang, so it is the first gang's."""
-    if not isinstance(condition, Local):
-        return None
-    i = e.function.definitions[condition.name]
-    if i.opcode != "icmp" or i.predicate != "ult" or not isinstance(i.operands[1], Int):
-        return None
-    shape, limit = e.shape(i.operands[0]), i.operands[1].value
-    counts = shape is not None and shape.exact and shape.pattern == tuple(range(e.width))
-    if not counts or shape is None or shape.align % e.width or limit > e.width:
-        return None
-    return tuple(n < limit for n in range(e.width))
-
-
-def known_range(e: Emitter, block: Block, sources: tuple[str, ...]) -> tuple[int, int] | None:
-    """The lanes that run a block, where they are known and side by side: the first, and one past the last."""
-    if len(sources) != 1:
-        return None
-    end = e.function.block[sources[0]].terminator
-    if end.opcode != "br" or not end.operands or len(set(end.labels)) != 2:
-        return None
-    wanted = end.labels[0] == block.name
-    lanes = known_lanes(e, end.operands[0]) or (first_lanes(e, end.operands[0]) if wanted else None)
-    if lanes is None:
-        return None
-    on = [n for n, flag in enumerate(lanes) if flag == wanted]
-    if not on or on[-1] - on[0] + 1 != len(on):
-        return None
-    return on[0], on[-1] + 1

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from metalloid.analysis.barrier_arrival import Arrival
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.lane_layout import LaneLayout
+from metalloid.analysis.lane_sets import ANY, LaneSet
 from metalloid.analysis.lane_shape import LaneShape
 from metalloid.analysis.underlying_objects import UnderlyingObject, UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
@@ -226,7 +227,7 @@ def _texts(out: Output, parts: list[Part], inlined: int) -> list[str]:
     if twice and out.check is None and sum(texts[n].count("\n") for n in twice) <= most:
         for n in twice:
             out.module = parts[n].module
-            some = _region_text(out, parts[n], n, last=True) if _tail(out) else texts[n]
+            some = _region_text(out, parts[n], n, last=True) if _tail(out).known else texts[n]
             texts[n] = _twice(out, some, _region_text(out, parts[n], n, whole=True), n)
     if sum(t.count("\n") for t in texts) > MAX_INLINED:
         inlined = 0
@@ -298,12 +299,12 @@ def _twice(out: Output, some: str, all_lanes: str, number: int) -> str:
     return "\n".join(lines)
 
 
-def _tail(out: Output) -> tuple[int, int] | None:
-    """The lanes of the last gang that are threads, where that is known."""
+def _tail(out: Output) -> LaneSet:
+    """The lanes of the last gang that are threads."""
     lanes = out.lanes
     known = lanes.static_size and not lanes.rows and out.check is None and out.remaining is None
     known = known and not out.target.masks_memory  # which needs no help
-    return (0, lanes.count % lanes.width) if known else None
+    return LaneSet(True, 0, lanes.count % lanes.width) if known else ANY
 
 
 def _region_text(out: Output, part: Part, number: int, whole: bool = False, last: bool = False) -> str:
@@ -314,12 +315,11 @@ def _region_text(out: Output, part: Part, number: int, whole: bool = False, last
     if out.remaining is not None and number and not whole and e.width > 1:
         width = out.lanes.width
         head += [*_remaining(out), f"  %present = bitcast i{width} %left.bits to <{width} x i1>"]
-        control.entry_mask = "%present"
+        control.entry_mask, control.entry_lanes = "%present", ANY
     elif not (out.lanes.no_tail or whole):
         head += _present(out.lanes)
         control.entry_mask = "%present"
-        if last or out.lanes.single_gang:
-            control.entry_range = _tail(out)
+        control.entry_lanes = _tail(out) if last or out.lanes.single_gang else ANY
     e.entry_mask = control.entry_mask
     control.write()
     told, arguments = _signature(out)
