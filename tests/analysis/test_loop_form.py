@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from metalloid.ir import Function, read, verify, write
+from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.loops import loops
 from metalloid.ir.module import Module
+from metalloid.ir.reducible import reducible
 from metalloid.ir.ssa import Rewriter
 from metalloid.ir.types import I32
 from metalloid.ir.unreachable import drop_unreachable
 from metalloid.ir.values import Int, Value
+from metalloid.transforms.canonicalize import canonical
 from metalloid.transforms.drop_dead import drop_dead
 from metalloid.transforms.loop_form import loop_form
 
@@ -168,3 +171,46 @@ end:
     )
     assert [b.name for b in found.blocks] == ["a", "end"] and found.block["end"].phis[0].labels == ("a",)
     assert [i.name for i in drop_dead(found).block["end"].instructions] == ["t", ""]  # @f may do anything
+
+
+# A switch with two edges to one block, into the middle of a loop; and a branch both of whose ways go to one block.
+MANY_EDGES = """
+a:
+  switch i32 %n, label %h [
+    i32 1, label %m
+    i32 2, label %m
+    i32 3, label %e
+  ]
+h:
+  %i = phi i32 [ 0, %a ], [ %k, %m ]
+  br label %m
+m:
+  %j = phi i32 [ 5, %a ], [ 5, %a ], [ %i, %h ]
+  %k = add i32 %j, 1
+  br i1 %c, label %h, label %e
+e:
+  %r = phi i32 [ %k, %m ], [ 9, %a ]
+  br i1 %d, label %end, label %end
+end:
+  %s = phi i32 [ %r, %e ], [ %r, %e ]
+  ret void
+"""
+
+
+def test_a_phi_has_a_case_for_each_edge() -> None:
+    given = function(MANY_EDGES)
+    verify(Module((given,)))
+    verify(Module((drop_unreachable(given),)))
+    found = reducible(given)
+    assert found is not given
+    verify(Module((found,)))
+    assert drop_unreachable(given).block["m"].phis[0].labels == ("a", "a", "h")
+    assert drop_unreachable(given).block["end"].phis[0].labels == ("e",)
+
+
+def test_such_a_kernel_gets_its_canonical_form() -> None:
+    values = "  %n = call i32 @f()\n  %c = icmp eq i32 %n, 7\n  %d = icmp eq i32 %n, 8\n  br label %a\n"
+    text = f"declare i32 @f()\ndefine void @{ENTRY}() {{\n{values}{MANY_EDGES}}}\n"
+    found = canonical(text).function[ENTRY]
+    assert all(b.terminator.opcode != "switch" for b in found.blocks)
+    verify(read(f"declare i32 @f()\n{write(Module((found,)))}"))

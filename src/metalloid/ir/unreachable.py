@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 from metalloid.ir.cfg import graph
@@ -12,11 +14,9 @@ from metalloid.ir.values import Int, Named, Value
 def drop_unreachable(function: Function) -> Function:
     """Without blocks that nothing leads to, and with a jump for a branch whose way is known; phis know of the rest."""
     led = function.with_blocks(tuple(_one_way(b) for b in function.blocks))
-    cfg = graph(led)
-    reached = set(cfg.reverse_postorder)
-    return led.with_blocks(
-        tuple(_with_cases(b, cfg.predecessors[b.name], reached) for b in led.blocks if b.name in reached)
-    )
+    reached = set(graph(led).reverse_postorder)
+    edges = Counter((b.name, label) for b in led.blocks if b.name in reached for label in b.terminator.labels)
+    return led.with_blocks(tuple(_with_cases(b, edges) for b in led.blocks if b.name in reached))
 
 
 def _one_way(block: Block) -> Block:
@@ -37,14 +37,18 @@ def _truth(value: Value) -> bool | None:
     return value.word == "true" if isinstance(value, Named) and value.word in ("true", "false") else None
 
 
-def _with_cases(block: Block, sources: tuple[str, ...], reached: set[str]) -> Block:
-    """Phis with one case for each edge that there is."""
+def _with_cases(block: Block, edges: Mapping[tuple[str, str], int]) -> Block:
+    """Phis with one case for each edge that there is: of a switch several may lead here."""
 
     def fewer(phi: Instruction) -> Instruction:
-        given = {s: v for v, s in phi.cases}
-        cases = {s: given[s] for s in dict.fromkeys(phi.labels) if s in reached and s in sources}
-        return replace(phi, operands=tuple(cases.values()), labels=tuple(cases))
+        left: Counter[str] = Counter()
+        kept: list[tuple[Value, str]] = []
+        for value, source in phi.cases:
+            if left[source] < edges.get((source, block.name), 0):
+                left[source] += 1
+                kept.append((value, source))
+        if len(kept) == len(phi.labels):
+            return phi
+        return replace(phi, operands=tuple(v for v, _ in kept), labels=tuple(s for _, s in kept))
 
-    if all(len(phi.labels) == len(sources) and reached.issuperset(phi.labels) for phi in block.phis):
-        return block
-    return Block(block.name, (*map(fewer, block.phis), *block.body))
+    return Block(block.name, (*map(fewer, block.phis), *block.body)) if block.phis else block
