@@ -197,8 +197,8 @@ def _fresh_table(found: list[tuple[str, float, float]]) -> Iterator[str]:
 
 def _library_lines(count: int, done: int, made: int, clock: float, used: float) -> Iterator[str]:
     cores = os.cpu_count() or 1
-    yield f"{made} of {done} kernels of MLX became machine code on {cores} cores: {clock:.0f} s by the clock, {used:.0f} s of"
-    yield f"processors; {used / done:.2f} s a kernel, {done * cores / used:.1f} a second."
+    yield f"{made} of {done} kernels of MLX became machine code on {cores} cores: {clock:.0f} s by the clock,"
+    yield f"{used:.0f} s of processors; {used / done:.2f} s a kernel, {done * cores / used:.1f} a second."
     if done < count:
         yield f"Stopped there: there are {count}."
 
