@@ -38,7 +38,7 @@ def _ggml(cupy: Any, a: Any, b: Any, kind: str) -> Made:
         memory=6144,
         constants={MM_INPUT: False, MM_OUTPUT: False, MM_BATCHES: 1, MM_LAST: 1, MM_R2: 1, MM_R3: 1},
     )
-    given = bind(compile_kernel(step.source, step.kernel, step.constants), step)[0]
+    given = bind(compile_kernel(step.source, step.kernel, step.constants).signature, step)[0]
     kernel = mt.device("cuda").library(step.source).kernel(step.kernel, constants=dict(step.constants))
     memory = [given.tobytes(), *(x.reshape(-1).view(cupy.uint8) for x in (a, others, out))]
     made = Recording()

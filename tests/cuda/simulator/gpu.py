@@ -32,6 +32,7 @@ PROBLEMS = {
     1: "threads wait for each other for ever",
     2: "a lane that is not in its own mask",
     3: "lanes of one mask do different things",
+    4: "a line of a matrix begins at no multiple of 16 bytes",
 }
 
 

@@ -10,7 +10,7 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef void Kernel(void*);
 constexpr u32 WARP = 32, MOST = 1024, STACK = 512 << 10, POISON = 0xdeadbeef;
-enum { FINE, DEADLOCK, NOT_IN_MASK, UNLIKE };
+enum { FINE, DEADLOCK, NOT_IN_MASK, UNLIKE, MISALIGNED_LINE };
 
 enum Wait { RUNS, EXCHANGE, BARRIER, ASKS, GONE };
 struct Thread {
@@ -98,6 +98,22 @@ u32 sim_movmatrix(u32 v) {
     u32 r = lane() / 4, c = lane() % 4 * 2, shift = r % 2 * 16;
     u32 a = got[c * 4 + r / 2] >> shift & 0xffff, b = got[(c + 1) * 4 + r / 2] >> shift & 0xffff;
     return a | b << 16;
+}
+// Lane 8 * n + r tells where row r of matrix n lies; all rows are read when the last lane has come.
+void sim_ldmatrix(u32* made, const unsigned char* line, u32 many, bool turned) {
+    u64 at = (u64)line;
+    u32 low[WARP], high[WARP];
+    memcpy(low, exchange(~0u, (u32)at, 14), sizeof low), memcpy(high, exchange(~0u, (u32)(at >> 32), 15), sizeof high);
+    for (u32 n = 0; n < many; n++) {
+        auto element = [&](u32 r, u32 c) {
+            unsigned short got;
+            u64 row = low[8 * n + r] | (u64)high[8 * n + r] << 32;
+            if (row & 15) problem = MISALIGNED_LINE;
+            return memcpy(&got, (const unsigned char*)row + 2 * c, 2), (u32)got;
+        };
+        u32 r = lane() / 4, c = lane() % 4 * 2;
+        made[n] = turned ? element(c, r) | element(c + 1, r) << 16 : element(r, c) | element(r, c + 1) << 16;
+    }
 }
 static float wide(u32 word, u32 n, bool bfloat) {
     u32 bits = word >> (n % 2 * 16) & 0xffff;

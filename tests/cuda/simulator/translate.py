@@ -23,7 +23,7 @@ _RULES = (
     (r'asm sideeffect "exit;", ""', "@sim_exit"),
     (r"load volatile i32, ptr (\S+?)(?=,|$)(, align \d+)?", r"call i32 @sim_load_volatile(ptr \1)"),
     (r'asm "movmatrix\.[^"]*", "=r,r"', "@sim_movmatrix"),
-    (r"^declare .*@sim_mma_.*$", ""),
+    (r"^declare .*@sim_(mma|ldmatrix)_.*$", ""),
     (r'asm "div\.full\.f32 [^"]*", "=f,f,f"', "@sim_divided"),
 )
 _MORE = """
@@ -31,6 +31,7 @@ declare void @sim_exit()
 declare i32 @sim_load_volatile(ptr)
 declare i32 @sim_movmatrix(i32)
 declare void @sim_tensor(ptr, i32, i32, ptr, ptr)
+declare void @sim_ldmatrix(ptr, ptr, i32, i1)
 define internal float @sim_divided(float %a, float %b) {
   %c = fdiv float %a, %b
   ret float %c
@@ -61,6 +62,21 @@ def _tensor(kind: str, deep: int) -> str:
     return "\n".join([*lines, f"  ret {{ float, float, float, float }} {made}", "}", ""])
 
 
+def _lines(many: int, turned: bool) -> str:
+    """An instruction that loads matrices."""
+    made = "i32" if many == 1 else "{ " + ", ".join(["i32"] * many) + " }"
+    name = f"sim_ldmatrix_sync_aligned_m8n8_x{many}{'_trans' if turned else ''}_b16_p3"
+    call = f"call void @sim_ldmatrix(ptr %m, ptr %line, i32 {many}, i1 {int(turned)})"
+    return f"""define internal {made} @{name}(ptr %line) {{
+  %m = alloca {made}
+  {call}
+  %r = load {made}, ptr %m
+  ret {made} %r
+}}
+"""
+
+
+_MORE += "".join(_lines(many, turned) for many in (1, 2, 4) for turned in (False, True))
 _MORE += "".join(_tensor(kind, deep) for kind in ("f16", "bf16") for deep in (1, 2))
 
 

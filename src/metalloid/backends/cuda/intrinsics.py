@@ -13,6 +13,7 @@ from metalloid.analysis.barrier_arrival import arrival
 from metalloid.analysis.intervals.prove import access
 from metalloid.backends.cuda.fast_math import fast_forms, relaxed
 from metalloid.backends.cuda.guards import LAUNCH
+from metalloid.backends.cuda.lanes import Lanes
 from metalloid.backends.cuda.meetings import Meetings
 from metalloid.backends.cuda.messages import format_of, piece
 from metalloid.backends.cuda.record import RECORD
@@ -51,7 +52,8 @@ class Lowering(Robust):
         self._fast = fast_forms(self.source)
         home = self.function.home
         readers = [(home[name], value) for name, form in self._fast.items() for value in form.of]
-        self._tensor = Tensor(self.function, self._all_come, self.call, self.name, inside, readers)
+        lanes = Lanes(self.function, variant.size)
+        self._tensor = Tensor(self.function, self._all_come, self.call, self.name, inside, lanes, readers)
         self.table: LineTable | None = None  # where instructions come from, for people who read PTX
         self.formats: list[str] = []  # of messages
         self._here = ""  # the block that is being written

@@ -38,9 +38,15 @@ class OtherLanes:
 
     def last(self, pair: Pair) -> str:
         """Which of two values of one block is made last."""
+        return self._in_order(pair)[-1]
+
+    def first(self, pair: Pair) -> str:
+        return self._in_order(pair)[0]
+
+    def _in_order(self, pair: Pair) -> list[str]:
         names = {v.name for v in pair if isinstance(v, Local)}
         block = self._function.block[self._function.home[next(iter(names))]]
-        return [i.name for i in block.instructions if i.name in names][-1]
+        return [i.name for i in block.instructions if i.name in names]
 
     def matrix(self, pair: Pair) -> Instruction | None:
         """The load of a matrix that two elements are the halves of a word of."""
@@ -57,7 +63,7 @@ class OtherLanes:
     def elements(self, pair: Pair) -> Elements | None:
         """Two loads from threadgroup memory, next to each other in time."""
         loads = [self._made(v) for v in pair]
-        found = [self._address(i) for i in loads if i is not None and self._plain(i)]
+        found = [self.address(i.operands[0]) for i in loads if i is not None and self._plain(i)]
         if (
             len(found) != 2
             or found[0][0] != found[1][0]
@@ -71,9 +77,9 @@ class OtherLanes:
         here = i.opcode == "load" and i.operands[0].type == THREADGROUP and scalar_bytes(i.type) == 2
         return here and not i.ordering and "volatile" not in i.flags and self._inside(i)
 
-    def _address(self, i: Instruction) -> tuple[Local, Int]:
+    def address(self, pointer: Value) -> tuple[Local, Int]:
         """An address as one that is none at a constant distance, and the distance in bytes."""
-        pointer, offset = i.operands[0], 0
+        offset = 0
         while (made := self._made(pointer)) is not None and made.opcode == "getelementptr":
             if len(made.operands) != 2 or not isinstance(made.operands[1], Int) or made.element is None:
                 break
@@ -89,7 +95,7 @@ class OtherLanes:
         names = {v.name for v in pair if isinstance(v, Local)}
         block = self._function.block[self._function.home[next(iter(names))]]
         places = [n for n, i in enumerate(block.instructions) if i.name in names]
-        return not any(_writes(i) for i in block.instructions[places[0] : places[1]])
+        return not any(writes(i) for i in block.instructions[places[0] : places[1]])
 
     def _made(self, value: Value) -> Instruction | None:
         return self._function.definitions.get(value.name) if isinstance(value, Local) else None
@@ -104,6 +110,6 @@ class OtherLanes:
         return value if value.type == I32 else None
 
 
-def _writes(i: Instruction) -> bool:
+def writes(i: Instruction) -> bool:
     """Whether memory may be another after an instruction: it writes, or others may have written meanwhile."""
     return i.opcode in ("store", "atomicrmw", "cmpxchg", "fence") or (i.opcode == "call" and not pure(i))

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from metalloid.backends.cuda.lanes import Lanes
+from metalloid.backends.cuda.lines import Load, Start, loads
 from metalloid.backends.cuda.other_lanes import Elements, OtherLanes
 from metalloid.backends.cuda.tiles import Pair, Product, Tile, Tiles
 from metalloid.ir import Function, Instruction
@@ -25,8 +27,8 @@ Call = Callable[..., Instruction]
 
 class Tensor:
     """What becomes of each instruction of a kernel. `call` and `name` are the lowering's; `inside` knows matrices in
-    memory that every lane may read: those it has in NVIDIA's order are others than those it has in Metal's. `readers`
-    are values that blocks read besides the operands of their instructions."""
+    memory that every lane may read: those it has in NVIDIA's order are others than those it has in Metal's. `lanes`
+    knows addresses. `readers` are values that blocks read besides the operands of their instructions."""
 
     def __init__(
         self,
@@ -35,6 +37,7 @@ class Tensor:
         call: Call,
         name: Callable[[str], str],
         inside: Callable[[Instruction], bool],
+        lanes: Lanes,
         readers: Iterable[tuple[str, Value]] = (),
     ) -> None:
         self._function, self._full, self._call, self._name = function, full, call, name
@@ -54,6 +57,10 @@ class Tensor:
         self._early: set[tuple[str, Pair]] = set()
         self._bases: dict[tuple[str, Local, Int], tuple[Local, ...]] = {}
         self._memory = OtherLanes(function, full, inside)
+        self._starts: dict[Start, Local] = {}
+        wanted = dict.fromkeys((r, pair) for tile in self._tiles.tiles for r, _, pair in _operands(tile))
+        for load in loads(function, self._memory, lanes, wanted):
+            self._lines(load)
         for tile in self._tiles.tiles:
             for role, kind, pair in _operands(tile):
                 self._want(role, kind, pair)
@@ -185,6 +192,28 @@ class Tensor:
             self._then(found.last, f"mtd_tensor_{role}_at", (*self._base(role, found), *found.offsets), into)
         else:
             self._then(self._memory.last(pair), f"mtd_tensor_{role}_{kind}", pair, into)
+
+    def _lines(self, load: Load) -> None:
+        """Matrices that one instruction loads, all where the first of them is."""
+        many = len(load.of)
+        all_ = Local(self._name("matrices"), ArrayType(many, I32))
+        what = f"mtd_tensor_x{many}{'_turned' if load.of[0].turned else ''}"
+        places = tuple(part for m in load.of for part in (self._start(m.start), Int(I32, m.offset)))
+        self._then(load.first, what, places, all_)
+        for n, m in enumerate(load.of):
+            into = self._operands[m.role, m.pair] = Local(self._name(m.role), I32)
+            self._early.add((m.role, m.pair))
+            one = Instruction("extractvalue", I32, (all_,), into.name, indices=(n,))
+            self._after[load.first].append(one)
+
+    def _start(self, of: Start) -> Local:
+        """Where a lane finds its line, once for all matrices that lie at constant distances from there."""
+        if of not in self._starts:
+            base = self._starts[of] = Local(self._name("lines"), I64)
+            how = (Int(I32, of.stride),) if of.stride else (Int(I32, of.apart), Int(I32, of.down))
+            kind = "whole" if of.stride else "own"
+            self._then(of.pointer.name, f"mtd_tensor_lines_{kind}", (of.pointer, *how), base)
+        return self._starts[of]
 
     def _then(self, name: str, function: str, operands: tuple[Value, ...], into: Local) -> None:
         made = self._call(function, into.type, *operands, into=into.name)

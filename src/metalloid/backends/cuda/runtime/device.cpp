@@ -601,6 +601,18 @@ IN u32 joined(u64 one, u64 two) {
 }
 API u32 mtd_tensor_rows_at(u64 base, i32 first, i32 second) { return joined(base + (i64)first, base + (i64)second); }
 API u32 mtd_tensor_columns_at(u64 base, u64 next, i32 first, i32) { return joined(base + (i64)first, next + (i64)first); }
+// Matrices in lines of 16 bytes (tensor.ll has the loads): where line l % 8 of a matrix begins, found by the stride or in the
+// address of the lane that has its first element; and the line that a lane tells of several matrices.
+API u64 mtd_tensor_lines_whole(const local_byte* p, u32 stride) { return (u64)p + (lane() & 7) * stride; }
+API u64 mtd_tensor_lines_own(const local_byte* p, i32 apart, u32 down) {
+    u32 n = lane() & 7;
+    u64 found = take(ALL, (u64)p, down ? holder(0, n) : holder(n, 0));
+    return down && n & 1 ? found + (i64)apart : found;
+}
+API u64 mtd_tensor_line(u64 a, u64 b, u64 c, u64 d) {
+    u32 n = lane() >> 3;
+    return n < 2 ? n ? b : a : n < 3 ? c : d;
+}
 API float mtd_tensor_in(float v) { return __builtin_bit_cast(float, mtd_tensor_moved(__builtin_bit_cast(u32, v))); }
 API float mtd_tensor_out(float v) {
     u32 from = (u32)row() << 2 | (u32)column() >> 1;

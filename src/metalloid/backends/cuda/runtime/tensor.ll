@@ -69,3 +69,99 @@ declare { float, float, float, float } @llvm.nvvm.mma.m16n8k8.row.col.f32.f32(<2
 declare { float, float, float, float } @llvm.nvvm.mma.m16n8k16.row.col.f32.f32(<2 x half>, <2 x half>, <2 x half>, <2 x half>, <2 x half>, <2 x half>, float, float, float, float)
 declare { float, float, float, float } @llvm.nvvm.mma.m16n8k8.row.col.bf16(i32, i32, i32, float, float, float, float)
 declare { float, float, float, float } @llvm.nvvm.mma.m16n8k16.row.col.bf16(i32, i32, i32, i32, i32, i32, float, float, float, float)
+define [1 x i32] @mtd_tensor_x1(i64 %b0, i32 %o0) alwaysinline convergent nounwind {
+  %w0 = sext i32 %o0 to i64
+  %a0 = add i64 %b0, %w0
+  %at = call i64 @mtd_tensor_line(i64 %a0, i64 %a0, i64 %a0, i64 %a0)
+  %line = inttoptr i64 %at to ptr addrspace(3)
+  %m = call i32 @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x1.b16.p3(ptr addrspace(3) %line)
+  %r0 = insertvalue [1 x i32] poison, i32 %m, 0
+  ret [1 x i32] %r0
+}
+define [1 x i32] @mtd_tensor_x1_turned(i64 %b0, i32 %o0) alwaysinline convergent nounwind {
+  %w0 = sext i32 %o0 to i64
+  %a0 = add i64 %b0, %w0
+  %at = call i64 @mtd_tensor_line(i64 %a0, i64 %a0, i64 %a0, i64 %a0)
+  %line = inttoptr i64 %at to ptr addrspace(3)
+  %m = call i32 @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x1.trans.b16.p3(ptr addrspace(3) %line)
+  %r0 = insertvalue [1 x i32] poison, i32 %m, 0
+  ret [1 x i32] %r0
+}
+define [2 x i32] @mtd_tensor_x2(i64 %b0, i32 %o0, i64 %b1, i32 %o1) alwaysinline convergent nounwind {
+  %w0 = sext i32 %o0 to i64
+  %a0 = add i64 %b0, %w0
+  %w1 = sext i32 %o1 to i64
+  %a1 = add i64 %b1, %w1
+  %at = call i64 @mtd_tensor_line(i64 %a0, i64 %a1, i64 %a0, i64 %a1)
+  %line = inttoptr i64 %at to ptr addrspace(3)
+  %m = call { i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.b16.p3(ptr addrspace(3) %line)
+  %m0 = extractvalue { i32, i32 } %m, 0
+  %r0 = insertvalue [2 x i32] poison, i32 %m0, 0
+  %m1 = extractvalue { i32, i32 } %m, 1
+  %r1 = insertvalue [2 x i32] %r0, i32 %m1, 1
+  ret [2 x i32] %r1
+}
+define [2 x i32] @mtd_tensor_x2_turned(i64 %b0, i32 %o0, i64 %b1, i32 %o1) alwaysinline convergent nounwind {
+  %w0 = sext i32 %o0 to i64
+  %a0 = add i64 %b0, %w0
+  %w1 = sext i32 %o1 to i64
+  %a1 = add i64 %b1, %w1
+  %at = call i64 @mtd_tensor_line(i64 %a0, i64 %a1, i64 %a0, i64 %a1)
+  %line = inttoptr i64 %at to ptr addrspace(3)
+  %m = call { i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.trans.b16.p3(ptr addrspace(3) %line)
+  %m0 = extractvalue { i32, i32 } %m, 0
+  %r0 = insertvalue [2 x i32] poison, i32 %m0, 0
+  %m1 = extractvalue { i32, i32 } %m, 1
+  %r1 = insertvalue [2 x i32] %r0, i32 %m1, 1
+  ret [2 x i32] %r1
+}
+define [4 x i32] @mtd_tensor_x4(i64 %b0, i32 %o0, i64 %b1, i32 %o1, i64 %b2, i32 %o2, i64 %b3, i32 %o3) alwaysinline convergent nounwind {
+  %w0 = sext i32 %o0 to i64
+  %a0 = add i64 %b0, %w0
+  %w1 = sext i32 %o1 to i64
+  %a1 = add i64 %b1, %w1
+  %w2 = sext i32 %o2 to i64
+  %a2 = add i64 %b2, %w2
+  %w3 = sext i32 %o3 to i64
+  %a3 = add i64 %b3, %w3
+  %at = call i64 @mtd_tensor_line(i64 %a0, i64 %a1, i64 %a2, i64 %a3)
+  %line = inttoptr i64 %at to ptr addrspace(3)
+  %m = call { i32, i32, i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3(ptr addrspace(3) %line)
+  %m0 = extractvalue { i32, i32, i32, i32 } %m, 0
+  %r0 = insertvalue [4 x i32] poison, i32 %m0, 0
+  %m1 = extractvalue { i32, i32, i32, i32 } %m, 1
+  %r1 = insertvalue [4 x i32] %r0, i32 %m1, 1
+  %m2 = extractvalue { i32, i32, i32, i32 } %m, 2
+  %r2 = insertvalue [4 x i32] %r1, i32 %m2, 2
+  %m3 = extractvalue { i32, i32, i32, i32 } %m, 3
+  %r3 = insertvalue [4 x i32] %r2, i32 %m3, 3
+  ret [4 x i32] %r3
+}
+define [4 x i32] @mtd_tensor_x4_turned(i64 %b0, i32 %o0, i64 %b1, i32 %o1, i64 %b2, i32 %o2, i64 %b3, i32 %o3) alwaysinline convergent nounwind {
+  %w0 = sext i32 %o0 to i64
+  %a0 = add i64 %b0, %w0
+  %w1 = sext i32 %o1 to i64
+  %a1 = add i64 %b1, %w1
+  %w2 = sext i32 %o2 to i64
+  %a2 = add i64 %b2, %w2
+  %w3 = sext i32 %o3 to i64
+  %a3 = add i64 %b3, %w3
+  %at = call i64 @mtd_tensor_line(i64 %a0, i64 %a1, i64 %a2, i64 %a3)
+  %line = inttoptr i64 %at to ptr addrspace(3)
+  %m = call { i32, i32, i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16.p3(ptr addrspace(3) %line)
+  %m0 = extractvalue { i32, i32, i32, i32 } %m, 0
+  %r0 = insertvalue [4 x i32] poison, i32 %m0, 0
+  %m1 = extractvalue { i32, i32, i32, i32 } %m, 1
+  %r1 = insertvalue [4 x i32] %r0, i32 %m1, 1
+  %m2 = extractvalue { i32, i32, i32, i32 } %m, 2
+  %r2 = insertvalue [4 x i32] %r1, i32 %m2, 2
+  %m3 = extractvalue { i32, i32, i32, i32 } %m, 3
+  %r3 = insertvalue [4 x i32] %r2, i32 %m3, 3
+  ret [4 x i32] %r3
+}
+declare i32 @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x1.b16.p3(ptr addrspace(3))
+declare i32 @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x1.trans.b16.p3(ptr addrspace(3))
+declare { i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.b16.p3(ptr addrspace(3))
+declare { i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.trans.b16.p3(ptr addrspace(3))
+declare { i32, i32, i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3(ptr addrspace(3))
+declare { i32, i32, i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16.p3(ptr addrspace(3))
