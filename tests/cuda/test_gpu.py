@@ -183,3 +183,30 @@ def test_recordings() -> None:
     a.numpy()[:] = 0
     recording.run()
     assert (b.numpy() == 20).all()
+
+
+@pytest.mark.parametrize(("kind", "nan"), [("float", 0x7FC12345), ("half", 0x7E12), ("bfloat", 0x7FC1)])
+def test_a_negated_nan_keeps_its_bits(kind: str, nan: int) -> None:
+    dtype, sign = (np.uint32, 1 << 31) if kind == "float" else (np.uint16, 1 << 15)
+    where = "uint i [[thread_position_in_grid]]"
+    text = f"kernel void k(device const {kind}* x, device {kind}* y, {where}) {{ y[i] = -x[i]; }}"
+    x, y = np.array([nan, nan | sign, 3], dtype), np.zeros(3, dtype)
+    kernel(text, "k")(x.view(np.uint8).data, y.view(np.uint8).data, grid=3, threadgroup=3)
+    assert list(y) == [nan | sign, nan, 3 | sign]
+
+
+def test_code_keeps_no_memory() -> None:
+    """What a kernel was first launched with goes when its owner lets it go."""
+    gone: list[int] = []
+
+    class Own(np.ndarray):  # type: ignore[type-arg]
+        def __del__(self) -> None:
+            gone.append(1)
+
+    add = kernel(ADD.replace("a[i] + b[i]", "a[i] - b[i]"), "add")
+    for n in (1, 2):
+        given = [np.ones(64, np.float32).view(Own) for _ in range(3)]
+        add(*given, 64, grid=64, threadgroup=32)
+        gone.clear()
+        del given
+        assert len(gone) == 3, n

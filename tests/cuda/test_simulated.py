@@ -31,11 +31,17 @@ CASES: list[tuple[Callable[..., None], tuple[Any, ...]]] = [
     (test_gpu.test_atomics, ("float",)),
     (test_gpu.test_a_matrix_product, ()),
     (test_gpu.test_recordings, ()),
+    (test_gpu.test_a_negated_nan_keeps_its_bits, ("float", 0x7FC12345)),
+    (test_gpu.test_a_negated_nan_keeps_its_bits, ("half", 0x7E12)),
+    (test_gpu.test_a_negated_nan_keeps_its_bits, ("bfloat", 0x7FC1)),
+    (test_gpu.test_code_keeps_no_memory, ()),
 ]
 
 
 @pytest.mark.parametrize(
-    ("test", "given"), CASES, ids=[" ".join([t.__name__.removeprefix("test_"), *a]) for t, a in CASES]
+    ("test", "given"),
+    CASES,
+    ids=[" ".join([t.__name__.removeprefix("test_"), *map(str, a)]) for t, a in CASES],
 )
 def test_on_the_imitated_gpu(test: Callable[..., None], given: tuple[Any, ...]) -> None:
     test(*given)

@@ -88,4 +88,6 @@ def test_the_checker_follows_it():
     assert mt.check(kernel, np.zeros(12, np.float32), grid=12).ok
     wrong = mt.device().library(text.replace("o[at] += n", "o[at + 4] += n"))["k"]
     report = mt.check(wrong, np.zeros(12, np.float32), grid=12)
-    assert [finding.rule for finding in report.findings] == ["M102"]
+    # Two lanes also write one element, which is seen where it is known whose memory a pointer leads into.
+    rules = [finding.rule for finding in report.findings]
+    assert rules[0] == "M102" and set(rules) <= {"M102", "M206"}

@@ -24,6 +24,7 @@ _RULES = (
     (r"load volatile i32, ptr (\S+?)(?=,|$)(, align \d+)?", r"call i32 @sim_load_volatile(ptr \1)"),
     (r'asm "movmatrix\.[^"]*", "=r,r"', "@sim_movmatrix"),
     (r"^declare .*@sim_(mma|ldmatrix)_.*$", ""),
+    (r'asm "xor\.b(32|16) [^"]*", "=[fh],[fh]"', r"@sim_negated_\1"),
     (r'asm "div\.full\.f32 [^"]*", "=f,f,f"', "@sim_divided"),
 )
 _MORE = """
@@ -32,6 +33,16 @@ declare i32 @sim_load_volatile(ptr)
 declare i32 @sim_movmatrix(i32)
 declare void @sim_tensor(ptr, i32, i32, ptr, ptr)
 declare void @sim_ldmatrix(ptr, ptr, i32, i1)
+define internal float @sim_negated_32(float %a) {
+  %i = bitcast float %a to i32
+  %t = xor i32 %i, -2147483648
+  %f = bitcast i32 %t to float
+  ret float %f
+}
+define internal i16 @sim_negated_16(i16 %a) {
+  %t = xor i16 %a, -32768
+  ret i16 %t
+}
 define internal float @sim_divided(float %a, float %b) {
   %c = fdiv float %a, %b
   ret float %c

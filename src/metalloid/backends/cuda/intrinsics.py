@@ -27,7 +27,7 @@ from metalloid.ir.debug import location
 from metalloid.ir.intrinsics import BARRIER, BUFFER, ENTRY, PRIVATE, family, short
 from metalloid.ir.loops import loops
 from metalloid.ir.module import Parameter
-from metalloid.ir.types import FLOAT, I8, I32, I64, VOID, ArrayType, IntType, PointerType
+from metalloid.ir.types import BFLOAT, FLOAT, HALF, I8, I32, I64, VOID, ArrayType, IntType, PointerType, Type
 from metalloid.ir.values import Int, Local, Named, Value
 
 ROUNDS = Local("mt.rounds", PointerType(0))
@@ -35,6 +35,8 @@ _DIVISIONS = ("sdiv", "udiv", "srem", "urem")
 _HINTS = ("llvm.lifetime.", "llvm.assume", "llvm.experimental.noalias.scope.decl", "llvm.dbg.")
 # Fused in one rounding, as the oracle has it; LLVM would part it where it sees no gain.
 _FUSED = {f"llvm.fmuladd.{kind}": f"llvm.fma.{kind}" for kind in ("f16", "bf16", "f32")}
+_KINDS: dict[Type, str] = {FLOAT: "f32", HALF: "f16", BFLOAT: "bf16"}
+_SHOWING = ("store", "bitcast", "phi", "select", "ret", "insertvalue")  # what hands a number's bits on
 _MATH = {"llvm.ldexp.f32.i32": "mtd_ldexp", "llvm.ldexp.f32.i64": "mtd_scaled"}
 
 
@@ -234,6 +236,8 @@ class Lowering(Robust):
             yield from self._divided(i)
         elif i.called in _FUSED:
             yield self.call(_FUSED[i.called], i.type, *i.operands, into=i.name)
+        elif i.opcode == "fneg" and "nnan" not in i.flags and self._bits_are_seen(i):
+            yield self.call(f"mtd_negated_{_KINDS[i.type]}", i.type, *i.operands, into=i.name)
         elif i.opcode == "fdiv" and i.type != FLOAT:  # LLVM's quick way gives 0 for divisors from 2^126 on
             yield replace(i, flags=tuple(f for f in i.flags if f not in ("afn", "arcp", "fast")))
         elif i.opcode != "call" or (i.called.startswith("llvm.") and i.called not in _MATH):
@@ -252,6 +256,11 @@ class Lowering(Robust):
                 yield from self._together(i)
                 return
             yield self.call(f"mtd_{short(i.called)}", i.type, *i.operands, *launch, into=i.name)
+
+    def _bits_are_seen(self, i: Instruction) -> bool:
+        """Whether somebody may look at the bits of a number: a NaN that is negated by arithmetic loses its own."""
+        users = self.function.users.get(i.name, ())
+        return i.type in _KINDS and any(u.opcode in _SHOWING for u in users)
 
     def _translated(self, i: Instruction) -> Iterator[Instruction]:
         """A pointer that lay in memory, as an argument buffer has them."""

@@ -193,14 +193,15 @@ class CudaProgram:
     ) -> Choice:
         _refuse_size(launch)
         flat = any(g % s for g, s in zip(launch.grid, launch.threadgroup, strict=True))
+        size = (
+            launch.threadgroup
+        )  # the launch itself would keep its memory alive for as long as there is code for it
 
         def load(proof: Hashable | None, baseline: bool) -> Loaded:
             known = proof if isinstance(proof, LaunchProof) else None
             bounds, aligned = (known.bounds, known.aligned) if known is not None else (None, frozenset())
             proved = (inlined, bounds, aligned, even)
-            return self.code.load(
-                Variant(launch.threadgroup, flat, bool(guard), apart, *proved, robust=guard == "robust")
-            )
+            return self.code.load(Variant(size, flat, bool(guard), apart, *proved, robust=guard == "robust"))
 
         small = Launch(launch.grid, launch.threadgroup, {}, launch.threadgroup_memory, kernel=launch.kernel)
         prover = self.code.prover if guard else None

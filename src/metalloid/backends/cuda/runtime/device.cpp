@@ -621,6 +621,17 @@ API float mtd_tensor_out(float v) {
 
 // ---- what LLVM has no instruction for -------------------------------------------------------------------------------
 
+// The other sign, also for a NaN: `neg` makes all of them one. LLVM would know the plain way for `neg`.
+API float mtd_negated_f32(float x) {
+    float made;
+    asm("xor.b32 %0, %1, 0x80000000;" : "=f"(made) : "f"(x));
+    return made;
+}
+API u16 mtd_negated_bits(u16 x) {
+    u16 made;
+    asm("xor.b16 %0, %1, 0x8000;" : "=h"(made) : "h"(x));
+    return made;
+}
 // x * 2^n, rounded once, for 0.5 <= |x| < 2 and |n| <= 252: an exponent of 64 bits says so (math_bits.h).
 API float mtd_scaled(float x, i64 wide) {
     i32 n = (i32)wide, half = n >> 1;

@@ -165,3 +165,16 @@ declare { i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.b16.p3(ptr addrspa
 declare { i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x2.trans.b16.p3(ptr addrspace(3))
 declare { i32, i32, i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16.p3(ptr addrspace(3))
 declare { i32, i32, i32, i32 } @llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16.p3(ptr addrspace(3))
+; Numbers of 16 bits with the other sign.
+define half @mtd_negated_f16(half %x) alwaysinline nounwind {
+  %bits = bitcast half %x to i16
+  %turned = call i16 @mtd_negated_bits(i16 %bits)
+  %made = bitcast i16 %turned to half
+  ret half %made
+}
+define bfloat @mtd_negated_bf16(bfloat %x) alwaysinline nounwind {
+  %bits = bitcast bfloat %x to i16
+  %turned = call i16 @mtd_negated_bits(i16 %bits)
+  %made = bitcast i16 %turned to bfloat
+  ret bfloat %made
+}
