@@ -20,7 +20,7 @@ from metalloid.backends.cuda.record import FaultRecord, LaunchRecord
 from metalloid.backends.cuda.variant import Variant, inlinable, layout
 from metalloid.cli import group
 from metalloid.compile import scalar
-from metalloid.errors import NotVectorised
+from metalloid.errors import DeviceError, NotVectorised
 from metalloid.source import Source
 from metalloid.transforms.canonicalize import canonical
 
@@ -199,29 +199,37 @@ def test_a_comparison_of_a_sum_bounds_its_summand(body: str, room: int, left: in
     assert len(ptx.compile_ptx(module, variant=variant).sites) == left
 
 
-def test_two_large_threadgroups_share_a_multiprocessor_unless_registers_spill() -> None:
+def test_a_multiprocessor_has_room_for_many_threads_unless_registers_spill() -> None:
     text = f"{HEADER}kernel void k(device float* y, {POSITION}) {{ y[i] = l; }}"
     ir, signature = scalar(Source(text), "k")
 
     class Compiler:
-        def __init__(self, crowded: int, plain: int) -> None:
-            self._local = {True: crowded, False: plain}
+        def __init__(self, registers: int, crowded: int, plain: int) -> None:
+            self._needs = {b"": (registers, plain), b"2": (120, min(crowded, plain)), b"4": (64, crowded)}
 
         def assemble(self, ptx: str) -> bytes:
+            if crowded < 0 and ".minnctapersm 4" in ptx:
+                raise DeviceError("a function needs more registers")
             return ptx.encode()
 
-        def local_bytes(self, code: bytes, kernel: str) -> int:
-            return self._local[b".minnctapersm 2" in code]
+        def needs(self, code: bytes, kernel: str) -> tuple[int, int]:
+            return self._needs[code.partition(b".minnctapersm ")[2].partition(b"\n")[0]]
 
-    for size, crowded, plain, chosen in (
-        (1024, 0, 0, True),
-        (1024, 64, 64, True),
-        (1024, 72, 64, False),
-        (256, 0, 0, False),
+    for size, registers, crowded, plain, groups in (
+        (1024, 42, 0, 0, 2),
+        (1024, 32, 0, 0, 0),
+        (256, 64, 0, 0, 0),
+        (256, 239, 0, 0, 4),
+        (256, 239, 64, 64, 4),
+        (256, 239, 72, 64, 2),
+        (256, 239, -1, 64, 2),
+        (256, 100, 72, 64, 0),  # two have room as it is
     ):
         made = ptx.compile_ptx(ir, variant=Variant((size, 1, 1), flat=False)).text
-        kept = KernelCode(ir, signature, Compiler(crowded, plain))._assembled(made, Variant((size, 1, 1)))  # type: ignore[arg-type]
-        assert (b".reqntid %d, 1, 1\n.minnctapersm 2\n" % size in kept) == chosen
+        code = KernelCode(ir, signature, Compiler(registers, crowded, plain))  # type: ignore[arg-type]
+        kept = code._assembled(made, Variant((size, 1, 1)))
+        held = b".reqntid %d, 1, 1\n.minnctapersm %d\n" % (size, groups)
+        assert (held in kept) if groups else (b".minnctapersm" not in kept)
 
 
 def test_a_quotient_of_bfloats_takes_no_short_cut() -> None:

@@ -100,8 +100,8 @@ class Simulated(Gpu):
             raise DeviceError(f"[simulator] there is no {', '.join(sorted(unknown))} in machine.cpp")
         return None, machine_code(text)
 
-    def local_bytes(self, code: bytes, kernel: str) -> int:
-        return 0
+    def needs(self, code: bytes, kernel: str) -> tuple[int, int]:
+        return 0, 0
 
     def allow(self, function: Any, local: int) -> None:
         pass

@@ -22,12 +22,14 @@ from metalloid.backends.cuda.record import RECORD
 from metalloid.backends.cuda.variant import Variant, inlinable
 from metalloid.backends.fallback import slow_way
 from metalloid.backends.sites import Site
+from metalloid.errors import DeviceError
 from metalloid.ir import Module
 from metalloid.ir.intrinsics import ENTRY
 from metalloid.transforms.canonicalize import canonical
 from metalloid.types import Signature
 
-HALF = 512  # threads; of larger threadgroups a multiprocessor takes two at most
+MANY = 1024  # threads that a multiprocessor should have room for
+REGISTERS = 65536  # of a multiprocessor
 _FORMAT = 2
 _PARTS = ("ir", "analysis", "transforms", "backends/cuda")  # of metalloid, that make the code
 
@@ -96,16 +98,26 @@ class KernelCode:
             return Loaded(variant, function, module, lambda: pickle.loads(sites), formats)
 
     def _assembled(self, ptx: str, variant: Variant) -> bytes:
-        """Machine code. Two large threadgroups should fit on a multiprocessor: one computes while the other waits at a
-        barrier. The compiler is held to the registers for that, unless it would have to spill some."""
-        if variant.threads <= HALF:
+        """Machine code. A multiprocessor should have room for 1024 threads, and for two threadgroups: some compute
+        while others wait. The compiler is held to the registers for that, unless it would have to spill some."""
+        plain = self._gpu.assemble(ptx)
+        registers, local = self._gpu.needs(plain, KERNEL)
+        groups, threads = max(MANY // variant.threads, 2), -(-variant.threads // 32) * 32
+        while groups > 1 and -(-registers // 8) * 8 * threads * groups > REGISTERS:
+            crowded = self._held(several_at_once(ptx, groups))
+            if (
+                crowded is not None and self._gpu.needs(crowded, KERNEL)[1] <= local
+            ):  # private arrays lie there as well
+                return crowded
+            groups //= 2
+        return plain
+
+    def _held(self, ptx: str) -> bytes | None:
+        """None where a function that the kernel calls needs more registers than it is given."""
+        try:
             return self._gpu.assemble(ptx)
-        crowded = self._gpu.assemble(two_at_once(ptx))
-        if not self._gpu.local_bytes(crowded, KERNEL):
-            return crowded
-        plain = self._gpu.assemble(ptx)  # private arrays lie there in either case
-        fewer = self._gpu.local_bytes(crowded, KERNEL) <= self._gpu.local_bytes(plain, KERNEL)
-        return crowded if fewer else plain
+        except DeviceError:
+            return None
 
     def _key(self, variant: Variant) -> str:
         gpu = self._gpu
@@ -113,9 +125,9 @@ class KernelCode:
         return hashlib.sha256(repr(words).encode()).hexdigest()
 
 
-def two_at_once(ptx: str) -> str:
-    """The kernel with a word for the compiler: two threadgroups run on one multiprocessor."""
-    return re.sub(r"^\.reqntid .*$", r"\g<0>\n.minnctapersm 2", ptx, count=1, flags=re.M)
+def several_at_once(ptx: str, groups: int) -> str:
+    """The kernel with a word for the compiler: so many threadgroups run on one multiprocessor."""
+    return re.sub(r"^\.reqntid .*$", rf"\g<0>\n.minnctapersm {groups}", ptx, count=1, flags=re.M)
 
 
 def _stable(variant: Variant) -> str:

@@ -194,13 +194,14 @@ class Gpu:
         module = call("cuModuleLoadData", code)
         return module, call("cuModuleGetFunction", module, kernel.encode())
 
-    def local_bytes(self, code: bytes, kernel: str) -> int:
-        """Memory of its own that a thread needs: private arrays, and registers that were spilled."""
+    def needs(self, code: bytes, kernel: str) -> tuple[int, int]:
+        """Registers of a thread, and memory of its own: private arrays, and registers that were spilled."""
         module, function = self.load(code, kernel)
-        what = bindings().CUfunction_attribute.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES
-        size = int(call("cuFuncGetAttribute", what, function))
+        what = bindings().CUfunction_attribute
+        attributes = what.CU_FUNC_ATTRIBUTE_NUM_REGS, what.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES
+        registers, local = (int(call("cuFuncGetAttribute", one, function)) for one in attributes)
         call("cuModuleUnload", module)
-        return size
+        return registers, local
 
     def allow(self, function: Any, local: int) -> None:
         """Let a kernel have more threadgroup memory than the 48 KiB every kernel may."""
