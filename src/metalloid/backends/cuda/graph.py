@@ -7,7 +7,7 @@ lives; each run brings them in and takes back what was written.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,23 @@ class _Prepared:
     room: Room
 
 
+@dataclass(frozen=True)
+class _Chosen:
+    """A launch whose code is known, and where its memory lies on the host."""
+
+    recorded: Recorded
+    program: CudaProgram
+    code: Loaded
+    addresses: list[int]
+    lengths: list[int]
+
+    def bound(self) -> Iterator[tuple[int, int, int]]:
+        """Index, address and bytes of the arguments that the launch does not carry itself."""
+        for index, (address, size) in enumerate(zip(self.addresses, self.lengths, strict=True)):
+            if size and index not in self.code.variant.inlined:
+                yield index, address, size
+
+
 class Graph:
     """Launches in their order, each after the one before it has ended."""
 
@@ -36,41 +53,62 @@ class Graph:
         memory.gpu.enter()
         self._told = memory.gpu.told()
         self._mirrors: dict[Mirror, bool] = {}  # with whether a launch writes it
-        self._staged: dict[tuple[int, int], list[Any]] = {}  # host, bytes: device, written
+        self._staged: dict[tuple[int, int], int] = {}  # host, bytes: device
+        self._back: dict[tuple[int, int], int] = {}  # the same for what launches write
         self._keep: list[object] = []
         launches = [one for one in launches if 0 not in one.launch.grid]
-        self._prepared = [self._prepare(one, number) for number, one in enumerate(launches)]
+        chosen = [self._chosen(one) for one in launches]
+        self._stage(chosen)
+        self._prepared = [self._prepare(one) for one in chosen]
         self._executable = self._captured()
         weakref.finalize(self, _gone, memory.gpu, self._told, self._staged, self._executable)
 
-    def _prepare(self, one: Recorded, number: int) -> _Prepared:
-        program, launch, gpu = one.program, one.launch, self._memory.gpu
+    def _chosen(self, one: Recorded) -> _Chosen:
+        program, launch = one.program, one.launch
         assert isinstance(program, CudaProgram)
         addresses, lengths = places(launch, program.count, self._keep)
         code = program.pick(launch, self._guard, addresses, lengths, tuple(one.live))
-        room = Room(self._told, program.shape(launch))
-        found = []
-        for index, (address, size) in enumerate(zip(addresses, lengths, strict=True)):
-            if index in code.variant.inlined or not size:
-                found.append(0)
-            else:
-                found.append(self._place(address, size, program.written[index], gpu))
-        fill(room, code, found, addresses, lengths)
-        return _Prepared(one, program, code, room)
+        return _Chosen(one, program, code, addresses, lengths)
 
-    def _place(self, address: int, size: int, written: bool, gpu: Gpu) -> int:
+    def _prepare(self, chosen: _Chosen) -> _Prepared:
+        room = Room(self._told, chosen.program.shape(chosen.recorded.launch))
+        found = [0] * len(chosen.addresses)
+        for index, address, size in chosen.bound():
+            found[index] = self._place(address, size, chosen.program.written[index])
+        fill(room, chosen.code, found, chosen.addresses, chosen.lengths)
+        return _Prepared(chosen.recorded, chosen.program, chosen.code, room)
+
+    def _stage(self, chosen: Sequence[_Chosen]) -> None:
+        """Room on the GPU for arrays of the caller's own; what lies side by side on the host is brought at once."""
+        wanted = sorted(
+            {
+                (address, address + size)
+                for one in chosen
+                for _, address, size in one.bound()
+                if self._memory.find(address) is None
+            }
+        )
+        joined: list[tuple[int, int]] = []
+        for start_, end in wanted:
+            if joined and start_ <= joined[-1][1]:
+                joined[-1] = joined[-1][0], max(end, joined[-1][1])
+            else:
+                joined.append((start_, end))
+        for start_, end in joined:
+            self._staged[start_, end - start_] = self._memory.gpu.take(end - start_)
+
+    def _place(self, address: int, size: int, written: bool) -> int:
         mirror = self._memory.find(address)
         if mirror is not None:
             if not mirror.device:
-                mirror.device = gpu.take(mirror.size)
+                mirror.device = self._memory.gpu.take(mirror.size)
             self._mirrors[mirror] = self._mirrors.get(mirror, False) or written
             return mirror.device + (address - mirror.host)
-        for (start_, length), (device, _) in self._staged.items():
-            if start_ <= address and address + size <= start_ + length:
-                self._staged[start_, length][1] |= written
-                return int(device) + (address - start_)
-        self._staged[address, size] = [gpu.take(size), written]
-        return int(self._staged[address, size][0])
+        start_, length = next((s, n) for s, n in self._staged if s <= address and address + size <= s + n)
+        device = self._staged[start_, length] + (address - start_)
+        if written:
+            self._back[address, size] = device
+        return device
 
     def _captured(self) -> Any:
         def launches() -> None:
@@ -88,7 +126,7 @@ class Graph:
                 gpu.upload(mirror.device, mirror.host, mirror.size)
                 if not mirror.watched:
                     mirror.newer = Newer.SAME
-        for (host, size), (device, _) in self._staged.items():
+        for (host, size), device in self._staged.items():
             gpu.upload(device, host, size)
         gpu.replay(self._executable)
         gpu.wait()
@@ -97,9 +135,8 @@ class Graph:
                 gpu.download(mirror.host, mirror.device, mirror.size)
             elif written:
                 mirror.newer = Newer.DEVICE
-        for (host, size), (device, written) in self._staged.items():
-            if written:
-                gpu.download(host, device, size)
+        for (host, size), device in self._back.items():
+            gpu.download(host, device, size)
         if self._told.fault.taken:
             one = self._prepared[self._told.fault.number]
             one.program.finish(self._told, one.code, one.recorded.launch, None)
@@ -123,8 +160,8 @@ def captures(launches: Sequence[Recorded], guard: Guard) -> bool:
     )
 
 
-def _gone(gpu: Gpu, told: Told, staged: dict[tuple[int, int], list[Any]], executable: Any) -> None:
+def _gone(gpu: Gpu, told: Told, staged: dict[tuple[int, int], int], executable: Any) -> None:
     gpu.untold(told)
-    for (_, size), (device, _) in staged.items():
+    for (_, size), device in staged.items():
         gpu.give_back(device, size)
     gpu.forget(executable)
