@@ -15,6 +15,7 @@ from metalloid.kernels.families import kernel
 from metalloid.kernels.matmul import VARIANTS
 from metalloid.kernels.primitives import PRIMITIVES
 from metalloid.kernels.quantized import BLOCKS
+from metalloid.llama.wide import regrouped
 from tests.kernels.helpers import BFLOAT16, DTYPES, normal
 
 Call = Callable[[], Any]
@@ -53,6 +54,7 @@ def every_call() -> dict[str, Call]:
         "top_k": lambda: mk.top_k(normal((2, 45)), 4),
         "gate_up": _gate_up,
         "rotate and attend": _rotate_and_attend,
+        "products of regrouped weights": lambda: regrouped_products("q4_0x8"),
     }
 
 
@@ -161,6 +163,20 @@ def generation(format: str) -> dict[str, Call]:
         return one, two
 
     return {"product": products, "rows of a table": rows_of_a_table, "norm and product": normed}
+
+
+def regrouped_products(format: str):
+    """Of q4_0 as it is, or with eight blocks together."""
+    rows, columns = 9, 512
+    raw = blocks("q4_0", rows, columns).reshape(-1)
+    raw = raw if format == "q4_0" else regrouped(raw, columns)
+    inputs, ids = normal((3, columns)), np.array([8, 3], np.int32)
+    many, more, table = np.zeros((3, rows), np.float32), normal((3, rows)), np.zeros((2, columns), np.float32)
+    for name, out in ((f"matmul_{format}_float32", many), (f"matmul_add_{format}", more)):
+        kernel("quantized", name)(raw, inputs, out, rows, columns, 3, threadgroups=(5, 1), **SIMDGROUP)
+    run = kernel("quantized", f"embedding_{format}_float32")
+    run(raw, ids, table, columns, threadgroups=(columns // WIDE, 2), **SIMDGROUP)
+    return many, more, table
 
 
 def _gate_up():

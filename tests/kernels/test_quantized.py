@@ -8,7 +8,7 @@ from metalloid.errors import LaunchError
 from metalloid.kernels.quantized import BLOCKS
 from metalloid.kernels.unpacked import dequantize as unpacked
 
-from .everything import blocks
+from .everything import blocks, regrouped_products
 from .helpers import DTYPES, close, exact, normal
 
 ROWS = (1, 7, 8, 9, 31, 33)
@@ -146,3 +146,8 @@ def test_affine_refuses_what_does_not_fit():
         mk.affine_matmul(x, weight, scales, scales, bits=5)
     with pytest.raises(LaunchError, match=r"128 columns.*\(64,\)"):
         mk.affine_matmul(x[0, :64], weight, scales, scales)
+
+
+def test_regrouped_weights_are_the_same():
+    for one, other in zip(regrouped_products("q4_0"), regrouped_products("q4_0x8"), strict=True):
+        np.testing.assert_array_equal(one, other)

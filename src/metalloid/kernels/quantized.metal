@@ -118,6 +118,13 @@ FOR_BLOCKS("q4_0", Q4_0)
 FOR_BLOCKS("q4_K", Q4_K)
 FOR_BLOCKS("q6_K", Q6_K)
 
+// For the prompts of a Llama; its tokens have kernels of their own (llama/wide.metal).
+template [[host_name("matmul_add_q4_0x8")]] kernel
+    decltype(matmul<Q4_0x8, float, 2, 8, true>) matmul<Q4_0x8, float, 2, 8, true>;
+template [[host_name("matmul_q4_0x8_float32")]] kernel
+    decltype(matmul<Q4_0x8, float, 2, 8, false>) matmul<Q4_0x8, float, 2, 8, false>;
+EMBEDDING("q4_0x8", Q4_0x8, "float32", float)
+
 #define EMBEDDING_VJP(type, T) \
     template [[host_name("embedding_vjp_" type)]] kernel decltype(embedding_vjp<T>) embedding_vjp<T>;
 

@@ -96,6 +96,21 @@ struct Q4_0 {
     };
 };
 
+// q4_0 with eight blocks together, for devices that load 16 bytes at once: their weights, then their scales.
+struct Q4_0x8 {
+    uint4 q[8];
+    half d[8];
+
+    static constexpr constant bool blocks = true;
+    using Input = OneByOne<Q4_0x8>;
+    static ulong row(uint columns) { return ulong(columns) / 256 * sizeof(Q4_0x8); }
+    static float at(device const uchar* row, uint chunk, uint lane) {
+        device const uchar* group = row + ulong(chunk / 8) * sizeof(Q4_0x8);
+        uint q = (group[chunk % 8 * 16 + lane % 16] >> (lane / 16 * 4)) & 15;
+        return float(((device const Q4_0x8*)group)->d[chunk % 8]) * float(int(q) - 8);
+    }
+};
+
 // 256 weights in eight chunks, each with a scale and a minimum of 6 bits: weight = d * scale * q - dmin * minimum.
 // Two chunks share 32 bytes, one in the low halves, one in the high ones.
 struct Q4_K {

@@ -11,6 +11,7 @@ from metalloid.llama.config import Config
 from metalloid.llama.formats import Array
 from metalloid.runtime.buffer import aligned
 
+PARTS = 256  # threadgroups that look for the largest logit at once
 TOKENS = 32  # of a prompt that are worked on at a time
 PLACE = np.dtype([("position", "<u4"), ("count", "<u4")])
 CHOICE = np.dtype([("temperature", "<f4"), ("top_p", "<f4"), ("top_k", "<u4"), ("seed", "<u4")])
@@ -35,6 +36,8 @@ class Buffers:
     turns: Array  # cosine and sine of each position and pair of dimensions
     logits: Array
     kept: Array
+    best: Array  # the largest logits of parts, and their places
+    best_at: Array
     token: Array
     place: Array
     step: Array
@@ -61,16 +64,19 @@ def buffers(config: Config, context: int) -> Buffers:
         made[...] = 0
         return made
 
-    def zeros(*shape: int) -> Array:
-        return placed(host(*shape))
+    def zeros(*shape: int, dtype: object = np.float32) -> Array:
+        return placed(host(*shape, dtype=dtype))
 
+    # What changes from token to token lies side by side, so that a device gets all of it in one piece.
+    changing = host(8 + TOKENS, dtype=np.int32)
+    token, step, place, choice, ids = np.split(changing, (1, 2, 4, 8))
     width, heads = config.width, config.heads * config.head
     cache = (config.kv_heads, config.head, context)
     angles = np.outer(np.arange(context, dtype=np.float64), np.array(config.frequencies))
     turns = host(context, config.head // 2, 2)
     turns[..., 0], turns[..., 1] = np.cos(angles), np.sin(angles)
     return Buffers(
-        ids=host(TOKENS, dtype=np.int32),
+        ids=ids,
         x=zeros(TOKENS, width),
         h=zeros(TOKENS, width),
         q=zeros(TOKENS, heads),
@@ -85,8 +91,10 @@ def buffers(config: Config, context: int) -> Buffers:
         turns=placed(turns),
         logits=zeros(config.vocabulary),
         kept=zeros(config.vocabulary),
-        token=host(1, dtype=np.int32),
-        place=np.zeros(1, PLACE),
-        step=host(1, dtype=np.uint32),
-        choice=np.zeros(1, CHOICE),
+        best=zeros(PARTS),
+        best_at=zeros(PARTS, dtype=np.uint32),
+        token=token,
+        place=place.view(PLACE),
+        step=step.view(np.uint32),
+        choice=choice.view(CHOICE),
     )

@@ -17,37 +17,15 @@ import numpy as np
 
 from metalloid.errors import ModelError
 from metalloid.kernels.families import kernel
-from metalloid.llama import weights
+from metalloid.llama import weights, wide
 from metalloid.llama.buffers import TOKENS, buffers, placed, seen
 from metalloid.llama.config import Config
-from metalloid.llama.formats import Array, Tensor
+from metalloid.llama.formats import Q4_0, Array, Tensor
+from metalloid.llama.layers import Layer, Matrix
 from metalloid.runtime.recording import Recording
 
 LANES, ROWS = 32, 8  # threads of a threadgroup, and the rows of weights that one takes
 PIECES = (TOKENS, 8)
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """Weights as a kernel takes them: bytes, and the format's name."""
-
-    format: str
-    data: Array
-    rows: int
-    columns: int
-
-
-@dataclass(frozen=True)
-class Layer:
-    attention_norm: Array
-    q: Matrix
-    k: Matrix
-    v: Matrix
-    o: Matrix
-    feed_norm: Array
-    gate: Matrix
-    up: Matrix
-    down: Matrix
 
 
 @dataclass(frozen=True)
@@ -72,9 +50,12 @@ class Llama:
 
     def __init__(self, loaded: weights.Weights) -> None:
         self.config: Config = loaded.config
-        self.embedding, self.output = _matrix(loaded.embedding), _matrix(loaded.output)
+        regroup = wide.suits(self.config)
+        self.output = _matrix(loaded.output, regroup)
+        tied = loaded.embedding is loaded.output
+        self.embedding = self.output if tied else _matrix(loaded.embedding, regroup)
         self.norm = _gain(loaded.norm)
-        self.layers = tuple(_layer(layer) for layer in loaded.layers)
+        self.layers = tuple(_layer(layer, regroup) for layer in loaded.layers)
 
     def __repr__(self) -> str:
         c = self.config
@@ -205,11 +186,17 @@ class Session:
         _embed(run, self.model.embedding, b.ids[:1], b.x[:1])
         x, q, k, v, mixed, gate, up = (a[0] for a in (b.x, b.q, b.k, b.v, b.mixed, b.gate, b.up))
         for n, layer in enumerate(self.model.layers):
-            for matrix, out in ((layer.q, q), (layer.k, k), (layer.v, v)):
-                _project(run, matrix, x, layer.attention_norm, out, eps)
-            self._attend(run, n, 1)
+            if wide.heads_fit(layer, self.model.config):
+                wide.heads(run, layer, b, n, self._shape, self.model.config)
+                wide.attend(run, b, n, self._shape, self.model.config)
+            else:
+                for matrix, out in ((layer.q, q), (layer.k, k), (layer.v, v)):
+                    _project(run, matrix, x, layer.attention_norm, out, eps)
+                self._attend(run, n, 1)
             _multiply(run, layer.o, mixed, x, add=True)
-            if layer.gate.format == layer.up.format:
+            if {layer.gate.format, layer.up.format} == {wide.FORMAT}:
+                wide.gate_up(run, layer.gate, layer.up, x, layer.feed_norm, gate, eps)
+            elif layer.gate.format == layer.up.format:
                 run.add(
                     kernel("decode", f"norm_gate_up_{layer.gate.format}"),
                     *(layer.gate.data, layer.up.data, x, layer.feed_norm, gate),
@@ -275,6 +262,9 @@ class Session:
 
     def _sample(self, run: Recording) -> None:
         b = self._b
+        if wide.apart():
+            wide.sample(run, b)
+            return
         run.add(
             kernel("sampling", "sample"),
             *(b.logits, b.kept, b.token, len(b.logits), b.choice, b.step),
@@ -298,6 +288,9 @@ def _embed(run: Recording, table: Matrix, ids: Array, out: Array) -> None:
 
 def _project(run: Recording, matrix: Matrix, x: Array, gain: Array, out: Array, eps: float) -> None:
     """out = matrix @ rms_norm(x)"""
+    if matrix.format == wide.FORMAT:
+        wide.project(run, matrix, x, gain, out, eps)
+        return
     run.add(
         kernel("decode", f"norm_matvec_{matrix.format}"),
         *(matrix.data, x, gain, out, matrix.rows, matrix.columns, eps),
@@ -310,7 +303,9 @@ def _multiply(run: Recording, matrix: Matrix, x: Array, out: Array, add: bool = 
     """out = matrix @ x for one input or a row of them; `add`: onto what is there."""
     kind, inputs = ("matvec", 1) if x.ndim == 1 else ("matmul", len(x))
     name = f"{kind}_add_{matrix.format}" if add else f"{kind}_{matrix.format}_float32"
-    if x.ndim == 1:
+    if x.ndim == 1 and add and matrix.format == wide.FORMAT:
+        wide.multiply_add(run, matrix, x, out)
+    elif x.ndim == 1:
         run.add(
             kernel("quantized", name),
             *(matrix.data, x, out, matrix.rows, matrix.columns),
@@ -326,8 +321,12 @@ def _multiply(run: Recording, matrix: Matrix, x: Array, out: Array, add: bool = 
         )
 
 
-def _matrix(tensor: Tensor) -> Matrix:
+def _matrix(tensor: Tensor, regroup: bool) -> Matrix:
     rows, columns = tensor.shape
+    if regroup and tensor.format is Q4_0:
+        regrouped = wide.regrouped(tensor.data, columns)
+        if regrouped is not None:
+            return Matrix(wide.FORMAT, placed(regrouped), rows, columns)
     data = tensor.data if tensor.data.ctypes.data % 4 == 0 else tensor.data.copy()
     return Matrix(tensor.format.name, placed(data), rows, columns)
 
@@ -336,9 +335,9 @@ def _gain(tensor: Tensor) -> Array:
     return placed(np.ascontiguousarray(tensor.array(), np.float32))
 
 
-def _layer(layer: weights.Layer) -> Layer:
+def _layer(layer: weights.Layer, regroup: bool) -> Layer:
     parts: dict[str, Any] = {
-        part: _gain(tensor) if part.endswith("norm") else _matrix(tensor)
+        part: _gain(tensor) if part.endswith("norm") else _matrix(tensor, regroup)
         for part, tensor in vars(layer).items()
     }
     return Layer(**parts)
