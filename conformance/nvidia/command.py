@@ -51,16 +51,17 @@ def pack(programs: int, first: int) -> None:
 )
 @click.option("--programs", default=2000, help="How many are generated, where none are packed.")
 @click.option("--only", default="", help="Of third-party cases, those whose name contains this.")
+@click.option("--cases", default=":", help="Of third-party cases, those by number from FIRST:END.")
 @click.option("--out", default=str(RESULTS), help="Where to keep what was found.")
-def run(jobs: int, parts: tuple[str, ...], programs: int, only: str, out: str) -> None:
-    """Everything that is there to run, on the GPU of this machine."""
+def run(jobs: int, parts: tuple[str, ...], programs: int, only: str, cases: str, out: str) -> None:
+    """Everything that is there to run, on the GPU of this machine; `page` puts runs of parts together."""
     path = Path(out)
     path.parent.mkdir(parents=True, exist_ok=True)
     found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     found["machine"] = _machine()
     steps = {
         "fuzz": lambda: _fuzz(jobs, programs),
-        "results": lambda: _third_party(jobs, only),
+        "results": lambda: _third_party(jobs, only, cases),
         "tests": lambda: _tests(jobs),
         "math": lambda: _math(jobs),
         "bench": _bench,
@@ -109,13 +110,15 @@ def _fuzz(jobs: int, programs: int) -> list[dict[str, Any]]:
     return found
 
 
-def _third_party(jobs: int, only: str) -> list[dict[str, Any]]:
+def _third_party(jobs: int, only: str, numbers: str) -> list[dict[str, Any]]:
     from rich.console import Console
 
     from conformance.results import command
     from conformance.results.suites import all_cases
 
-    cases = [case for case in all_cases() if only in case.label]
+    first, _, end = numbers.partition(":")
+    found = all_cases()[int(first or 0) : int(end) if end else None]
+    cases = [case for case in found if only in case.label]
     verdicts = command.run(cases, ("cuda", None, "quick", False), jobs, Console(quiet=True))
     for verdict in verdicts:
         if not verdict.passed:
@@ -147,8 +150,6 @@ def _tests(jobs: int) -> list[dict[str, str]]:
         "--tb=line",
         "-n",
         str(jobs),
-        "-m",
-        "fuzz or not fuzz",
     ]
     command += ["-p", "no:cacheprovider", "-p", "no:benchmark", *SUITES]
     said = subprocess.run(
@@ -176,8 +177,15 @@ def _bench() -> Any:
 
 
 @main.command()
-def page() -> None:
-    """docs/nvidia.md from what was kept."""
+@click.argument("kept", nargs=-1, type=click.Path(exists=True))
+def page(kept: tuple[str, ...]) -> None:
+    """docs/nvidia.md from what was kept: one run of everything, or several of parts on one kind of machine."""
     from conformance.nvidia.page import written
 
-    (ROOT / "docs" / "nvidia.md").write_text(written(json.loads(RESULTS.read_text())))
+    found: dict[str, Any] = {}
+    for path in kept or (str(RESULTS),):
+        for name, part in json.loads(Path(path).read_text()).items():
+            if name == "machine" and found.get(name, part) != part:
+                raise click.ClickException(f"{path} is of another machine: {part}, not {found[name]}.")
+            found[name] = found[name] + part if name in found and isinstance(part, list) else part
+    (ROOT / "docs" / "nvidia.md").write_text(written(found))
