@@ -225,8 +225,8 @@ __MT_VEC_REFUSED(==) __MT_VEC_REFUSED(!=) __MT_VEC_REFUSED(<) __MT_VEC_REFUSED(<
 __MT_VEC_REFUSED(>=) __MT_VEC_REFUSED(&&) __MT_VEC_REFUSED(||)
 
 // Sums with a temporary, which may be a product of the same expression.
-template <class T>
-using __if_fused = enable_if_t<is_same_v<T, float> || is_same_v<T, half>, int>;
+template <class T, int N>
+using __if_fused = enable_if_t<N <= 4 && (is_same_v<T, float> || is_same_v<T, half>), int>;
 #define __MT_VEC_FUSED_EACH(op, a, b)                                                                 \
   {                                                                                                    \
     __MT_MAY_FUSE                                                                                      \
@@ -236,17 +236,17 @@ using __if_fused = enable_if_t<is_same_v<T, float> || is_same_v<T, half>, int>;
     else return vec<T, N>(u.x op v.x, u.y op v.y, u.z op v.z, u.w op v.w);                             \
   }
 #define __MT_VEC_FUSED(op)                                                                              \
-  template <class T, int N, __if_fused<T> = 0>                                                          \
+  template <class T, int N, __if_fused<T, N> = 0>                                                          \
   constexpr vec<T, N> operator op(vec<T, N>&& a, const vec<T, N>& b) __MT_VEC_FUSED_EACH(op, a, b)      \
-  template <class T, int N, __if_fused<T> = 0>                                                          \
+  template <class T, int N, __if_fused<T, N> = 0>                                                          \
   constexpr vec<T, N> operator op(const vec<T, N>& a, vec<T, N>&& b) __MT_VEC_FUSED_EACH(op, a, b)      \
-  template <class T, int N, __if_fused<T> = 0>                                                          \
+  template <class T, int N, __if_fused<T, N> = 0>                                                          \
   constexpr vec<T, N> operator op(vec<T, N>&& a, vec<T, N>&& b) __MT_VEC_FUSED_EACH(op, a, b)           \
-  template <class T, int N, class S, __if_fused<T> = 0, class = __if_scalar<S, void>>                   \
+  template <class T, int N, class S, __if_fused<T, N> = 0, class = __if_scalar<S, void>>                   \
   constexpr vec<T, N> operator op(vec<T, N>&& a, S b) __MT_VEC_FUSED_EACH(op, a, T(b))                  \
-  template <class T, int N, class S, __if_fused<T> = 0, class = __if_scalar<S, void>>                   \
+  template <class T, int N, class S, __if_fused<T, N> = 0, class = __if_scalar<S, void>>                   \
   constexpr vec<T, N> operator op(S a, vec<T, N>&& b) __MT_VEC_FUSED_EACH(op, T(a), b)                  \
-  template <class T, int N, __if_fused<T> = 0>                                                          \
+  template <class T, int N, __if_fused<T, N> = 0>                                                          \
   constexpr vec<T, N>& operator op##=(vec<T, N>& a, type_identity_t<vec<T, N>>&& b) {                   \
     __MT_MAY_FUSE                                                                                       \
     a.x = a.x op b.x, a.y = a.y op b.y;                                                                 \
