@@ -25,7 +25,7 @@ polynomials come from `python -m tests.math.fit`.
 ## Modes
 | mode | `metal::exp` is | the user's own arithmetic |
 |---|---|---|
-| safe | `precise::exp` | IEEE; a product and a sum in one expression are fused, of vectors too |
+| safe | `precise::exp` | IEEE; a product and a sum in one expression may be fused |
 | relaxed | `fast::exp`; `min`, `max`, `clamp` still see NaN | reassociated, reciprocals, no sign of zero |
 | fast | `fast::exp` | the same, and no promise about NaN and infinity |
 

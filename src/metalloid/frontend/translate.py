@@ -18,7 +18,6 @@ from metalloid.frontend.diagnose import Preimage, Texts, Wanted, misfit, place
 from metalloid.frontend.divisions import plain_divisions
 from metalloid.frontend.entry import Binding, bindings, check_indices
 from metalloid.frontend.examine import left_over
-from metalloid.frontend.fused import fused_products
 from metalloid.frontend.kernel import Kernel, Reading
 from metalloid.frontend.moved import with_places
 from metalloid.frontend.parse import Parsed, parse
@@ -153,9 +152,7 @@ def _built(
     module = with_stack(written)
     several = mixed(module)
     place = location(module, several) if several else None
-    resolved = with_places(
-        with_columns(fused_products(plain_divisions(resolve_spaces(module))), given, Texts(parsed.source))
-    )
+    resolved = with_places(with_columns(plain_divisions(resolve_spaces(module)), given, Texts(parsed.source)))
     if resolved is not written:
         ir = write(resolved)
     where = (place.file, place.line) if place else None

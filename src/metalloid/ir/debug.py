@@ -10,16 +10,12 @@ import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
 from metalloid.ir.module import GlobalVariable, Instruction, Module
 from metalloid.location import Location, plain_name
 
 __all__ = [
-    "Frame",
     "Location",
-    "frames",
-    "in_headers",
     "location",
     "locations",
     "plain_name",
@@ -51,11 +47,7 @@ def unquoted(value: str) -> str:
 
 def written_by_user(file: str) -> bool:
     """True unless the text is metalloid's: the Metal headers, and the entry that calls a kernel."""
-    return not (in_headers(file) or file.startswith("<metalloid>"))
-
-
-def in_headers(file: str) -> bool:
-    return file.startswith(_INCLUDE)
+    return not file.startswith((_INCLUDE, "<metalloid>"))
 
 
 def locations(module: Module, instruction: Instruction) -> Iterator[Location]:
@@ -64,26 +56,6 @@ def locations(module: Module, instruction: Instruction) -> Iterator[Location]:
     while node:
         yield node_place(module, node)
         node = _fields(module.metadata[node]).get("inlinedAt", "")
-
-
-class Frame(NamedTuple):
-    """One inlining of a function, or the function itself: the file, its subprogram and where it was inlined."""
-
-    file: str
-    subprogram: str
-    inlined_at: str
-
-
-def frames(module: Module, instruction: Instruction) -> Iterator[Frame]:
-    """The function an instruction comes from, and each that it was inlined into."""
-    called_at = instruction.debug
-    while called_at:
-        place = _fields(module.metadata[called_at])
-        scope = node = place.get("scope", "")
-        while "DISubprogram(" not in module.metadata.get(node, "DISubprogram("):
-            node = _fields(module.metadata[node]).get("scope", "")
-        called_at = place.get("inlinedAt", "")
-        yield Frame(_scope(module, scope)[0], node, called_at)
 
 
 def node_place(module: Module, node: str) -> Location:

@@ -104,13 +104,10 @@ constexpr void __copy_elements(To& to, From& from) {
     vec& a = *this;                                                   \
     return a = EACH(op);                                              \
   }
-// A product and the sum it goes into may be rounded once, if both stand in one expression (fused.py).
-#define __MT_MAY_FUSE _Pragma("clang fp contract(fast)")
 // In checked runs vectors of 8 or 16 bits tell of what they do not hold.
-#define __MT_VEC_WATCHED(op, EACH, CALL, function, FUSED)             \
+#define __MT_VEC_WATCHED(op, EACH, CALL, function)                    \
   __MT_VEC_REFUSED_TO(op##=)                                          \
   friend constexpr vec operator op(const vec& a, const vec& b) {      \
-    FUSED                                                             \
     if constexpr (::__mt::watched<T>) return CALL(::__mt::function);  \
     else return EACH(op);                                             \
   }                                                                   \
@@ -133,8 +130,8 @@ constexpr void __copy_elements(To& to, From& from) {
   using value_type = T;                                                                  \
   constexpr T& operator[](size_t i) { return (&x)[i]; }                                  \
   constexpr const T& operator[](size_t i) const { return (&x)[i]; }                      \
-  __MT_VEC_WATCHED(+, EACH, CALL, element_sum, ) __MT_VEC_WATCHED(-, EACH, CALL, element_difference, ) \
-  __MT_VEC_WATCHED(*, EACH, CALL, element_product, __MT_MAY_FUSE)                        \
+  __MT_VEC_WATCHED(+, EACH, CALL, element_sum) __MT_VEC_WATCHED(-, EACH, CALL, element_difference) \
+  __MT_VEC_WATCHED(*, EACH, CALL, element_product)                                       \
   __MT_VEC_BINARY(&, EACH) __MT_VEC_BINARY(|, EACH) __MT_VEC_BINARY(^, EACH)             \
   __MT_VEC_GUARDED(/, CALL, element_quotient) __MT_VEC_GUARDED(%, CALL, element_remainder) \
   __MT_VEC_GUARDED(<<, CALL, element_shifted_left) __MT_VEC_GUARDED(>>, CALL, element_shifted_right) \
@@ -223,39 +220,4 @@ __MT_VEC_REFUSED(+) __MT_VEC_REFUSED(-) __MT_VEC_REFUSED(*) __MT_VEC_REFUSED(/) 
 __MT_VEC_REFUSED(&) __MT_VEC_REFUSED(|) __MT_VEC_REFUSED(^) __MT_VEC_REFUSED(<<) __MT_VEC_REFUSED(>>)
 __MT_VEC_REFUSED(==) __MT_VEC_REFUSED(!=) __MT_VEC_REFUSED(<) __MT_VEC_REFUSED(<=) __MT_VEC_REFUSED(>)
 __MT_VEC_REFUSED(>=) __MT_VEC_REFUSED(&&) __MT_VEC_REFUSED(||)
-
-// Sums with a temporary, which may be a product of the same expression.
-template <class T, int N>
-using __if_fused = enable_if_t<N <= 4 && (is_same_v<T, float> || is_same_v<T, half>), int>;
-#define __MT_VEC_FUSED_EACH(op, a, b)                                                                 \
-  {                                                                                                    \
-    __MT_MAY_FUSE                                                                                      \
-    const vec<T, N>&u = a, &v = b;                                                                     \
-    if constexpr (N == 2) return vec<T, N>(u.x op v.x, u.y op v.y);                                    \
-    else if constexpr (N == 3) return vec<T, N>(u.x op v.x, u.y op v.y, u.z op v.z);                   \
-    else return vec<T, N>(u.x op v.x, u.y op v.y, u.z op v.z, u.w op v.w);                             \
-  }
-#define __MT_VEC_FUSED(op)                                                                              \
-  template <class T, int N, __if_fused<T, N> = 0>                                                          \
-  constexpr vec<T, N> operator op(vec<T, N>&& a, const vec<T, N>& b) __MT_VEC_FUSED_EACH(op, a, b)      \
-  template <class T, int N, __if_fused<T, N> = 0>                                                          \
-  constexpr vec<T, N> operator op(const vec<T, N>& a, vec<T, N>&& b) __MT_VEC_FUSED_EACH(op, a, b)      \
-  template <class T, int N, __if_fused<T, N> = 0>                                                          \
-  constexpr vec<T, N> operator op(vec<T, N>&& a, vec<T, N>&& b) __MT_VEC_FUSED_EACH(op, a, b)           \
-  template <class T, int N, class S, __if_fused<T, N> = 0, class = __if_scalar<S, void>>                   \
-  constexpr vec<T, N> operator op(vec<T, N>&& a, S b) __MT_VEC_FUSED_EACH(op, a, T(b))                  \
-  template <class T, int N, class S, __if_fused<T, N> = 0, class = __if_scalar<S, void>>                   \
-  constexpr vec<T, N> operator op(S a, vec<T, N>&& b) __MT_VEC_FUSED_EACH(op, T(a), b)                  \
-  template <class T, int N, __if_fused<T, N> = 0>                                                          \
-  constexpr vec<T, N>& operator op##=(vec<T, N>& a, type_identity_t<vec<T, N>>&& b) {                   \
-    __MT_MAY_FUSE                                                                                       \
-    a.x = a.x op b.x, a.y = a.y op b.y;                                                                 \
-    if constexpr (N > 2) a.z = a.z op b.z;                                                              \
-    if constexpr (N > 3) a.w = a.w op b.w;                                                              \
-    return a;                                                                                           \
-  }
-__MT_VEC_FUSED(+)
-__MT_VEC_FUSED(-)
-#undef __MT_VEC_FUSED_EACH
-#undef __MT_VEC_FUSED
 }  // namespace metal
