@@ -167,6 +167,7 @@ def _quantized(
 ) -> Work:
     m, n, k = 33, (72 if form == "qmm_t" else 128), 128
     work = quantized._product(rng, size, mode, form, type, group, bits, (m, n, k), batch)
+    m, n = work.outputs[0].actual.shape[-2:]  # larger in a large case
     given = (*((n % 64 == 0,) if form == "qmm_t" else ()), batch > 1, 64, 64, 64, 2, 2)
     grid = (up(n, 64), up(m, 64), batch)
     return moved(work, QUANTIZED[mode], f"{mode}_{form}_nax", (type, group, bits, *given), threadgroups=grid)
@@ -177,6 +178,7 @@ def _picked(
 ) -> Work:
     m, n, k = 33, (72 if form == "qmm_t" else 128), 128
     work = quantized_gather._gather(rng, size, mode, form, type, group, bits, (m, n, k), 1)
+    m, n = work.outputs[0].actual.shape[-2:]
     given = (*((n % 64 == 0,) if form == "qmm_t" else ()), 64, 64, 64, 2, 2)
     grid = (up(n, 64), up(m, 64), 2)
     return moved(
