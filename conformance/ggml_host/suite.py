@@ -115,6 +115,7 @@ def _process(cases: list[str], limit: float, told: Callable[[str, Outcome], obje
     timer = Timer(limit, stop)
     timer.start()
     start = time.monotonic()
+    kept.parent.mkdir(parents=True, exist_ok=True)
     with process.stdout, kept.open("a", buffering=1) as log:
         for raw in process.stdout:
             log.write(raw)

@@ -90,5 +90,6 @@ def test_constants_are_read_by_their_type(type: int, data: np.generic, value: fl
 def test_booleans_and_bfloats_are_read() -> None:
     assert constant_of(53, b"\1" + b"\0" * 15) is True
     assert constant_of(121, b"\xc0\x3f" + b"\0" * 14) == 1.5
-    with pytest.raises(MetalloidError, match="MTLDataType 4"):
-        constant_of(4, b"\0" * 16)
+    assert constant_of(4, b"\0\0\xc0\x3f" + b"\0" * 12) == (1.5, 0.0)
+    with pytest.raises(MetalloidError, match="MTLDataType 7"):  # a matrix
+        constant_of(7, b"\0" * 16)

@@ -106,13 +106,13 @@ def _math() -> Iterator[Row]:
         [(name, 1) for name in _UNARY] + [(name, 2) for name in _BINARY] + [(name, 3) for name in _TERNARY]
     )
     for (name, count), (suffix, type) in product(counts, REAL.items()):
-        yield _row(f"air.{name}.{suffix}", type, [type] * count, f"metal::__mt_precise::{name}")
-        yield _row(f"air.fast_{name}.{suffix}", type, [type] * count, f"metal::__mt_fast::{name}")
+        yield _row(f"air.{name}.{suffix}", type, [type] * count, f"metal::__precise::{name}")
+        yield _row(f"air.fast_{name}.{suffix}", type, [type] * count, f"metal::__fast::{name}")
     for (prefix, space), (suffix, type) in product((("", "precise"), ("fast_", "fast")), REAL.items()):
-        yield _row(f"air.{prefix}ldexp.{suffix}", type, [type, "int"], f"metal::__mt_{space}::ldexp")
-        yield _row(f"air.{prefix}ilogb.{suffix}", "int", [type], f"metal::__mt_{space}::ilogb")
+        yield _row(f"air.{prefix}ldexp.{suffix}", type, [type, "int"], f"metal::__{space}::ldexp")
+        yield _row(f"air.{prefix}ilogb.{suffix}", "int", [type], f"metal::__{space}::ilogb")
         for name, second in (("sincos", type), ("modf", type), ("frexp", "int")):
-            body = f"{second} s; {type} r = metal::__mt_{space}::{name}(a, s); *b = s; return r;"
+            body = f"{second} s; {type} r = metal::__{space}::{name}(a, s); *b = s; return r;"
             parameters = f"{type} a, __attribute__((opencl_private)) {second}* b"
             yield Row(f"air.{prefix}{name}.{suffix}", type, parameters, body)
 

@@ -13,7 +13,7 @@ _FUNCTION = re.compile(r"^define [^\n]*\n.*?^}\n", re.M | re.S)
 _SLOT = re.compile(r"^  (%[\w.]+) = alloca <(\d+) x i1>", re.M)
 _ACCESS = re.compile(
     r"^  (?:(?P<name>%[\w.]+) = load <(?P<read>\d+) x i1>|store <(?P<written>\d+) x i1> (?P<value>[^\n]*?))"
-    r", ptr (?P<at>%[\w.]+)$",
+    r", ptr (?P<at>%[\w.]+)(?P<mark> ;[^\n]*)?$",  # a mark says which line of the source it comes from
     re.M,
 )
 
@@ -33,11 +33,13 @@ def _in_function(text: str) -> str:
         at = found["at"]
         if at not in slots:
             return found[0]
-        new = f"%flags.{next(numbers)}"
+        new, mark = f"%flags.{next(numbers)}", found["mark"] or ""
         if found["name"]:
             n = found["read"]
-            return f"  {new} = load <{n} x i8>, ptr {at}\n  {found['name']} = trunc <{n} x i8> {new} to <{n} x i1>"
+            read = f"  {new} = load <{n} x i8>, ptr {at}{mark}\n"
+            return f"{read}  {found['name']} = trunc <{n} x i8> {new} to <{n} x i1>{mark}"
         n = found["written"]
-        return f"  {new} = sext <{n} x i1> {found['value']} to <{n} x i8>\n  store <{n} x i8> {new}, ptr {at}"
+        wide = f"  {new} = sext <{n} x i1> {found['value']} to <{n} x i8>{mark}\n"
+        return f"{wide}  store <{n} x i8> {new}, ptr {at}{mark}"
 
     return _SLOT.sub(r"  \1 = alloca <\2 x i8>", _ACCESS.sub(access, text))

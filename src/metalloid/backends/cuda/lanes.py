@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from metalloid.backends.base import Triple
 from metalloid.ir import Function, Instruction
-from metalloid.ir.intrinsics import short
+from metalloid.ir.intrinsics import is_ours, short
 from metalloid.ir.layout import scalar_bytes
 from metalloid.ir.types import FloatType, IntType, PointerType
 from metalloid.ir.values import Global, Int, Local, Value
@@ -78,7 +78,7 @@ class Lanes:
 
     def _made(self, i: Instruction) -> Spread | None:
         if i.opcode == "call":
-            return self._position(short(i.called) if i.called.startswith("__mt_") else "", i)
+            return self._position(short(i.called) if is_ours(i.called) else "", i)
         if i.opcode == "getelementptr":
             return self._stepped(i)
         if i.opcode in ("zext", "sext", "trunc", "freeze"):  # none of them is negative, and all fit

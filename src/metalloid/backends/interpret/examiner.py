@@ -219,12 +219,12 @@ def _arguments(module: Module) -> dict[str, list[Local]]:
     """
     parts: dict[str, list[Instruction]] = {}
     for i in module.function[ENTRY].instructions():
-        if i.opcode != "phi":
-            parts.setdefault(i.debug, []).append(i)
+        parts.setdefault(i.debug, []).append(i)
     found: dict[str, list[Local]] = {}
     for node, code in parts.items():
         own = {i.name for i in code}
-        used = (o for i in code for o in i.operands if isinstance(o, Local) and isinstance(o.type, FloatType))
+        taken = (o for i in code if i.opcode != "phi" for o in i.operands)
+        used = (o for o in taken if isinstance(o, Local) and isinstance(o.type, FloatType))
         found[node] = list({o.name: o for o in used if o.name not in own}.values())
     return found
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from metalloid.frontend.unset.flow import Flow, twin_of_move
 from metalloid.frontend.unset.lines import DEBUG, NAMES, Line, bits
 from metalloid.frontend.unset.pointers import Pointers
+from metalloid.ir.intrinsics import full, is_ours
 
-ASK = "__mt_ask_twin"
+ASK = full("ask_twin")
 _CLEARED = 64  # bytes; larger variables that nobody sets are not cleared, as without a check
 _VECTOR = re.compile(r'(?:\[\d+ x )*%"struct\.metal::(?:packed_)?vec[."]')
 # What takes a value apart or hands it on, and is no use of it.
@@ -144,7 +145,7 @@ class Writer:
         if _NO_USE.match(text):
             return
         called = _CALL.search(text)
-        if called and not called["name"].startswith(("llvm.", "__mt_")):
+        if called and not (called["name"].startswith("llvm.") or is_ours(called["name"])):
             return
         for name in dict.fromkeys(NAMES.findall(text)):
             value = self.flow.values.get(name)

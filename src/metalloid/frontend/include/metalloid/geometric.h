@@ -90,17 +90,17 @@ namespace metal {
     return ::metal::space::distance(::__mt_math::to<V>(x), ::__mt_math::to<V>(y));                                         \
   }                                                                                                                        \
   }
-__MT_LENGTHS(__mt_precise, )
-__MT_LENGTHS(__mt_fast, _fast)
+__MT_LENGTHS(__precise, )
+__MT_LENGTHS(__fast, _fast)
 namespace precise {
-using __mt_precise::distance;
-using __mt_precise::length;
-using __mt_precise::normalize;
+using __precise::distance;
+using __precise::length;
+using __precise::normalize;
 }  // namespace precise
 namespace fast {
-using __mt_fast::distance;
-using __mt_fast::length;
-using __mt_fast::normalize;
+using __fast::distance;
+using __fast::length;
+using __fast::normalize;
 }  // namespace fast
 #undef __MT_LENGTHS
 using __MT_FUNCTIONS::distance;

@@ -1,6 +1,6 @@
 // Metal's math and common functions: metal::precise, metal::fast, and metal's own by math mode.
 //
-// metal::__mt_precise and metal::__mt_fast have every function for every type; metal takes its own from one of them.
+// metal::__precise and metal::__fast have every function for every type; metal takes its own from one of them.
 // metal::precise and metal::fast are of single precision (math_single.h).
 // __METALLOID_MATH__: 0 safe, the precise ones; 1 relaxed, the fast ones but those that pick an argument honour NaN;
 // 2 fast. The cores are functions of floats in namespace __mt_math, compiled the same way in every mode. 16-bit types
@@ -47,39 +47,39 @@
   X(median3, fmedian3, fmedian3_fast, fmedian3, either_t, integer_median3) \
   X(clamp, clamp, clamp_fast, clamp, either_t, integer_clamp)
 
-#define __MT_SPACE __mt_precise
+#define __MT_SPACE __precise
 #define __MT_CORE(precise, fast) precise
 #include "math_api.h"
 #undef __MT_SPACE
 #undef __MT_CORE
 
-#define __MT_SPACE __mt_fast
+#define __MT_SPACE __fast
 #define __MT_CORE(precise, fast) fast
 #include "math_api.h"
 #undef __MT_SPACE
 #undef __MT_CORE
 
 #define __MT_SPACE precise
-#define __MT_ALL __mt_precise
+#define __MT_ALL __precise
 #include "math_single.h"
 #undef __MT_SPACE
 #undef __MT_ALL
 
 #define __MT_SPACE fast
-#define __MT_ALL __mt_fast
+#define __MT_ALL __fast
 #include "math_single.h"
 #undef __MT_SPACE
 #undef __MT_ALL
 
 #if __METALLOID_MATH__ == 0
-#define __MT_FUNCTIONS __mt_precise
+#define __MT_FUNCTIONS __precise
 #else
-#define __MT_FUNCTIONS __mt_fast
+#define __MT_FUNCTIONS __fast
 #endif
 #if __METALLOID_MATH__ == 2
-#define __MT_CHOOSERS __mt_fast
+#define __MT_CHOOSERS __fast
 #else
-#define __MT_CHOOSERS __mt_precise
+#define __MT_CHOOSERS __precise
 #endif
 
 namespace metal {
