@@ -91,7 +91,8 @@ def run(cases: list[str], limit: float, told: Callable[[str, Outcome], None], lo
         words = _process(list(left), limit, ended, log)
         if not words:
             return
-        ended(next(iter(left)), Outcome(False, words))  # cases run in the order of the list
+        # Cases run in the order of the list; what ends the program behind the last one is that one's failure.
+        ended(next(iter(left), cases[-1]), Outcome(False, words))
 
 
 def _process(cases: list[str], limit: float, told: Callable[[str, Outcome], object], kept: Path) -> str:

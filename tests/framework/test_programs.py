@@ -111,6 +111,25 @@ def test_dispatches_that_come_again_read_what_the_first_read(folder: Path) -> No
     assert printed == "0 200 200 200 200 0 | 40 40 0 | 40 40 0 | 40 40 0 | 40 40 0 \n"
 
 
+LATE = """
+import ctypes, gc
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def late(_):
+    print("collected", gc.collect() > 0, flush=True)
+ctypes.CDLL(None).__cxa_atexit(late, None, None)
+"""
+
+
+def test_objects_may_be_let_go_when_the_program_ends(folder: Path, tmp_path: Path) -> None:
+    """LLVM's own objects are gone by then: code that Python lets go so late must not be given back to them."""
+    (tmp_path / "sitecustomize.py").write_text(
+        LATE
+    )  # registered before LLVM is loaded, so called behind its end
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    printed = ran(built(HERE / "programs/at_exit.m", folder), PYTHONPATH=path)
+    assert printed == "16\ncollected True\n"
+
+
 def test_labels_and_groups_of_a_program_are_in_its_findings(folder: Path) -> None:
     program = built(HERE / "programs/objects.m", folder)
     stopped = finished(program, "far", METALLOID_GUARD="stop").stdout

@@ -5,15 +5,11 @@ At a proper end it adds what only all launches together show, and writes the pag
 
 from __future__ import annotations
 
-import atexit
-import ctypes
 import os
 import pickle
-import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from metalloid import config
 from metalloid.checker import engines
@@ -23,6 +19,7 @@ from metalloid.checker.elsewhere import PAGE, SUFFIX, WISH, Ended, KernelFacts, 
 from metalloid.checker.report import Report
 from metalloid.checker.watch import listen
 from metalloid.findings import Finding
+from metalloid.guest import at_exit
 from metalloid.source import Binary
 
 if TYPE_CHECKING:
@@ -110,23 +107,3 @@ def _facts(kernel: KernelCode) -> KernelFacts:
     if isinstance(source, Binary):
         source = replace(source, data=b"")
     return KernelFacts(kernel.name, source, kernel.signature, tuple(kernel.parameters))
-
-
-_kept: list[Any] = []
-
-
-def at_exit(action: Callable[[], None]) -> None:
-    """Call something at the end of the process; where Python is a guest in it, which nobody ends, C's exit does."""
-    if sys.orig_argv:
-        atexit.register(action)
-        return
-
-    def called(_: int | None) -> None:
-        try:
-            action()
-        except Exception as error:
-            print(f"metalloid: the report could not be written: {error}", file=sys.stderr)
-
-    callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(called)
-    _kept.append(callback)
-    ctypes.CDLL(None).__cxa_atexit(callback, None, None)

@@ -15,7 +15,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from metalloid import cache as disk
-from metalloid import stopwatch, targets
+from metalloid import guest, stopwatch, targets
 from metalloid.backends.cpu.flag_slots import flags_as_bytes
 from metalloid.backends.cpu.parallel_codegen import OtherProcess, Part, answer, halves, joined, parted
 from metalloid.errors import DeviceError, NotVectorised
@@ -85,6 +85,7 @@ def _start() -> None:
     llvm.set_option("metalloid", "-global-isel=0")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    guest.keep_llvm()
 
 
 def machine(target: Target, optimise: int = 2) -> llvm.TargetMachine:

@@ -9,6 +9,7 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
+from metalloid import guest
 from metalloid.backends.cuda.intrinsics import Lowering
 from metalloid.backends.cuda.library import FEATURES, HEAD, TRIPLE, pieces
 from metalloid.backends.cuda.record import RECORD
@@ -36,6 +37,7 @@ class Ptx:
 def _start() -> None:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
+    guest.keep_llvm()
 
 
 def compile_ptx(
