@@ -5,22 +5,8 @@ from __future__ import annotations
 from metalloid.backends.cpu.lower.access.contiguous import read, write
 from metalloid.backends.cpu.lower.access.guard import stop_unless
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef
-from metalloid.backends.cpu.lower.access.patterns import contiguous
 from metalloid.backends.cpu.lower.emitter import Emitter, Val
 from metalloid.ir import Instruction
-
-
-def by_range(e: Emitter, place: MemRef, size: int) -> bool:
-    """Whether the lanes that run are known and their addresses lie side by side."""
-    return (
-        e.range is not None
-        and not e.out.continue_after_fault
-        and not (e.out.robust and place.limit is not None)
-        and contiguous(place.offset.terms, size)
-        and place.check.terms == place.offset.terms
-        and place.check.base is not None
-        and not place.search
-    )
 
 
 def _start(e: Emitter, i: Instruction, place: MemRef, size: int, write: bool) -> str:

@@ -21,8 +21,9 @@ from metalloid.backends.cpu.lower.access.mem_ref import (
     resolve,
     shifted,
 )
-from metalloid.backends.cpu.lower.access.patterns import Part, Run, merge, run_start
-from metalloid.backends.cpu.lower.access.transpose import pick, turned
+from metalloid.backends.cpu.lower.access.patterns import load_columns
+from metalloid.backends.cpu.lower.access.plan import Spot, apart, registers, spots
+from metalloid.backends.cpu.lower.access.transpose import turned
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.gep import constant_base
@@ -127,28 +128,16 @@ def load_group(e: Emitter, group: Group) -> bool:
         return _free_rows(e, group, kind, size)
     if not shape.terms:
         return False
-    count = min(e.width, max(1, e.out.target.vector_bytes // size))
-    n = len(group.loads)
-    keys = chunks(shape.terms, e.width, count)
-    if not all(worth(key, n * size) for key in keys):
-        return _neighbours(e, group, keys)
+    n, found = len(group.loads), spots(shape.terms, e.width)
+    if not all(worth(part, n * size) for part in registers(found, per_register(e, size))):
+        return _neighbours(e, group, found)
     e.proved = all(is_proved(i) for _, i in group.loads)
     place = resolve(e, group.base, size)
     align = min(alignment(i, size) for _, i in group.loads)
     low = group.loads[0][0]
 
     def read() -> tuple[list[list[str]], list[str]]:
-        made: dict[tuple[object, ...], tuple[list[str], list[str]]] = {}
-        columns: list[list[str]] = [[] for _ in range(n)]
-        by_lane: list[list[str]] = []
-        for key in keys:
-            if key not in made:
-                made[key] = _columns(e, place, key, low, n, kind, size, align)
-            rows, found = made[key]
-            by_lane.append(rows)
-            for column, ref in zip(columns, found, strict=True):
-                column.append(ref)
-        return by_lane, [concat(e, kind, column, count) for column in columns]
+        return load_columns(e, place, [s.beyond(low) for s in found], n, (kind, size), align, size)
 
     fine = ""
     if place.limit is not None:
@@ -160,9 +149,9 @@ def load_group(e: Emitter, group: Group) -> bool:
     return True
 
 
-def _neighbours(e: Emitter, group: Group, keys: list[Key]) -> bool:
+def _neighbours(e: Emitter, group: Group, found: tuple[Spot, ...]) -> bool:
     """Elements of vectors and of the vectors beside them, as a[i] and a[i + 1] of a half4: each vector is a group."""
-    steps = {b[1] - a[1] for key in keys for a, b in itertools.pairwise(key) if a[0] == b[0]}
+    steps = {b.offset - a.offset for a, b in itertools.pairwise(found) if a.part == b.part}
     step, low = min(steps, default=0), group.loads[0][0]
     if step <= 0 or group.loads[-1][0] - low < step:
         return False
@@ -219,7 +208,7 @@ def _free_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
     low = group.loads[0][0]
     place = resolve(e, group.base, size)
     align = min(alignment(i, size) for _, i in group.loads)
-    count = min(e.width, max(1, e.out.target.vector_bytes // size))
+    count = per_register(e, size)
     fine = free_bounds(e, place, [offset for offset, _ in group.loads])
 
     def read() -> tuple[list[list[str]], list[str]]:
@@ -265,90 +254,12 @@ def lane_offset(e: Emitter, offsets: str, lane: int, low: int) -> str:
     return e.put(f"add i64 {one}, {low}") if low else one
 
 
-Key = tuple[tuple[tuple[tuple[str, int], ...], int], ...]  # for each lane: symbolic part and constant
+def per_register(e: Emitter, size: int) -> int:
+    """Lanes whose elements fill a register."""
+    return min(e.width, max(1, e.out.target.vector_bytes // size))
 
 
-def chunks(terms: tuple[tuple[str, tuple[int, ...]], ...], width: int, count: int) -> list[Key]:
-    symbolic = [(c, p) for c, p in terms if c]
-    plain = dict(terms).get("", (0,) * width)
-    return [
-        tuple((tuple((c, p[x]) for c, p in symbolic if p[x]), plain[x]) for x in range(start, start + count))
-        for start in range(0, width, count)
-    ]
-
-
-def worth(key: Key, reach: int) -> bool:
-    """Whether the lanes' rows do not overlap, and there are enough of them."""
-    distinct = sorted(set(key))
-    if len(distinct) < 4 or len(distinct) & (len(distinct) - 1):
-        return False
-    return all(a[0] != b[0] or b[1] - a[1] >= reach for a, b in itertools.pairwise(distinct))
-
-
-def _columns(
-    e: Emitter, place: MemRef, key: Key, low: int, n: int, kind: str, size: int, align: int
-) -> tuple[list[str], list[str]]:
-    """The n elements of each lane: as a short vector per lane, where there are such; as n vectors over the lanes."""
-    distinct = list(dict.fromkeys(key))
-    count = len(distinct)
-    plain = all(k == distinct[0][0] for k, _ in distinct)
-    steps = [b[1] - a[1] for a, b in itertools.pairwise(distinct)]
-    by_lane: list[str] = []
-    if plain and all(s == n * size for s in steps):
-        at = run_start(e, place.offset, Run(distinct[0][0], (), ()), distinct[0][1] + low)
-        whole = e.put(f"load <{count * n} x {kind}>, ptr {address(e, place.ptr, at)}, align {align}")
-        columns = [pick(e, kind, whole, count * n, [x * n + k for x in range(count)]) for k in range(n)]
-    elif len(strips := _strips(distinct, n, size)) * 4 <= count:
-        columns = _from_strips(e, place, strips, distinct, low, n, kind, size, align)
-    else:
-        rows = []
-        for part, offset in distinct:
-            at = run_start(e, place.offset, Run(part, (), ()), offset + low)
-            rows.append(e.put(f"load <{n} x {kind}>, ptr {address(e, place.ptr, at)}, align {align}"))
-        by_lane = [rows[distinct.index(x)] for x in key]
-        columns = turned(e, kind, rows, n)
-    if count < len(key):
-        index = [distinct.index(x) for x in key]
-        columns = [pick(e, kind, column, count, index) for column in columns]
-    return by_lane, columns
-
-
-Strip = tuple[tuple[tuple[str, int], ...], int, int]  # symbolic part, first offset, number of elements
-
-
-def _strips(distinct: list[tuple[tuple[tuple[str, int], ...], int]], n: int, size: int) -> list[Strip]:
-    """Rows of lanes that lie end to end, as one."""
-    found: list[Strip] = []
-    for part, offset in sorted(distinct):
-        if found and found[-1][0] == part and found[-1][1] + found[-1][2] * size == offset:
-            found[-1] = (part, found[-1][1], found[-1][2] + n)
-        else:
-            found.append((part, offset, n))
-    return found
-
-
-def _from_strips(
-    e: Emitter,
-    place: MemRef,
-    strips: list[Strip],
-    distinct: list[tuple[tuple[tuple[str, int], ...], int]],
-    low: int,
-    n: int,
-    kind: str,
-    size: int,
-    align: int,
-) -> list[str]:
-    """A load for each strip; the columns picked from all of them side by side."""
-    parts: list[Part] = []
-    index: dict[tuple[tuple[tuple[str, int], ...], int], int] = {}
-    for part, offset, length in strips:
-        at = run_start(e, place.offset, Run(part, (), ()), offset + low)
-        ref = e.put(f"load <{length} x {kind}>, ptr {address(e, place.ptr, at)}, align {align}")
-        lanes = tuple(range(len(index), len(index) + length))
-        index |= {(part, offset + k * size): lanes[k] for k in range(length)}
-        parts.append((lanes, (ref, length, list(range(length)))))
-    whole = merge(e, kind, parts, len(index))
-    return [
-        pick(e, kind, whole, len(index), [index[part, offset + k * size] for part, offset in distinct])
-        for k in range(n)
-    ]
+def worth(register: tuple[Spot, ...], reach: int) -> bool:
+    """Whether the rows of a register's lanes do not overlap, and there are enough of them."""
+    count = len(set(register))
+    return count >= 4 and count & (count - 1) == 0 and apart(register, reach)

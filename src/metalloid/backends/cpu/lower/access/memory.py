@@ -1,26 +1,25 @@
-"""Loads and stores, by how the addresses of the lanes lie.
+"""Loads and stores: resolve the place, make the plan, guard it, write it down.
 
-uniform      one scalar access
-contiguous   one vector access, masked where lanes are idle
-pattern      the lanes' distances are known: see `patterns`
-free         gather and scatter
+`plan.Lie` lists how the addresses of lanes may lie; each has its own way to be loaded and stored.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from metalloid.analysis.intervals import is_fixed
 from metalloid.backends.cpu.lower.access import prefetch
 from metalloid.backends.cpu.lower.access.atomic_guard import atomic_lanes, atomic_scalar
+from metalloid.backends.cpu.lower.access.gathers import gather, scatter
 from metalloid.backends.cpu.lower.access.guard import (
     access_slowly,
     checked_mask,
-    either,
     guarded_scalar,
     part_ways,
     spans,
     stop_unless,
 )
-from metalloid.backends.cpu.lower.access.lane_ranges import by_range, range_load, range_store
+from metalloid.backends.cpu.lower.access.lane_ranges import range_load, range_store
 from metalloid.backends.cpu.lower.access.mem_ref import (
     MemRef,
     address,
@@ -30,17 +29,8 @@ from metalloid.backends.cpu.lower.access.mem_ref import (
     resolve,
     to_memory,
 )
-from metalloid.backends.cpu.lower.access.patterns import (
-    Run,
-    contiguous,
-    fast_load,
-    fast_store,
-    gather,
-    maskable,
-    regular,
-    scatter,
-    storable,
-)
+from metalloid.backends.cpu.lower.access.patterns import planned_load, planned_store
+from metalloid.backends.cpu.lower.access.plan import AccessPlan, Lie, access_plan
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.ops.memory_orders import order
 from metalloid.ir import Instruction
@@ -52,7 +42,8 @@ def load(e: Emitter, i: Instruction) -> None:
     place = resolve(e, i.operands[0], size)
     align = alignment(i, size)
     atomic, tail = (" atomic", f" {order('load', i.operands[0])}") if i.ordering else ("", "")
-    if place.offset.uniform:
+    plan = access_plan(e, place, size, False)
+    if plan.lie is Lie.ONE:
         fixed = ", !invariant.load !0" if is_fixed(i) and e.proved else ""
         assert place.offset.base is not None
 
@@ -66,15 +57,16 @@ def load(e: Emitter, i: Instruction) -> None:
         ref = guarded(e, i, place, size, False, read, kind)
         e.set(i.name, Val(lowered(i.type), base=from_memory(e, i.type, kind, ref, False)))
         return
-    ref = (
-        _lane_by_lane(e, i, place, kind, size) if i.ordering else vector_load(e, i, place, kind, size, align)
-    )
+    read_lanes = _lane_by_lane if i.ordering else _vector_load
+    ref = read_lanes(e, i, place, plan, kind, size, align)
     e.set(i.name, Val(lowered(i.type), vec=from_memory(e, i.type, kind, ref, True)))
     if not i.ordering:
-        prefetch.ask(e, i, place, size)
+        prefetch.ask(e, i, place, plan)
 
 
-def _lane_by_lane(e: Emitter, i: Instruction, place: MemRef, kind: str, size: int) -> str:
+def _lane_by_lane(
+    e: Emitter, i: Instruction, place: MemRef, _: AccessPlan, kind: str, size: int, align: int
+) -> str:
     mask = atomic_lanes(e, i, place, size, False)
     offsets = e.expand(place.offset)
     total, tail = e.alloca(e.vt(kind), "atomic"), order("load", i.operands[0])
@@ -101,7 +93,8 @@ def store(e: Emitter, i: Instruction) -> None:
         made = Val("i64", vec=absolute(e, value, True)) if vector else Val("i64", absolute(e, value, False))
     else:
         made = e.get(value)
-    if place.offset.uniform:
+    plan = access_plan(e, place, size, True)
+    if plan.lie is Lie.ONE:
         ref = (
             made.base
             if made.uniform
@@ -131,87 +124,74 @@ def store(e: Emitter, i: Instruction) -> None:
             one = e.put(f"extractelement {e.vt(kind)} {vec}, i32 {lane}")
             e.do(f"store atomic {kind} {one}, ptr {address(e, place.ptr, offset)} {tail}, align {size}")
         return
-    vector_store(e, i, place, kind, size, align, vec)
+    _vector_store(e, i, place, plan, kind, size, align, vec)
 
 
-def vector_load(e: Emitter, i: Instruction, place: MemRef, kind: str, size: int, align: int) -> str:
-    offset = place.offset
-    if by_range(e, place, size):
-        return range_load(e, i, place, kind, size, align)
-    plan = None if e.out.continue_after_fault else regular(e, offset, size)
-    if plan is not None and (e.mask is None or maskable(place, size)):
-        if place.limit is None:
-            return fast_load(e, place, plan, kind, size, align)
-        if not place.search and place.check.base is not None:
-            fine = spans(e, place)
-            if e.mask is not None:
-                return _with_slow_load(e, i, place, fine, plan, kind, size, align)
-            if not e.out.robust:
-                stop_unless(e, fine, i, place, size, False, [place.check])
-                return fast_load(e, place, plan, kind, size, align)
-            site, all_inside = e.out.site(i, place.root, size), plan
-            return either(
-                e,
-                fine,
-                kind,
-                lambda: [fast_load(e, place, all_inside, kind, size, align)],
-                lambda: [access_slowly(e, place, site, kind, align, None)],
-            )[0]
-    mask = checked_mask(e, i, place, size, False)
-    return gather(e, place.ptr, e.expand(offset), mask, kind, align)
-
-
-def _with_slow_load(
-    e: Emitter, i: Instruction, place: MemRef, fine: str, plan: list[Run], kind: str, size: int, align: int
+def _vector_load(
+    e: Emitter, i: Instruction, place: MemRef, plan: AccessPlan, kind: str, size: int, align: int
 ) -> str:
-    site = e.out.site(i, place.root, size)
-    good, bad, done, join = (e.fresh_label(x) for x in ("in", "out", "done", "join"))
-    part_ways(e, place, fine, good, bad)
-    slow = access_slowly(e, place, site, kind, align, None)
-    e.do(f"br label %{join}")
-    e.label(good)
-    quick = fast_load(e, place, plan, kind, size, align)
-    e.do(f"br label %{done}")
-    e.label(done)  # a load may be several blocks
-    e.do(f"br label %{join}")
-    e.label(join)
-    return e.put(f"phi {e.vt(kind)} [ {quick}, %{done} ], [ {slow}, %{bad} ]")
+    if plan.lie is Lie.RANGE:
+        return range_load(e, i, place, kind, size, align)
+    if plan.lie is Lie.FREE:
+        mask = checked_mask(e, i, place, size, False)
+        return gather(e, place.ptr, e.expand(place.offset), mask, kind, align)
+
+    def quick() -> str:
+        return planned_load(e, place, plan, kind, size, align)
+
+    return _guarded(e, i, place, size, False, quick, kind, align)
 
 
-def vector_store(
-    e: Emitter, i: Instruction, place: MemRef, kind: str, size: int, align: int, value: str
+def _vector_store(
+    e: Emitter, i: Instruction, place: MemRef, plan: AccessPlan, kind: str, size: int, align: int, value: str
 ) -> None:
-    val = place.offset
-    if by_range(e, place, size):
+    if plan.lie is Lie.RANGE:
         range_store(e, i, place, kind, size, align, value)
         return
-    plan = None if e.out.continue_after_fault else regular(e, val, size)
-    quick = plan is not None and (
-        maskable(place, size) if e.mask is not None else contiguous(val.terms, size) or storable(plan, size)
-    )
-    if quick and plan is not None:
-        if place.limit is None:
-            fast_store(e, place, plan, kind, size, align, value)
-            return
-        if not place.search and place.check.base is not None:
-            fine = spans(e, place)
-            if e.mask is None and not e.out.robust:
-                stop_unless(e, fine, i, place, size, True, [place.check])
-                fast_store(e, place, plan, kind, size, align, value)
-                return
-            site = e.out.site(i, place.root, size, True)
-            good, bad, join = (e.fresh_label(x) for x in ("in", "out", "join"))
-            if e.mask is None:
-                e.do(f"br i1 {fine}, label %{good}, label %{bad}, !prof !1")
-                e.label(bad)
-            else:
-                part_ways(e, place, fine, good, bad)
-            access_slowly(e, place, site, kind, align, value)
-            e.do(f"br label %{join}")
-            e.label(good)
-            fast_store(e, place, plan, kind, size, align, value)
-            e.do(f"br label %{join}")
-            e.label(join)
-            return
-    mask = checked_mask(e, i, place, size, True)
-    scatter(e, place.ptr, e.expand(val), mask, kind, align, value)
+    if plan.lie is Lie.FREE:
+        mask = checked_mask(e, i, place, size, True)
+        scatter(e, place.ptr, e.expand(place.offset), mask, kind, align, value)
+        return
+
+    def quick() -> str:
+        planned_store(e, place, plan, kind, size, align, value)
+        return ""
+
+    _guarded(e, i, place, size, True, quick, kind, align, value)
+
+
+def _guarded(
+    e: Emitter,
+    i: Instruction,
+    place: MemRef,
+    size: int,
+    write: bool,
+    quick: Callable[[], str],
+    kind: str,
+    align: int,
+    value: str | None = None,
+) -> str:
+    """An access of all lanes at once, where all are inside; else a report, and the end, or one lane behind the other
+    where some are idle or the guard is robust."""
+    if place.limit is None:
+        return quick()
+    fine = spans(e, place)
+    if e.mask is None and not e.out.robust:
+        stop_unless(e, fine, i, place, size, write, [place.check])
+        return quick()
+    site = e.out.site(i, place.root, size, write)
+    good, bad, done, join = (e.fresh_label(x) for x in ("in", "out", "done", "join"))
+    if e.mask is None:
+        e.do(f"br i1 {fine}, label %{good}, label %{bad}, !prof !1")
+        e.label(bad)
+    else:
+        part_ways(e, place, fine, good, bad)
+    slow = access_slowly(e, place, site, kind, align, value)
+    e.do(f"br label %{join}")
+    e.label(good)
+    made = quick()
+    e.do(f"br label %{done}")
+    e.label(done)  # the quick way may be several blocks
+    e.do(f"br label %{join}")
+    e.label(join)
+    return "" if write else e.put(f"phi {e.vt(kind)} [ {made}, %{done} ], [ {slow}, %{bad} ]")

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from metalloid.analysis.loop_stride import Stride, Strides
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address
-from metalloid.backends.cpu.lower.access.patterns import Run, regular, run_start
+from metalloid.backends.cpu.lower.access.patterns import offset_of
+from metalloid.backends.cpu.lower.access.plan import AccessPlan, Spot
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.ir import Instruction
 from metalloid.ir.loops import Loop
@@ -20,7 +21,7 @@ from metalloid.ir.types import FloatType
 OTHERS = ("fadd", "fsub", "fdiv", "call")
 
 
-def ask(e: Emitter, i: Instruction, place: MemRef, size: int) -> None:
+def ask(e: Emitter, i: Instruction, place: MemRef, plan: AccessPlan) -> None:
     """Ask for what the load `i`, which was just written, will load some iterations later."""
     loop = e.u.flow.forest.innermost.get(e.block)
     if loop is None or place.root.kind != "buffer" or e.out.check is not None:
@@ -33,25 +34,21 @@ def ask(e: Emitter, i: Instruction, place: MemRef, size: int) -> None:
     stride = strides.of(i.operands[0])
     if stride is None or not _far(e, stride) or not all(_same(e, n) for names in stride for n in names):
         return
-    lines = _lines(e, place, size)
+    lines = _lines(e, plan)
     if work < e.out.target.work_per_prefetch * len(lines):
         return
     rounds = min(e.out.target.prefetch_iterations, -(-e.out.target.prefetch_ahead * 2 // work))
     e.out.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
     by = _amount(e, stride, rounds)
-    for run in lines:
-        at = e.put(f"add i64 {run_start(e, place.offset, run, run.offsets[0])}, {by}")
+    for spot in lines:
+        at = e.put(f"add i64 {offset_of(e, place, spot)}, {by}")
         e.do(f"call void @llvm.prefetch.p0(ptr {address(e, place.ptr, at)}, i32 0, i32 3, i32 1)")
 
 
-def _lines(e: Emitter, place: MemRef, size: int) -> list[Run]:
+def _lines(e: Emitter, plan: AccessPlan) -> list[Spot]:
     """The cache lines that the lanes load from, as far as one can say."""
     line = e.out.target.line
-    found: dict[object, Run] = {}
-    for run in regular(e, place.offset, size) or ():
-        for offset in run.offsets:
-            found.setdefault((run.key, offset // line), Run(run.key, (), (offset // line * line,)))
-    return list(found.values())
+    return list(dict.fromkeys(Spot(s.part, s.offset // line * line) for s in plan.spots))
 
 
 def _work(e: Emitter, loop: Loop) -> int:

@@ -14,13 +14,12 @@ from metalloid.backends.cpu.lower.access.load_groups import (
     MAX_BYTES,
     MAX_COPIED,
     MAX_FREE,
-    Key,
     cast_of,
-    chunks,
     free_bounds,
     is_copied,
     lane_offset,
     moved,
+    per_register,
     worth,
 )
 from metalloid.backends.cpu.lower.access.mem_ref import (
@@ -31,7 +30,8 @@ from metalloid.backends.cpu.lower.access.mem_ref import (
     resolve,
     shifted,
 )
-from metalloid.backends.cpu.lower.access.patterns import Run, run_start
+from metalloid.backends.cpu.lower.access.patterns import address_of
+from metalloid.backends.cpu.lower.access.plan import Spot, registers, spots
 from metalloid.backends.cpu.lower.emitter import Emitter, lowered
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.gep import constant_base
@@ -121,12 +121,11 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
         return False
     if root is None or root.kind in ("private", "unknown"):
         return False
-    count = min(e.width, max(1, e.out.target.vector_bytes // size))
-    n = len(group.stores)
-    keys: list[Key] = []
+    count, n = per_register(e, size), len(group.stores)
+    found: tuple[Spot, ...] = ()
     if shape is not None:
-        keys = chunks(shape.terms, e.width, count)
-        if not all(len(set(key)) == len(key) and worth(key, n * size) for key in keys):
+        found = spots(shape.terms, e.width)
+        if not all(len(set(r)) == len(r) and worth(r, n * size) for r in registers(found, count)):
             return False
     elif n * size < 8 or e.width > MAX_FREE:
         return False
@@ -140,7 +139,7 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
     rows = _loaded(e, values)
     vectors = [] if rows else [e.vector(v) for v in values]
     fine = ""
-    if not keys:
+    if not found:
         fine = free_bounds(e, place, [offset for offset, _ in group.stores])
     elif place.limit is not None:
         start, span = bounds(e, place.check)
@@ -149,17 +148,15 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
         fine = inside(e, begin, reach, place.limit)
 
     def write() -> list[str]:
-        offsets = "" if keys else e.expand(place.offset)
-        for number in range(e.width // count):
-            lanes = slice(number * count, number * count + count)
-            part = rows[lanes] if rows else _turned(e, kind, vectors, number * count, count)
-            for x, row in enumerate(part):
-                if keys:
-                    symbolic, distance = keys[number][x]
-                    at = run_start(e, place.offset, Run(symbolic, (), ()), distance + low)
+        offsets = "" if found else e.expand(place.offset)
+        for first in range(0, e.width, count):
+            part = rows[first : first + count] if rows else _turned(e, kind, vectors, first, count)
+            for lane, row in enumerate(part, first):
+                if found:
+                    at = address_of(e, place, found[lane].beyond(low))
                 else:
-                    at = lane_offset(e, offsets, number * count + x, low)
-                e.do(f"store <{n} x {kind}> {row}, ptr {address(e, place.ptr, at)}, align {align}")
+                    at = address(e, place.ptr, lane_offset(e, offsets, lane, low))
+                e.do(f"store <{n} x {kind}> {row}, ptr {at}, align {align}")
         return []
 
     if fine and e.out.robust:

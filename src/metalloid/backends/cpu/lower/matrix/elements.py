@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from metalloid.analysis.intervals import is_proved
+from metalloid.backends.cpu.lower.access.gathers import gather, scatter
 from metalloid.backends.cpu.lower.access.guard import checked_mask
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, resolve
-from metalloid.backends.cpu.lower.access.patterns import gather, scatter
 from metalloid.backends.cpu.lower.emitter import Emitter, Val
 from metalloid.backends.cpu.lower.matrix.guard import COLUMNS, HOLDER, ROWS, stop_outside
 from metalloid.backends.cpu.lower.output import MatrixPlace

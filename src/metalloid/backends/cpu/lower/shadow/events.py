@@ -10,7 +10,7 @@ from __future__ import annotations
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.access.guard import bounds, inside
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, frame_size, memory_type, resolve, to_memory
-from metalloid.backends.cpu.lower.access.patterns import contiguous
+from metalloid.backends.cpu.lower.access.plan import contiguous
 from metalloid.backends.cpu.lower.emitter import Emitter, Val
 from metalloid.backends.cpu.lower.ops.inactive_lanes import inactive
 from metalloid.backends.cpu.lower.output import Output
@@ -213,7 +213,9 @@ class Event(PerLaneEvent, UniformEvent):
         val = self.place.check
         if e.width == 1 or val.uniform:
             some, every = self._one_in(str(val.base), start, wide, room)
-        elif val.base is not None and contiguous(val.terms, size):  # windows are longer than any vector
+        elif val.base is not None and contiguous(
+            val.terms, e.width, size
+        ):  # windows are longer than any vector
             pattern = dict(val.terms)[""]
             ends = [e.put(f"add i64 {val.base}, {pattern[lane]}") for lane in (0, -1)]
             (a, b), (c, d) = (self._one_in(end, start, wide, room) for end in ends)
@@ -304,7 +306,7 @@ class Event(PerLaneEvent, UniformEvent):
     def _edges(self) -> bool:
         """Whether the first and last lane that run decide: neighbours in order."""
         return (self.e.mask is not None or self.e.range is not None) and contiguous(
-            self.place.check.terms, self.site.size
+            self.place.check.terms, self.e.width, self.site.size
         )
 
     def _edge_offsets(self) -> list[str]:

@@ -11,7 +11,7 @@ import itertools
 from dataclasses import dataclass
 
 from metalloid.backends.cpu import abi
-from metalloid.backends.cpu.lower.access.patterns import contiguous
+from metalloid.backends.cpu.lower.access.plan import Spot, apart, contiguous, spots
 from metalloid.backends.cpu.lower.access.pointers import start_of
 from metalloid.backends.cpu.lower.shadow.memory import (
     FIRST,
@@ -72,7 +72,7 @@ class PerLaneEvent(ShadowAccess):
     def _looks(self, own: str) -> tuple[list[Look], bool]:
         """The words, and whether no two lanes write to one."""
         e, val = self.e, self.place.check
-        if val.base is not None and contiguous(val.terms, self.site.size):
+        if val.base is not None and contiguous(val.terms, e.width, self.site.size):
             return [self._neighbours(own)], True
         groups = self._pattern()
         if groups is not None:
@@ -115,19 +115,21 @@ class PerLaneEvent(ShadowAccess):
 
     def _pattern(self) -> dict[int, list[int]] | None:
         """Lanes by their distance from the base, where distances are known and tell who meets whom."""
-        e, val, site = self.e, self.place.check, self.site
-        if val.base is None or len(val.terms) != 1 or val.terms[0][0] or e.mask is not None or site.align:
+        e, site, found = self.e, self.site, self._spots()
+        if not found or e.mask is not None or site.align or not apart(found, site.size):
             return None
         groups: dict[int, list[int]] = {}
-        for lane, offset in enumerate(val.terms[0][1]):
-            groups.setdefault(offset, []).append(lane)
-        order = sorted(groups)
-        apart = all(b - a >= site.size for a, b in itertools.pairwise(order))
-        if not apart or any(o % (1 << self.shift) for o in order):
+        for lane, spot in enumerate(found):
+            groups.setdefault(spot.offset, []).append(lane)
+        if any(offset % (1 << self.shift) for offset in groups) or (site.write and len(groups) < e.width):
             return None
-        if site.write and len(order) < e.width:
-            return None
-        return {offset: groups[offset] for offset in order}
+        return {offset: groups[offset] for offset in sorted(groups)}
+
+    def _spots(self) -> tuple[Spot, ...]:
+        """Where the lanes go, as far as that is constants from the base on."""
+        val = self.place.check
+        known = val.base is not None and val.terms and not any(c for c, _ in val.terms)
+        return spots(val.terms, self.e.width) if known else ()
 
     def _grouped(self, own: str, groups: dict[int, list[int]]) -> list[Look]:
         e, val = self.e, self.place.check
@@ -153,11 +155,8 @@ class PerLaneEvent(ShadowAccess):
 
     def _distinct(self) -> bool:
         """Whether no two lanes can go to the same granule: known distances."""
-        val = self.place.check
-        if val.base is None or len(val.terms) != 1 or val.terms[0][0]:
-            return False
-        order = sorted(val.terms[0][1])
-        return all(b - a >= self.site.size for a, b in itertools.pairwise(order))
+        found = self._spots()
+        return len(set(found)) == self.e.width and apart(found, self.site.size)
 
     # ---- tests ----------------------------------------------------------------------------------------------------
 

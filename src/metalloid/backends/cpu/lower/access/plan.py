@@ -1,0 +1,170 @@
+"""The plan of an access: how the addresses of its lanes lie, and how few loads reach them. Nothing is written here.
+
+One plan per access: loads, stores, rows of several elements a lane, prefetches and the checker's shadow all read it.
+A lane's elements start at a spot: a distance from the base that is the same in all lanes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from metalloid.analysis.lane_shape import Terms
+from metalloid.backends.cpu.lower.access.mem_ref import MemRef
+from metalloid.backends.cpu.lower.emitter import Emitter
+
+Part = tuple[tuple[str, int], ...]  # coefficient -> its multiple
+
+
+class Spot(NamedTuple):
+    """Bytes from the base: multiples of coefficients, and a constant."""
+
+    part: Part
+    offset: int
+
+    def beyond(self, bytes: int) -> Spot:
+        return Spot(self.part, self.offset + bytes)
+
+
+class Piece(NamedTuple):
+    """Elements side by side, which one load or store moves."""
+
+    start: Spot
+    length: int
+
+
+class Sparse(NamedTuple):
+    """Single elements of one part, too far from each other for pieces: a gather."""
+
+    elements: tuple[Spot, ...]
+
+
+class Lie(Enum):
+    """How the addresses of the lanes lie."""
+
+    ONE = "all lanes at one address"
+    RANGE = "side by side, in a known range of lanes: a short vector"
+    ROW = "side by side: a vector, masked where lanes are idle"
+    PATTERN = "at known distances: register by register"
+    FREE = "anywhere: gather and scatter"
+
+
+@dataclass(frozen=True)
+class AccessPlan:
+    """How the lanes lie, and each lane's spot where that is known."""
+
+    lie: Lie
+    spots: tuple[Spot, ...] = ()
+
+
+MAX_PARTS = 32  # spots of more coefficients: a gather takes fewer instructions
+
+
+def access_plan(e: Emitter, place: MemRef, size: int, write: bool) -> AccessPlan:
+    """The plan of an access in the current block."""
+    offset, bounded = place.offset, place.limit is not None
+    if offset.uniform:
+        return AccessPlan(Lie.ONE)
+    if offset.base is None or e.out.continue_after_fault:
+        return AccessPlan(Lie.FREE)
+    found = spots(offset.terms, e.width)
+    lie = Lie.FREE
+    if bounded and (place.search or place.check.base is None):
+        pass  # each lane's bounds have to be looked at
+    elif is_row(found, size):
+        same = place.check.terms == offset.terms
+        if e.range is not None and same and not (e.out.robust and bounded):
+            lie = Lie.RANGE
+        elif e.mask is None or not bounded or same or place.check.uniform:
+            lie = Lie.ROW
+    elif (
+        e.mask is None
+        and len({s.part for s in found}) <= MAX_PARTS
+        and not (write and not storable(found, size))
+    ):
+        lie = Lie.PATTERN
+    return AccessPlan(lie, found)
+
+
+# ---- where the lanes go ---------------------------------------------------------------------------------------------
+
+
+def spots(terms: Terms, width: int) -> tuple[Spot, ...]:
+    """Each lane's spot."""
+    symbolic = [(c, p) for c, p in terms if c]
+    plain = dict(terms).get("", (0,) * width)
+    return tuple(Spot(tuple((c, p[n]) for c, p in symbolic if p[n]), plain[n]) for n in range(width))
+
+
+def registers(found: Sequence[Spot], count: int) -> list[tuple[Spot, ...]]:
+    """The spots, register by register."""
+    return [tuple(found[n : n + count]) for n in range(0, len(found), count)]
+
+
+def is_row(found: Sequence[Spot], size: int) -> bool:
+    """Whether the lanes lie side by side, in order, at constants."""
+    start = found[0].offset
+    return all(not s.part and s.offset == start + n * size for n, s in enumerate(found))
+
+
+def contiguous(terms: Terms, width: int, size: int) -> bool:
+    """The same of a value's terms; a uniform value is no row."""
+    return bool(terms) and is_row(spots(terms, width), size)
+
+
+def apart(found: Iterable[Spot], reach: int) -> bool:
+    """Whether no two different spots are less than `reach` bytes apart, as far as one can tell."""
+    order = sorted(set(found))
+    return all(a.part != b.part or b.offset - a.offset >= reach for a, b in itertools.pairwise(order))
+
+
+# ---- which loads and stores reach them ------------------------------------------------------------------------------
+
+
+def pieces(found: Iterable[Spot], n: int, size: int) -> list[Piece]:
+    """`n` elements from each spot on; what lies end to end is one piece."""
+    made: list[Piece] = []
+    for spot in sorted(found):
+        last = made[-1] if made else None
+        if last is not None and last.start.beyond(last.length * size) == spot:
+            made[-1] = Piece(last.start, last.length + n)
+        else:
+            made.append(Piece(spot, n))
+    return made
+
+
+def reads(distinct: Sequence[Spot], n: int, size: int) -> list[Piece | Sparse] | None:
+    """The loads for `n` elements from each of a register's spots on; None: a row for each spot, turned round."""
+    if n > 1:
+        ends = pieces(distinct, n, size)
+        return [*ends] if len(ends) == 1 or len(ends) * 4 <= len(distinct) else None
+    parts = dict.fromkeys(s.part for s in distinct)
+    return [load for part in parts for load in _elements(sorted(s for s in distinct if s.part == part), size)]
+
+
+def _elements(run: list[Spot], size: int) -> Sequence[Piece | Sparse]:
+    """Loads for single elements of one part: a vector with gaps, a few without, one for each, or a gather."""
+    first, span = run[0], (run[-1].offset - run[0].offset) // size + 1
+    single = [Piece(s, 1) for s in run]
+    if len(run) == 1 or any((s.offset - first.offset) % size for s in run):
+        return single
+    if span <= 2 * len(run) or span <= 16 or (span <= 4 * len(run) and size * span <= 512):
+        return [Piece(first, span)]
+    ends = pieces(run, 1, size)
+    if len(ends) * 4 <= len(run):
+        return ends
+    return single if len(run) <= 8 else [Sparse(tuple(run))]
+
+
+def storable(found: Sequence[Spot], size: int) -> bool:
+    """Whether the lanes fall into few pieces, no two at one address."""
+    if len(set(found)) < len(found):
+        return False
+    firsts = {s.part: s.offset for s in found}
+    if any((s.offset - firsts[s.part]) % size for s in found):
+        return False
+    count = len(pieces(found, 1, size))
+    return count * 4 <= len(found) or count <= 4
