@@ -7,6 +7,7 @@ leaves.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,7 @@ from conformance.binaries.names import host_names
 from conformance.packages import MLX_LIBRARY, fetch
 from conformance.results.case import Case, Step, Work
 from conformance.results.judge import error_of, made
-from conformance.results.mlx import FAMILIES
+from conformance.results.mlx import FAMILIES, binary, unary
 from conformance.results.ulps import same_bits
 from conformance.results.ways import USUAL, run_in_way
 from metalloid.air.stored import kernel_names
@@ -40,11 +41,20 @@ def _names() -> frozenset[str]:
     return frozenset(kernel_names(library()))
 
 
+def _all() -> Iterator[Case]:
+    """The cases of all families; functions of elements also in their next form, which is another kernel."""
+    for family in FAMILIES:
+        yield from family.cases()
+    for elementwise in (unary, binary):
+        known = {case.label for case in elementwise.cases()}
+        yield from (case for case in elementwise.cases(turn=1) if case.label not in known)
+
+
 @cache
 def cases() -> tuple[Case, ...]:
     """Those all of whose kernels the library has."""
     found = []
-    for case in (case for family in FAMILIES for case in family.cases()):
+    for case in _all():
         if case.order != "race" and all(from_library(step) for step in made(case, SIZE).steps):
             found.append(case)
     return tuple(found)
@@ -52,7 +62,7 @@ def cases() -> tuple[Case, ...]:
 
 def labels() -> frozenset[str]:
     """Of all cases, without their data, which takes half a minute to make."""
-    return frozenset(case.label for family in FAMILIES for case in family.cases())
+    return frozenset(case.label for case in _all())
 
 
 def from_library(step: Step) -> Step | None:

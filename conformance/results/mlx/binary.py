@@ -193,7 +193,9 @@ def _outputs(outs: list[Array], a: Array, b: Array, function: Function) -> list[
     ]
 
 
-def cases() -> list[Case]:
+def cases(turn: int = 0) -> list[Case]:
+    """Each function in some types, in one of the forms; `turn` takes later ones, which are other kernels."""
+
     def case(op: str, type: str, out_type: str, form: str, function: Function, two: bool = False) -> Case:
         make = partial(_work, op=op, type=type, out_type=out_type, form=form, function=function, two=two)
         return Case("mlx", "binary two" if two else "binary", f"{op} {type} {form}", make)
@@ -201,16 +203,16 @@ def cases() -> list[Case]:
     made = []
     for n, (op, function) in enumerate(REAL.items()):
         for m, type in enumerate(host.FLOATS):
-            made.append(case(op, type, type, FORMS[(n + 4 * m) % 12], function))
+            made.append(case(op, type, type, FORMS[(n + 4 * m + turn) % 12], function))
     for n, (op, of) in enumerate(WHOLE.items()):
         for m, type in enumerate(host.INTEGERS[n % 3 :: 3]):
-            made.append(case(op, type, type, FORMS[(n + 5 * m) % 12], Function(of, ulps=0)))
+            made.append(case(op, type, type, FORMS[(n + 5 * m + turn) % 12], Function(of, ulps=0)))
     for n, (op, of) in enumerate(TESTS.items()):
         types = ("float", "half", "int8_t", "uint64_t") if op != "NaNEqual" else ("float", "half")
         for m, type in enumerate(types):
-            made.append(case(op, type, "bool", FORMS[(n + 5 * m) % 12], Function(of, ulps=0)))
+            made.append(case(op, type, "bool", FORMS[(n + 5 * m + turn) % 12], Function(of, ulps=0)))
     for n, (op, function) in enumerate(COMPLEX.items()):
-        made.append(case(op, "complex64_t", "complex64_t", FORMS[(5 * n + 3) % 12], function))
+        made.append(case(op, "complex64_t", "complex64_t", FORMS[(5 * n + 3 + turn) % 12], function))
     for op, logical in (("LogicalAnd", np.logical_and), ("LogicalOr", np.logical_or)):
         made += [case(op, "bool", "bool", form, Function(logical, ulps=0)) for form in ("vv", "g_nd2", "sv2")]
     divmod_ = Function(np.divmod, right=(0.5, 4))
