@@ -13,7 +13,7 @@ from metalloid.air.constants import nothing
 from metalloid.air.described import Argument, Described
 from metalloid.air.lowering import Lowering
 from metalloid.air.refused import Refused
-from metalloid.frontend.entry import BUILTINS
+from metalloid.frontend.attributes import BUILTINS
 from metalloid.ir import intrinsics
 from metalloid.ir.intrinsics import full
 from metalloid.ir.module import Block, Function, Instruction

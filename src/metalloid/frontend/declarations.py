@@ -76,6 +76,16 @@ class FunctionConstant:
 
 
 @dataclass(frozen=True)
+class GlobalBuiltin:
+    """`const uint3 position [[thread_position_in_grid]];` at namespace level."""
+
+    name: str
+    attribute: str
+    type: str
+    span: Span  # up to and with the `;`
+
+
+@dataclass(frozen=True)
 class Entry:
     """A kernel that can be asked for by name."""
 
@@ -99,6 +109,7 @@ class Declarations:
     drops: tuple[Span, ...] = ()  # method qualifiers and repeated methods
     casts: tuple[tuple[Span, str], ...] = ()  # results of methods that lie in the space of `this`
     stages: tuple[Span, ...] = ()  # vertex, fragment and other functions metalloid does not compile
+    builtins: tuple[GlobalBuiltin, ...] = ()  # variables that are the thread's place, for every function
 
     def entries(self) -> tuple[Entry, ...]:
         """Everything that can be asked for, in the order of the source."""

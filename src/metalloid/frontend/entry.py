@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from metalloid.errors import CompileError, Diagnostic
+from metalloid.frontend.attributes import BUILTINS
 from metalloid.frontend.declarations import Argument, Entry, whole_number
 from metalloid.frontend.names import LIMIT, SIGNATURE, THREADS
 from metalloid.frontend.reflect import Described
@@ -18,21 +19,6 @@ from metalloid.ir.intrinsics import ENTRY
 from metalloid.types import Kind
 
 MAX_BUFFERS = 31
-
-# Builtin attribute -> the name of its descriptor in entry.h.
-BUILTINS = {
-    name: name
-    for name in """thread_position_in_grid thread_position_in_threadgroup threadgroup_position_in_grid
-        threads_per_grid threads_per_threadgroup dispatch_threads_per_threadgroup
-        threadgroups_per_grid grid_origin grid_size thread_index_in_threadgroup
-        thread_index_in_simdgroup simdgroup_index_in_threadgroup simdgroups_per_threadgroup
-        dispatch_simdgroups_per_threadgroup threads_per_simdgroup thread_index_in_quadgroup
-        quadgroup_index_in_threadgroup quadgroups_per_threadgroup
-        dispatch_quadgroups_per_threadgroup""".split()
-} | {
-    "thread_execution_width": "threads_per_simdgroup",
-    "dispatch_threadgroups_per_grid": "threadgroups_per_grid",
-}
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from itertools import pairwise
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.declarations import Declarations, Entry, Span
+from metalloid.frontend.global_builtins import builtin_edits
 from metalloid.frontend.needed import needless
 from metalloid.frontend.operators import BY, operator_edits
 from metalloid.frontend.tokens import Token
@@ -138,6 +139,7 @@ def _edits(unit: Unit) -> tuple[Edit, ...]:
         *_cast_edits(unit),
         *(Edit(*edit) for edit in operator_edits(unit.tokens)),
         *_parameter_edits(unit),
+        *(Edit(*edit) for edit in builtin_edits(unit)),
     )
 
 

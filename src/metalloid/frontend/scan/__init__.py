@@ -31,4 +31,5 @@ def scan(tokens: Sequence[Token]) -> Declarations:
         tuple(found.drops),
         tuple(found.casts),
         tuple(found.stages),
+        tuple(found.builtins),
     )

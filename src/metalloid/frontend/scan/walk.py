@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from metalloid.frontend.declarations import FunctionConstant, Instantiation, Kernel, Span
+from metalloid.frontend.attributes import BUILTINS
+from metalloid.frontend.declarations import FunctionConstant, GlobalBuiltin, Instantiation, Kernel, Span
 from metalloid.frontend.methods import SPACES, Method, merge
 from metalloid.frontend.scan.arguments import arguments_of, attributes_of, in_attribute
 from metalloid.frontend.scan.brackets import Brackets
@@ -37,6 +38,7 @@ class Found:
     drops: list[Span] = field(default_factory=list)
     casts: list[tuple[Span, str]] = field(default_factory=list)
     stages: list[Span] = field(default_factory=list)
+    builtins: list[GlobalBuiltin] = field(default_factory=list)
 
 
 class Walker:
@@ -124,7 +126,7 @@ class Walker:
         )
 
     def variable(self, first: int, end: int, scope: tuple[str, ...]) -> None:
-        """Function constants, and names for the closure of what a kernel uses."""
+        """Function constants, built-in variables, and names for the closure of what a kernel uses."""
         attributes = attributes_of(self.code, first, end)
         names = []
         here = first
@@ -134,18 +136,18 @@ class Walker:
             here += 1
         if not names:
             return
-        name = names[-1]
+        name, span = names[-1], Span(first, end)
+        words = [self.text(i) for i in range(first, name) if self.text(i) not in SPACES]
+        kept = " ".join(w for w in words if w not in ("const", "constexpr", "static", "inline"))
         if "function_constant" in attributes:
-            words = [self.text(i) for i in range(first, name) if self.text(i) not in SPACES]
-            kept = [w for w in words if w not in ("const", "constexpr", "static", "inline")]
-            self.found.constants.append(
-                FunctionConstant(
-                    self.text(name), " ".join(kept), attributes["function_constant"], Span(first, end)
-                )
-            )
+            constant = FunctionConstant(self.text(name), kept, attributes["function_constant"], span)
+            self.found.constants.append(constant)
         else:
+            builtin = next((a for a in attributes if a in BUILTINS), "")
+            if builtin and self.text(end - 2) == "]]":
+                self.found.builtins.append(GlobalBuiltin(self.text(name), builtin, kept, span))
             part = variable_part(self.code, first, name, end, scope)
-            self.remember(self.text(name), Span(first, end), part)
+            self.remember(self.text(name), span, part)
 
     def function(
         self, first: int, start: int, parameters: int, brace: int | None, end: int, scope: tuple[str, ...]
