@@ -159,9 +159,6 @@ class BlockBuilder:
         type = inner_type(whole.type, indices)
         return self.append(Instruction("extractvalue", type, (whole,), indices=indices), name)
 
-    def insert_value(self, whole: Value, part: Value, *indices: int, name: str = "") -> Local:
-        return self.append(Instruction("insertvalue", whole.type, (whole, part), indices=indices), name)
-
     def extract_element(self, vector: Value, index: Value | int, name: str = "") -> Local:
         assert isinstance(vector.type, VectorType)
         at = Int(I32, index) if isinstance(index, int) else index
@@ -220,6 +217,3 @@ class BlockBuilder:
 
     def ret(self, value: Value | None = None) -> None:
         self.append(Instruction("ret", VOID, (value,) if value is not None else ()))
-
-    def unreachable(self) -> None:
-        self.append(Instruction("unreachable", VOID))

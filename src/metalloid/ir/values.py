@@ -138,7 +138,3 @@ def zero(type: Type) -> Named:
 
 def poison(type: Type) -> Named:
     return Named(type, "poison")
-
-
-def undef(type: Type) -> Named:
-    return Named(type, "undef")

@@ -11,7 +11,6 @@ from metalloid.backends.cpu.lower.emitter import Emitter, Val
 from metalloid.errors import NotVectorised
 from metalloid.ir import Instruction
 from metalloid.ir.gep import steps
-from metalloid.ir.types import PointerType
 from metalloid.ir.values import Int, Local, Value
 
 
@@ -120,8 +119,3 @@ def _signed(value: int, bits: int) -> int:
     """A constant index as getelementptr reads it: `~lane` has the base 2^32-1, which is -1."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
-
-
-def space_of(value: Value) -> int:
-    assert isinstance(value.type, PointerType)
-    return value.type.space
