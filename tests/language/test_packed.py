@@ -108,3 +108,24 @@ float3 scaled(packed_float3 v) { return v * 2.0f; }
 """,
         setup="packed_float3 p = p_;",
     )
+
+
+def test_a_packed_struct_has_no_padding_around_vectors() -> None:
+    """As clang packs for Apple's systems: members with constructors, as our packed vectors are, lie at any byte."""
+    text = """
+struct __attribute__((packed)) Marked { uchar tag; packed_float3 at; short turn; packed_half2 h; };
+kernel void marked(device const Marked* in [[buffer(0)]], device float* out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+  out[3 * i] = in[i].at.y + float(in[i].turn);
+  out[3 * i + 1] = float(in[i].h.y) * float(in[i].tag);
+  out[3 * i + 2] = sizeof(Marked) + alignof(Marked);
+}"""
+    kind = np.dtype([("tag", "u1"), ("at", "<f4", 3), ("turn", "<i2"), ("h", "<f2", 2)])
+    rows = np.zeros(5, kind)
+    rows["tag"], rows["turn"] = [1, 2, 3, 4, 250], [-5, 7, 300, -300, 9]
+    rows["at"], rows["h"] = np.arange(15).reshape(5, 3) / 4, np.arange(10).reshape(5, 2)
+    expected = np.stack(
+        [rows["at"][:, 1] + rows["turn"], rows["h"][:, 1] * rows["tag"].astype(np.float32), np.full(5, 20)], 1
+    )
+    out = poisoned(15, np.float32)
+    run(text, rows, out, grid=5, threadgroup=5, kernel="marked")
+    np.testing.assert_array_equal(out.reshape(5, 3), expected.astype(np.float32))

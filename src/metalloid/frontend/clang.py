@@ -58,6 +58,7 @@ _LANGUAGE = (
     *("-ftrivial-auto-var-init=zero", "-ftrivial-auto-var-init-max-size=64"),
     "-fexperimental-strict-floating-point",  # lets the math header switch fast math off around itself
     *("-ffp-contract=on", "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none"),
+    "-fclang-abi-compat=14",  # as on Apple's systems, a packed struct packs members with constructors: packed_float3
     "-faddress-space-map-mangling=no",  # device and constant are one space in LLVM, not in overloads
     *("-ftemplate-depth=512", "-fconstexpr-steps=1000000", "-fbracket-depth", "256"),
     *("-Wno-everything", "-ferror-limit", "20", "-fmessage-length=0"),
