@@ -21,12 +21,12 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from metalloid import config
 from metalloid.errors import DeviceError
+from metalloid.records import dataclass
 
 try:
     import fcntl

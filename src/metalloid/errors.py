@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from metalloid.records import dataclass
 
 WIDEST = 160  # characters of an excerpt
 _LAUNCH = re.compile(r"(?:\[[^]\n]*\] )?(?:(?P<rule>M[0-9]{3}) )?(?P<what>[^\n]*)(?P<rest>.*)", re.DOTALL)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
+
+from metalloid.records import dataclass, field
 
 MathMode = Literal["fast", "relaxed", "safe"]
 MATH_MODES: tuple[MathMode, ...] = ("fast", "relaxed", "safe")

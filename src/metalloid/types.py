@@ -5,10 +5,11 @@ Layouts are Metal's: a `float3` takes 16 bytes, a `packed_float3` takes 12.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import Literal
+
+from metalloid.records import dataclass, field
 
 
 class DType(Enum):

@@ -8,7 +8,6 @@ For the others it is read from a table.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 
 from metalloid.analysis import lane_shape as S
@@ -16,6 +15,7 @@ from metalloid.analysis.lane_shape import UNIFORM, LaneShape
 from metalloid.ir import Instruction
 from metalloid.ir.intrinsics import FIXED_POSITIONS, VARYING_POSITIONS, short
 from metalloid.ir.values import Int
+from metalloid.records import dataclass
 
 Triple = tuple[int, int, int]
 SIMD, QUAD = 32, 4

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from metalloid.analysis.lane_shape import LaneShape
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.ir.types import IntType
 from metalloid.ir.values import Int, Local, Value
+from metalloid.records import dataclass
 
 
 @dataclass(frozen=True)

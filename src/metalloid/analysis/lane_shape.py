@@ -11,7 +11,8 @@ for all lanes, the patterns are constants. No terms: the value is uniform. No sh
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+
+from metalloid.records import dataclass, replace
 
 Pattern = tuple[int, ...]
 Terms = tuple[tuple[str, Pattern], ...]  # by coefficient's name, "" for 1; sorted, no pattern is all zero

@@ -7,14 +7,13 @@ addresses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from metalloid.ir import Function, Instruction
 from metalloid.ir.gep import steps
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.loops import Loop
 from metalloid.ir.types import IntType
 from metalloid.ir.values import Int, Local, Value
+from metalloid.records import dataclass, field
 
 Stride = dict[tuple[str, ...], int]
 DEEP = 64  # values in values; what is deeper is not looked at

@@ -7,7 +7,6 @@ addresses, whose guards see it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from metalloid.analysis import lane_shape as S
 from metalloid.analysis.intervals import is_no_wrap
@@ -17,6 +16,7 @@ from metalloid.ir.gep import steps
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import FloatType, IntType, PointerType, Type
 from metalloid.ir.values import Int, Local
+from metalloid.records import dataclass, replace
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ The others are addresses, and every access through them has to look for its buff
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from metalloid.ir import Function
 from metalloid.ir.intrinsics import BUFFER, PRIVATE, THREADGROUP, is_reload
 from metalloid.ir.types import PointerType
 from metalloid.ir.values import Expression, Global, Int, Local, Value
+from metalloid.records import dataclass
 
 Kind = Literal["buffer", "threadgroup", "variable", "constant", "private", "unknown"]
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from metalloid.backends.base import Fault, Guard, Launch, LogMessage, Memory, Triple
 from metalloid.backends.observe import Observation
 from metalloid.errors import KernelFault
+from metalloid.records import dataclass
 from metalloid.source import Constant, Source
 from metalloid.types import Signature
 

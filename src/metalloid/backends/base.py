@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from metalloid.backends.printf import formatted
 from metalloid.errors import LaunchError
 from metalloid.location import Location
+from metalloid.records import dataclass, field
 
 Triple = tuple[int, int, int]
 Memory = Any  # whatever has the buffer protocol: a numpy array, a bytearray, a memoryview

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from metalloid.ir.lines import Lined
 from metalloid.location import Location
+from metalloid.records import dataclass, field
 
 _MARK = re.compile(r" ;@([0-9]+)$|, !mt\.place !([0-9]+)$")
 _LOC = re.compile(r"\s*\.loc\s+[0-9]+ ([0-9]+)")

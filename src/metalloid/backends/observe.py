@@ -8,13 +8,13 @@ that a thousand threads make is one record with a count.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from metalloid.backends.base import Triple
 from metalloid.location import Location
+from metalloid.records import dataclass, field, replace
 
 KINDS = {
     "read outside": "M101",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from metalloid.backends.base import Fault, Launch, Triple
 from metalloid.location import Location, plain_name
+from metalloid.records import dataclass
 
 if TYPE_CHECKING:
     from metalloid.analysis.underlying_objects import UnderlyingObject

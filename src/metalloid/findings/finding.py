@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from metalloid.errors import WIDEST
 from metalloid.location import Location
+from metalloid.records import dataclass, field
 from metalloid.rules.severities import ERROR, NOTE, WARNING, severity_of
 
 Triple = tuple[int, int, int]

@@ -11,7 +11,6 @@ import linecache
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from metalloid.errors import CompileError, Diagnostic
 from metalloid.findings.finding import Finding
 from metalloid.findings.places import nearby
 from metalloid.location import Location
+from metalloid.records import dataclass, replace
 from metalloid.source import Source
 
 _MOST_FILES = 400

@@ -14,7 +14,6 @@ what guards see and tell.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 
 from metalloid.ir import Module, read, write
 from metalloid.ir.intrinsics import ENTRY
@@ -22,6 +21,7 @@ from metalloid.ir.layout import DataLayout, data_layout
 from metalloid.ir.module import Block, Function, Instruction
 from metalloid.ir.types import I8, I32, VOID, ArrayType, PointerType, Type
 from metalloid.ir.values import Global, Int, Local, Value
+from metalloid.records import dataclass, replace
 
 DEPTH = 64  # open calls of a thread
 _PRIVATE = PointerType(5)

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import IO
 
 from metalloid import stopwatch
 from metalloid.errors import DeviceError
+from metalloid.records import dataclass
 from metalloid.source import MathMode
 
 INCLUDE = Path(__file__).parent / "include"

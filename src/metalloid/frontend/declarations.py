@@ -6,7 +6,8 @@ import ast
 import operator
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from metalloid.records import dataclass, field
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -15,6 +14,7 @@ from metalloid.frontend.declarations import Entry
 from metalloid.frontend.rewrite import Rewritten
 from metalloid.frontend.tokens import Token, tokenize
 from metalloid.frontend.unit import unescaped
+from metalloid.records import dataclass, field, replace
 from metalloid.source import Source
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 
 from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.module import Block, Function, Instruction, Module
 from metalloid.ir.types import I1, IntType
 from metalloid.ir.values import Int, Local, Value
+from metalloid.records import dataclass, field, replace
 
 _QUOTIENTS = frozenset(("udiv", "sdiv"))
 _REMAINDERS = frozenset(("urem", "srem"))

@@ -7,7 +7,6 @@ also emits a variable whose type spells out the kernel's parameters, for `reflec
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.attributes import BUILTINS
@@ -16,6 +15,7 @@ from metalloid.frontend.names import LIMIT, SIGNATURE, THREADS
 from metalloid.frontend.reflect import Described
 from metalloid.frontend.unit import Unit
 from metalloid.ir.intrinsics import ENTRY
+from metalloid.records import dataclass
 from metalloid.types import Kind
 
 MAX_BUFFERS = 31

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from metalloid.records import dataclass
 from metalloid.types import Signature
 
 # How much of its source clang reads for a kernel: all of it, which shows mistakes anywhere; all but the bodies of other

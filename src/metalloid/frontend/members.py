@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from metalloid.frontend.unit import Unit
+from metalloid.records import dataclass, replace
 from metalloid.types import Array, Pointer, Type
 
 _SPACES = frozenset(("device", "constant", "threadgroup", "thread"))

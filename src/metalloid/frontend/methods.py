@@ -8,10 +8,10 @@ things stay, and clang refuses them as repeated.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from metalloid.frontend.declarations import Span
 from metalloid.frontend.tokens import Token
+from metalloid.records import dataclass
 
 SPACES = frozenset(("device", "threadgroup", "constant", "thread", "threadgroup_imageblock", "object_data"))
 _SPECIFIERS = frozenset(("inline", "static", "constexpr", "friend", "explicit", "__attribute__"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from metalloid.frontend.preprocess import preprocess
 from metalloid.frontend.scan import scan
 from metalloid.frontend.tokens import tokenize
 from metalloid.frontend.unit import Unit, reachable
+from metalloid.records import dataclass
 from metalloid.source import Source
 
 

@@ -7,13 +7,13 @@ source includes are empty files here: what they declare comes later, precompiled
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend import clang
 from metalloid.frontend.diagnose import Texts, diagnose
 from metalloid.frontend.unit import place_of, unescaped
+from metalloid.records import dataclass
 from metalloid.source import MathMode, Source
 
 STUBS = clang.INCLUDE / "stubs"

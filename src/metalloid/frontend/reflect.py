@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from metalloid.frontend.members import Member, Members, members
 from metalloid.frontend.names import LIMIT, SIGNATURE
 from metalloid.frontend.unit import Unit
 from metalloid.location import plain_name
+from metalloid.records import dataclass, field
 from metalloid.types import Array, DType, Field, Matrix, Pointer, Scalar, Struct, Type, Vector
 
 _NODE = re.compile(r"^!(\d+) = (?:distinct )?(.*)$", re.MULTILINE)

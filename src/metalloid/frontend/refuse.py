@@ -7,12 +7,12 @@ the compiled kernel give a Diagnostic at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from metalloid.errors import Diagnostic
 from metalloid.frontend.attributes import PARAMETER_ATTRIBUTES
 from metalloid.frontend.declarations import Argument, Kernel, Span
 from metalloid.frontend.tokens import Token
+from metalloid.records import dataclass
 from metalloid.types import Signature
 
 MAX_THREADGROUP_BYTES = 32 << 10

@@ -10,7 +10,6 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
@@ -23,6 +22,7 @@ from metalloid.frontend.tokens import Token
 from metalloid.frontend.unit import Unit, reachable
 from metalloid.frontend.unsupported import UNSUPPORTED, unsupported_use, unusable
 from metalloid.frontend.variables import empty_braces
+from metalloid.records import dataclass, replace
 from metalloid.source import Constant
 
 # Attributes of MSL that C++ does not know, or not in the places MSL allows.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.build import build, check_source, whole_text
@@ -34,6 +33,7 @@ from metalloid.frontend.unsupported import stage_function
 from metalloid.frontend.variables import refused_variables
 from metalloid.ir import Module, read, write
 from metalloid.ir.debug import location
+from metalloid.records import dataclass, replace
 from metalloid.source import Constant, Source
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from metalloid.frontend.declarations import Declarations, Entry, Span
 from metalloid.frontend.tokens import Token, pair_brackets
+from metalloid.records import dataclass
 
 _MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)".*\n', re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_]\w*")

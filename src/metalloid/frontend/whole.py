@@ -9,7 +9,6 @@ right is noted on disk, so another start costs one look there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from metalloid import cache, stopwatch
@@ -20,6 +19,7 @@ from metalloid.frontend.header import begin
 from metalloid.frontend.kernel import Kernel
 from metalloid.frontend.stored import code_of, compile_kernel, content_of, entry_of
 from metalloid.frontend.unit import reachable
+from metalloid.records import dataclass
 from metalloid.source import Source
 
 if TYPE_CHECKING:

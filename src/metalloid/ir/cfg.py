@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from metalloid.ir.module import Function
+from metalloid.records import dataclass
 
 Edges = Mapping[str, tuple[str, ...]]
 

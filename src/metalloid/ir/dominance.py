@@ -9,11 +9,11 @@ dominators of the predecessors, in reverse post-order, until nothing changes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from metalloid.ir.cfg import Graph, graph, reversed_graph
 from metalloid.ir.module import Function
+from metalloid.records import dataclass
 
 
 @dataclass(frozen=True)

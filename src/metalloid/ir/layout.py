@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 
 from metalloid.errors import NotVectorised
@@ -16,6 +15,7 @@ from metalloid.ir.types import (
     Type,
     VectorType,
 )
+from metalloid.records import dataclass, field
 
 # What LLVM assumes where the text says nothing, in bits.
 _INTS = {1: 8, 8: 8, 16: 16, 32: 32, 64: 32}

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from metalloid.ir.debug import unquoted, written_by_user
 from metalloid.location import Location
+from metalloid.records import dataclass
 
 _NODE = re.compile(r"^(![0-9]+) = (?:distinct )?(!DI.*)$", re.MULTILINE)
 _DEBUG = re.compile(r"!dbg (![0-9]+)")

@@ -8,12 +8,12 @@ two ways in is no natural loop: it is reported as irreducible.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from metalloid.ir.cfg import Graph, graph
 from metalloid.ir.dominance import DominatorTree, dominator_tree
 from metalloid.ir.module import Function
+from metalloid.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ writes new code.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from metalloid.ir.types import VOID, StructType, Type
 from metalloid.ir.values import Constant, Global, Local, Value
+from metalloid.records import dataclass, field, replace
 
 TERMINATORS = frozenset({"br", "switch", "ret", "unreachable"})
 

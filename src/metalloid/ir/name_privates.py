@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from metalloid.errors import NotVectorised
 from metalloid.ir.intrinsics import ENTRY, PRIVATE
 from metalloid.ir.layout import data_layout
 from metalloid.ir.module import Instruction, Module
 from metalloid.ir.types import I32, PointerType
 from metalloid.ir.values import Global, Int
+from metalloid.records import dataclass
 
 
 @dataclass(frozen=True)

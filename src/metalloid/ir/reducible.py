@@ -11,7 +11,6 @@ A value made inside the cycle still stands before its uses: an entry could be re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from metalloid.ir.cfg import Graph, graph
 from metalloid.ir.loops import loops
@@ -19,6 +18,7 @@ from metalloid.ir.module import Block, Function, Instruction
 from metalloid.ir.types import I32, VOID
 from metalloid.ir.unreachable import drop_unreachable
 from metalloid.ir.values import Int, Named, Value
+from metalloid.records import dataclass, replace
 
 
 def reducible(function: Function) -> Function:

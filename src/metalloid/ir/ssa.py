@@ -7,13 +7,13 @@ method, pruned).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 from metalloid.ir.dominance import DominatorTree, dominators
 from metalloid.ir.module import Block, Function, Instruction
 from metalloid.ir.types import Type
 from metalloid.ir.values import Local, Named, Value
+from metalloid.records import dataclass, replace
 
 
 @dataclass(eq=False, slots=True)

@@ -6,9 +6,8 @@ their fields even where the text calls them by name, so nobody needs a table.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from metalloid.ir.tokens import quote
+from metalloid.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

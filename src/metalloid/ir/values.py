@@ -7,10 +7,9 @@ values of their own; two equal constants are equal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from metalloid.ir import floats
 from metalloid.ir.types import METADATA, FloatType, IntType, PointerType, Type, VectorType, scalar
+from metalloid.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from metalloid.errors import MetalloidError
+from metalloid.records import dataclass
 from metalloid.rules.severities import severity_of
 
 if TYPE_CHECKING:

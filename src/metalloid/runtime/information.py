@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
 
 from metalloid.errors import DeviceError
+from metalloid.records import dataclass
 
 FAMILIES = (*(f"apple{n}" for n in range(1, 9)), *(f"common{n}" for n in (1, 2, 3)), "mac2", "metal3")
 LANGUAGE_VERSIONS = ("1.0", "1.1", "1.2", "2.0", "2.1", "2.2", "2.3", "2.4", "3.0", "3.1", "3.2")

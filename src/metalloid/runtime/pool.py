@@ -10,12 +10,12 @@ from __future__ import annotations
 import mmap
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from metalloid.errors import DeviceError
+from metalloid.records import dataclass
 
 PAGE = mmap.PAGESIZE
 DEFAULT_CAPACITY = 1 << 30

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from metalloid.records import dataclass
 from metalloid.types import Field, Parameter, Signature, Struct
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import atexit
 import sys
 import threading
-from dataclasses import dataclass
 from typing import Any
 
 from metalloid import config
+from metalloid.records import dataclass
 from metalloid.runtime import alive
 from metalloid.runtime.places import place
 from metalloid.runtime.watch import watchers

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
+from metalloid.records import dataclass
 from metalloid.runtime.watch import watchers
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from metalloid.backends.base import Launch
 from metalloid.errors import MetalloidError
+from metalloid.records import dataclass
 from metalloid.runtime.kernel_code import KernelCode
 
 

@@ -5,7 +5,6 @@ A struct of 64 KiB in 16,384 loads and as many stores takes LLVM minutes; as a l
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from math import gcd
 
 from metalloid.errors import NotVectorised
@@ -13,6 +12,7 @@ from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.module import copy_alignments
 from metalloid.ir.types import I1, I8, I32, I64, VOID, IntType, PointerType, Type
 from metalloid.ir.values import Int, Local, Value
+from metalloid.records import dataclass, replace
 
 LONGEST_IN_WORDS = 128  # loads and stores; what is longer becomes a loop
 _LONGEST = 1 << 31

@@ -10,7 +10,6 @@ device memory goes by buffer: one that is only read needs its bounds, one that i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from math import gcd
 
 from metalloid.analysis.intervals import PROVED, is_proved
@@ -35,6 +34,7 @@ from metalloid.ir.layout import DataLayout, data_layout, scalar_bytes
 from metalloid.ir.loops import loops
 from metalloid.ir.types import I32, VOID, PointerType
 from metalloid.ir.values import Global, Int, Value
+from metalloid.records import dataclass, replace
 from metalloid.transforms.check_sites import Checks, CheckSite, Options
 
 DEVICE, LOCAL = 1, 3  # address spaces

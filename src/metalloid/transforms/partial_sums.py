@@ -10,12 +10,11 @@ bits. Done here, from the loop's form alone, the order is part of the program, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.loops import Loop, loops
 from metalloid.ir.types import I1, PTR, FloatType, IntType
 from metalloid.ir.values import Global, Int, Local, Value, const, poison
+from metalloid.records import dataclass, replace
 
 TOTAL = "llvm.partial.total"  # of sums, by halves; the engine's own
 MOST = 640  # instructions of the rounds that run at once

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.intervals import strided as S
 from metalloid.analysis.intervals.strided import Span
@@ -11,6 +9,7 @@ from metalloid.ir import Function, Instruction
 from metalloid.ir.flags import logic
 from metalloid.ir.types import IntType
 from metalloid.ir.values import Int, Local, Value
+from metalloid.records import dataclass, field
 
 OPPOSITE = {
     "eq": "ne", "ne": "eq", "ult": "uge", "uge": "ult", "ule": "ugt", "ugt": "ule",

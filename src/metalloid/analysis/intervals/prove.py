@@ -7,7 +7,6 @@ them before it starts, proves with the copy and runs with the copy: what they ho
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.intervals import FIXED, NO_WRAP, PROVED, STREAMED
@@ -24,6 +23,7 @@ from metalloid.ir.loops import Loop
 from metalloid.ir.name_privates import name_privates
 from metalloid.ir.types import IntType, PointerType
 from metalloid.ir.values import Local, Value
+from metalloid.records import dataclass, replace
 
 MAX_WORK = 1 << 20  # instructions of a loop that runs without asking whether it should stop
 MAX_SIZE = 6000  # instructions; larger kernels are guarded

@@ -8,7 +8,8 @@ None is the empty set: code that cannot be reached.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from metalloid.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

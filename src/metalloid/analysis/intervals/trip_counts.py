@@ -7,7 +7,6 @@ number that steps: `k` of an unrolled loop has no test of its own, only the coun
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from metalloid.analysis.intervals import strided as S
 from metalloid.analysis.intervals.branch_facts import Fact
@@ -17,6 +16,7 @@ from metalloid.ir import Instruction
 from metalloid.ir.loops import Loop
 from metalloid.ir.types import IntType, PointerType
 from metalloid.ir.values import Int, Local, Value
+from metalloid.records import dataclass
 
 MAX_CHAIN = 64
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from metalloid.analysis.divergence import Flow
@@ -13,6 +12,7 @@ from metalloid.ir import Function
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import IntType, Type
 from metalloid.ir.values import Value
+from metalloid.records import dataclass, field
 
 Triple = tuple[int, int, int]
 Answer = TypeVar("Answer")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from metalloid.backends.base import Guard, Triple
 from metalloid.backends.cpu import codegen, native
+from metalloid.records import dataclass, field
 
 if TYPE_CHECKING:
     from metalloid.backends.sites import Site

@@ -8,7 +8,6 @@ import json
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, cached_property
 
 import llvmlite
@@ -19,6 +18,7 @@ from metalloid import guest, stopwatch, targets
 from metalloid.backends.cpu.flag_slots import flags_as_bytes
 from metalloid.backends.cpu.parallel_codegen import OtherProcess, Part, answer, halves, joined, parted
 from metalloid.errors import DeviceError, NotVectorised
+from metalloid.records import dataclass
 from metalloid.targets import TargetInfo
 
 _FORMAT = 9  # of what is done here to a text; part of every key

@@ -15,10 +15,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from metalloid import config
+from metalloid.records import dataclass
 
 LONG = 25_000  # lines; below, starting a process takes longer than it saves
 _MAGIC = b"metalloid objects\0"

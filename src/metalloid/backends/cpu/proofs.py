@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from metalloid import stopwatch
 from metalloid.backends.base import Launch, Triple
 from metalloid.backends.cpu.kernel_cache import KernelCache, stable_repr
 from metalloid.backends.fallback import slow_way
+from metalloid.records import dataclass, field
 
 if TYPE_CHECKING:
     from metalloid.analysis.intervals.prove import Proof, Prover

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from metalloid.frontend.attributes import BUILTINS
 from metalloid.frontend.declarations import FunctionConstant, GlobalBuiltin, Instantiation, Kernel, Span
@@ -20,6 +19,7 @@ from metalloid.frontend.scan.items import (
 )
 from metalloid.frontend.scan.parts import class_part, function_part, variable_part
 from metalloid.frontend.tokens import Token
+from metalloid.records import dataclass, field
 
 STAGES = frozenset(("vertex", "fragment", "mesh", "object", "intersection"))
 

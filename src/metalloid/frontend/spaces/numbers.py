@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from metalloid.frontend.spaces.generic import DEVICE, NOTHING, WIDE, mark
 from metalloid.ir.build import FunctionBuilder
 from metalloid.ir.module import Instruction
 from metalloid.ir.types import I1, I32, I64, PointerType, Type
 from metalloid.ir.values import Int, Local, Value
+from metalloid.records import dataclass, field
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from metalloid.frontend.unset.lines import DEBUG, NAMES, Line, bits, split_type
 from metalloid.frontend.unset.pointers import Pointers
+from metalloid.records import dataclass, field
 
 _SELECT = re.compile(r"(?:[a-z]+ )*?i1 (?P<if>[^,]+), (?P<first>.+), (?P<second>[^,]+)")
 _CONVERT = re.compile(r"(?:[a-z]+ )*?(?P<what>.+) to (?P<type>.+)")

@@ -6,7 +6,8 @@ Clang writes few forms there; what is none of them is `None`, and whoever's addr
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from metalloid.records import dataclass
 
 NAME = r'%(?:"[^"]+"|[\w.$-]+)'
 _PTR = r"ptr(?: addrspace\(5\))?"

@@ -7,9 +7,9 @@ is not followed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from metalloid.frontend.unset.lines import NAMES, Line
+from metalloid.records import dataclass, field
 
 _POINTERS = ("ptr", "ptr addrspace(5)")
 

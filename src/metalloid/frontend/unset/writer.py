@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from metalloid.frontend.unset.flow import Flow, twin_of_move
 from metalloid.frontend.unset.lines import DEBUG, NAMES, Line, bits
 from metalloid.frontend.unset.pointers import Pointers
 from metalloid.ir.intrinsics import full, is_ours
+from metalloid.records import dataclass, field
 
 ASK = full("ask_twin")
 _CLEARED = 64  # bytes; larger variables that nobody sets are not cleared, as without a check

@@ -6,11 +6,11 @@ The one place where a name is taken apart; the oracle, the passes and the checke
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal, cast
 
 from metalloid.ir.intrinsics.names import PREFIX
+from metalloid.records import dataclass
 
 _COLLECTIVE = re.compile(rf"{PREFIX}(simd|quad)_([a-z_]+?)(?:_([fiu])(16|32|64))?")
 _MATRIX_ACCESS = re.compile(rf"{PREFIX}matrix_(load|store)_b(16|32)_(device|threadgroup)")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Flag, auto
 from functools import cache
 from typing import Literal
 
 from metalloid.ir.intrinsics.names import is_ours, short
 from metalloid.ir.intrinsics.parse import FIRST, REDUCTIONS
+from metalloid.records import dataclass, replace
 
 
 class Effect(Flag):

@@ -7,7 +7,6 @@ and made here is joined by phis. It ends by telling where it stopped.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.intrinsics import STATE, reload_name, spill_name
@@ -15,6 +14,7 @@ from metalloid.ir.ssa import Rewriter
 from metalloid.ir.types import I32, VOID, PointerType
 from metalloid.ir.unreachable import drop_unreachable
 from metalloid.ir.values import Global, Int, Local, Value
+from metalloid.records import dataclass, replace
 from metalloid.transforms.barriers.live_in import Regions
 from metalloid.transforms.barriers.rematerialize import Rematerializer
 

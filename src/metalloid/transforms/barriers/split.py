@@ -11,13 +11,13 @@ differ by multiples of a uniform value (a row's length, say), that value is kept
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.intrinsics import BARRIER, STATE, reload_name, spill_name
 from metalloid.ir.reducible import reducible
 from metalloid.ir.types import I32, VOID, Type
 from metalloid.ir.unreachable import drop_unreachable
+from metalloid.records import dataclass, replace
 from metalloid.transforms.barriers.iteration_counters import count_iterations
 from metalloid.transforms.barriers.live_in import Regions
 from metalloid.transforms.barriers.outline import Coefficients, Plan, Slot, Writer, kept_name

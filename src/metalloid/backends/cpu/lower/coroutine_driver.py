@@ -7,7 +7,6 @@ always come to an end, but two that wait where neither can get to the other's ba
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from metalloid.backends.cpu import abi
@@ -23,6 +22,7 @@ from metalloid.backends.cpu.lower.output import Output
 from metalloid.backends.cpu.lower.private_arrays import Scratch
 from metalloid.ir import Function, Instruction
 from metalloid.ir.cfg import graph
+from metalloid.records import dataclass
 
 MOST = 32  # gangs: SIMD-groups of the largest threadgroup
 _NEAR = "mt_near"  # a table: whether of two barriers one leads to the other

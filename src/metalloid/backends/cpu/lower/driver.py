@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from metalloid.analysis.lane_layout import LaneLayout
 from metalloid.backends.cpu import abi
@@ -13,6 +12,7 @@ from metalloid.backends.cpu.lower.private_arrays import Scratch
 from metalloid.backends.cpu.lower.shadow.events import driver_checks
 from metalloid.ir import Instruction
 from metalloid.ir.intrinsics import THREADGROUP
+from metalloid.records import dataclass
 
 ENTRY_NAME = "mt_threadgroup"
 # Regions that each list all others as what may come next. With 300 of them that is 90,000 edges, on which LLVM works

@@ -8,7 +8,6 @@ into registers, so nobody here has to think of dominance.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from metalloid.analysis.lane_shape import LaneShape, Terms
 from metalloid.analysis.loop_stride import Strides
@@ -23,6 +22,7 @@ from metalloid.ir.gep import distances
 from metalloid.ir.types import FloatType, IntType, PointerType, Type
 from metalloid.ir.values import Expression, Float, Global, Int, Local, Named, Value
 from metalloid.ir.write import write_value
+from metalloid.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,12 @@ though every lane passes; then the lanes are looked at.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.ir import Instruction
 from metalloid.ir.flags import logic, truth
 from metalloid.ir.types import IntType
 from metalloid.ir.values import Local, Value
+from metalloid.records import dataclass
 
 _OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "le": "gt", "gt": "le"}
 _MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from metalloid.analysis.lane_layout import LaneLayout
@@ -16,6 +15,7 @@ from metalloid.backends.sites import Site
 from metalloid.ir import Instruction, Module
 from metalloid.ir.debug import location
 from metalloid.ir.layout import DataLayout
+from metalloid.records import dataclass, field
 from metalloid.targets import TargetInfo
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ The result is one function that runs one threadgroup: for each region, a loop ov
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from metalloid.analysis.barrier_arrival import Arrival
 from metalloid.analysis.divergence import Flow
@@ -41,6 +40,7 @@ from metalloid.ir.layout import data_layout
 from metalloid.ir.name_privates import name_privates
 from metalloid.ir.types import PointerType
 from metalloid.ir.values import Local
+from metalloid.records import dataclass, field, replace
 from metalloid.targets import TargetInfo
 from metalloid.transforms.barriers import split
 from metalloid.transforms.instrument import Checks, Options, instrument

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from metalloid.analysis.intervals import is_proved
 from metalloid.backends.cpu.lower.access.contiguous import concat
@@ -31,6 +30,7 @@ from metalloid.ir.intrinsics import CHANGES, effect
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import FloatType, IntType, PointerType
 from metalloid.ir.values import Local, Value
+from metalloid.records import dataclass, replace
 
 MAX_FREE = 64  # lanes; each has its own load
 MAX_BYTES = 16  # of a row; longer ones, turned round, do not fit the registers and were slower

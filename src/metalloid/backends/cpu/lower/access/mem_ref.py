@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from metalloid.analysis.underlying_objects import UnderlyingObject
 from metalloid.backends.cpu import abi
@@ -12,6 +11,7 @@ from metalloid.ir import Instruction
 from metalloid.ir.layout import scalar_bytes
 from metalloid.ir.types import IntType, PointerType, Type
 from metalloid.ir.values import Value
+from metalloid.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
 from metalloid.analysis.lane_shape import Terms
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef
 from metalloid.backends.cpu.lower.emitter import Emitter
+from metalloid.records import dataclass
 
 Part = tuple[tuple[str, int], ...]  # coefficient -> its multiple
 

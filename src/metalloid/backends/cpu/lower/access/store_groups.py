@@ -6,8 +6,6 @@ element by element would take a scatter each. Elements that were loaded as such 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from metalloid.analysis.intervals import is_proved
 from metalloid.backends.cpu.lower.access.guard import access_slowly, bounds, either, inside, stop_unless
 from metalloid.backends.cpu.lower.access.load_groups import (
@@ -39,6 +37,7 @@ from metalloid.ir.intrinsics import effect
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import FloatType, IntType, PointerType
 from metalloid.ir.values import Local, Value
+from metalloid.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ but past a new value for the slot.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.uniformity import Uniformity
@@ -18,6 +17,7 @@ from metalloid.backends.cpu.lower.matrix.tiles import rows, vectors
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.intrinsics import STATE, is_reload, is_spill
 from metalloid.ir.values import Int, Local, Value
+from metalloid.records import dataclass
 
 Slots = tuple[int, int]  # of the two elements of each lane
 

@@ -8,13 +8,13 @@ the first product to the last.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from metalloid.backends.cpu.lower.output import Output
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.intrinsics import CHANGES, MATRIX_PRODUCT, effect, is_matrix_load, is_spill, reload_name
 from metalloid.ir.types import FLOAT, I32
 from metalloid.ir.values import Int, Local, Value
+from metalloid.records import dataclass
 
 LEAST = 4  # products; laying out the matrices of fewer does not pay
 Pair = tuple[Value, ...]  # the two elements of each lane

@@ -7,7 +7,6 @@ columns of it are loaded as they lie, instead of being picked from the lanes' re
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from metalloid.analysis.intervals import is_proved
 from metalloid.backends.cpu.lower.access.mem_ref import address, resolve
@@ -20,6 +19,7 @@ from metalloid.ir import Instruction
 from metalloid.ir.gep import constant_base
 from metalloid.ir.intrinsics import MATRIX_PRODUCT, matrix_access
 from metalloid.ir.values import Int, Local, Value
+from metalloid.records import dataclass
 
 Pair = tuple[Value, ...]
 

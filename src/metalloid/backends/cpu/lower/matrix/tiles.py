@@ -9,7 +9,6 @@ register one row of it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import partial
 
 from metalloid.backends.cpu.lower.access.transpose import SIDE, part_of, side_by_side, turned_eights
@@ -18,6 +17,7 @@ from metalloid.backends.cpu.lower.matrix.chains import Chain, Products, origin, 
 from metalloid.backends.cpu.lower.matrix.elements import assemble, kept_element
 from metalloid.backends.cpu.lower.matrix.operands import Pair, Source, rows_of, source
 from metalloid.backends.cpu.lower.output import MatrixPlace
+from metalloid.records import dataclass, replace
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,6 @@ threadgroup memory, and adds what it has counted at the end. Whole numbers come 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from metalloid.analysis.intervals import is_proved
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.backends.cpu import abi
@@ -18,6 +16,7 @@ from metalloid.ir.intrinsics import BUFFER
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import IntType, PointerType
 from metalloid.ir.values import Int, Local, Value
+from metalloid.records import dataclass
 
 MOST = 4096  # bytes of a table
 EACH = 4  # counters for each thread of a threadgroup, at most: all are looked at in the end

@@ -6,13 +6,12 @@ at: neighbours, or one per lane at any place; under a mask or not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from metalloid.analysis.underlying_objects import UnderlyingObject
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower import masked
 from metalloid.backends.cpu.lower.access.pointers import start_of
 from metalloid.backends.cpu.lower.emitter import Emitter
+from metalloid.records import dataclass
 from metalloid.transforms.instrument import Checks
 
 WRITER, FIRST, OTHER = 0, 8, 16  # fields of a Shadow

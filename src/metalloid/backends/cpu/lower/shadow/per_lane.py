@@ -8,7 +8,6 @@ free         gathers and scatters; two lanes at one place show when a scattered 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.access.plan import Spot, apart, contiguous, spots
@@ -22,6 +21,7 @@ from metalloid.backends.cpu.lower.shadow.memory import (
     shadow_offset,
 )
 from metalloid.backends.cpu.lower.shadow.shadow_access import ShadowAccess
+from metalloid.records import dataclass
 
 
 @dataclass(frozen=True)

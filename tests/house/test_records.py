@@ -1,0 +1,163 @@
+"""`metalloid.records.dataclass` is the standard library's, written when it is used."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from metalloid import records
+
+
+def _classes(dataclass):
+    """The same classes, decorated by one or the other."""
+
+    @dataclass(frozen=True)
+    class Point:
+        x: int
+        y: int = 2
+        tags: list = dataclasses.field(default_factory=list, compare=False)
+        kind: ClassVar[str] = "point"
+
+    @dataclass(frozen=True)
+    class Named(Point):
+        name: str = "n"
+        secret: int = dataclasses.field(default=3, repr=False)
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "name", self.name.upper())
+
+    @dataclass
+    class Open:
+        value: int
+        parts: dict = dataclasses.field(default_factory=dict)
+
+    @dataclass(eq=False)
+    class Identity:
+        value: int = 1
+
+    @dataclass(frozen=True, slots=True)
+    class Slotted:
+        a: int
+        b: tuple = ()
+
+        @property
+        def doubled(self) -> int:
+            return 2 * self.a
+
+    @dataclass(frozen=True)
+    class Hashed:
+        a: int
+
+        def __hash__(self) -> int:
+            return 7
+
+    @dataclass(frozen=True)
+    class Empty:
+        pass
+
+    return {c.__name__: c for c in (Point, Named, Open, Identity, Slotted, Hashed, Empty)}
+
+
+CALLS = (
+    ("Point", (1,), {}),
+    ("Point", (1, 3), {"tags": [1]}),
+    ("Named", (1,), {"name": "abc"}),
+    ("Open", (5,), {}),
+    ("Identity", (), {}),
+    ("Slotted", (1, (2, 3)), {}),
+    ("Hashed", (1,), {}),
+    ("Empty", (), {}),
+)
+
+
+@pytest.mark.parametrize("name, args, named", CALLS)
+def test_objects_are_those_of_the_standard_library(name, args, named):
+    ours, theirs = (_classes(d)[name] for d in (records.dataclass, dataclasses.dataclass))
+    assert str(inspect.signature(ours)) == str(inspect.signature(theirs))
+    one, two, other = ours(*args, **named), ours(*args, **named), theirs(*args, **named)
+    assert repr(one) == repr(other)
+    assert (one == two) == (other == theirs(*args, **named))
+    assert one != other
+    assert (ours.__hash__ is None) == (theirs.__hash__ is None)
+    if ours.__hash__ and name != "Identity":
+        assert hash(one) == hash(two) == hash(other)
+    assert [f.name for f in dataclasses.fields(one)] == [f.name for f in dataclasses.fields(other)]
+    assert dataclasses.asdict(one) == dataclasses.asdict(other)
+    assert ours.__match_args__ == theirs.__match_args__
+    assert repr(copy.copy(one)) == repr(other)
+    assert hasattr(one, "__dict__") == hasattr(other, "__dict__")
+
+
+def test_frozen_objects_stay_as_they_are():
+    for name in ("Point", "Slotted"):
+        one = _classes(records.dataclass)[name](1)
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            one.new = 1
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            del one.x
+    assert dataclasses.replace(_classes(records.dataclass)["Slotted"](1), a=4).doubled == 8
+
+
+def test_mistakes_are_those_of_the_standard_library():
+    point = _classes(records.dataclass)["Point"]
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        point()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+        point(1, z=2)
+    with pytest.raises(ValueError, match="default_factory"):
+
+        @records.dataclass
+        class Shared:
+            values: list = []  # noqa: RUF012
+
+
+@records.dataclass(frozen=True, slots=True)
+class Sent:
+    a: int
+    b: str = "x"
+
+
+def test_objects_travel_between_processes():
+    assert pickle.loads(pickle.dumps(Sent(1))) == Sent(1)
+
+
+COUNT = """
+import dataclasses
+real, made = dataclasses.dataclass, []
+def counted(cls=None, /, **options):
+    def wrap(cls):
+        made.append(cls.__module__)
+        return real(cls, **options)
+    return wrap if cls is None else wrap(cls)
+dataclasses.dataclass = counted
+import numpy, metalloid
+text = "kernel void k(device int* o, uint i [[thread_position_in_grid]]) { o[i] = 1; }"
+kernel = metalloid.device("cpu").library(text)["k"]
+kernel(numpy.zeros(64, numpy.int32), grid=64)
+print([name for name in made if name.startswith("metalloid.") and name != "metalloid.records"])
+"""
+
+
+def test_a_first_launch_writes_no_class_of_the_standard_library(tmp_path):
+    environment = os.environ | {
+        "METALLOID_CACHE_DIR": str(tmp_path),
+        "PYTHONPATH": str(Path(records.__file__).parents[1]),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    assert done.stdout.strip() == "[]"
