@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from metalloid.errors import CompileError, Diagnostic
-from metalloid.frontend import casts, clang, known_mends, subscripts, unset, watched
+from metalloid.frontend import casts, clang, included, known_mends, subscripts, unset, watched
 from metalloid.frontend.declarations import Entry
 from metalloid.frontend.diagnose import Preimage, Texts, Wanted, diagnose
 from metalloid.frontend.entry import Binding, entry_text
@@ -24,6 +24,12 @@ PROLOGUE = (
     "#pragma clang attribute push(__attribute__((always_inline, internal_linkage)), apply_to = function)\n"
 )
 _NO_ENTRY = '\n# 1 "<metalloid>"\n#pragma clang attribute pop\n'
+_LOOK = ("-fsyntax-only", "-")
+_MAKE = (*clang.OPTIMISE, "-o", "-", "-")
+_SHORT = (
+    _LOOK,
+    _MAKE,
+)  # uses of what a source includes, precompiled; other flags may be about that text, too
 
 
 def whole_text(rewritten: Rewritten, wanted: Wanted, bound: tuple[Binding, ...]) -> str:
@@ -67,7 +73,7 @@ def _tests(text: str) -> tuple[str, ...]:
 
 def check_source(parsed: Parsed) -> tuple[Diagnostic, ...]:
     """Errors anywhere in the source, also in functions that no kernel uses."""
-    result, rewritten = _run(parsed.source, rewrite(parsed.unit, None, {}), _NO_ENTRY, ("-fsyntax-only", "-"))
+    result, rewritten = _run(parsed.source, rewrite(parsed.unit, None, {}), _NO_ENTRY, _LOOK)
     if not result.failed:
         return ()
     return diagnose(result.messages, Texts(parsed.source), Preimage(rewritten))
@@ -114,6 +120,15 @@ def _mended(
 
     def run(words: Sequence[str]) -> clang.Result:
         header = header_arguments(source.math, rewritten.all_swizzles)
+        language = clang.language(source.math, rewritten.all_swizzles)
+        short = rewritten.shared and tuple(words[len(language) :]) in _SHORT
+        if short and (parts := included.parted(rewritten.text)):
+            first = included.precompiled(PROLOGUE + parts[0] + _NO_ENTRY, language, header)
+            if isinstance(first, clang.Result):
+                if mend(first.messages, rewritten, 1) is not None:
+                    return first
+            elif not (result := clang.run([*first, *words], PROLOGUE + parts[1] + epilogue)).failed:
+                return result
         return clang.run([*header, *words], before + rewritten.text + epilogue)
 
     def once() -> clang.Result:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from metalloid.errors import CompileError, Diagnostic
+from metalloid.frontend import included
 from metalloid.frontend.declarations import Declarations, Entry, Span
 from metalloid.frontend.global_builtins import builtin_edits
 from metalloid.frontend.needed import needless
@@ -64,6 +65,7 @@ class Rewritten:
     before: str
     edits: tuple[Edit, ...]
     all_swizzles: bool  # some swizzle is out of order: the larger header is needed
+    shared: bool = False  # what the source includes is written as for any other kernel
 
     def original_offset(self, offset: int) -> int:
         """Where a position of `text` was before the edits."""
@@ -108,17 +110,19 @@ def rewrite(unit: Unit, entry: Entry | None, constants: Mapping[str, str], neede
     `needed`: only what the kernel needs; the source must have been examined.
     """
     found = unit.declarations
-    drops, bodies = [*found.drops, *found.stages], list[Span]()
+    drops, bodies, front = [*found.drops, *found.stages], list[Span](), 0
     if entry is None:
-        left_out = unusable(unit, frozenset())
-        drops += [*left_out, *_repeated_instantiations(found, left_out)]
+        drops += _needless_in_all(unit)
     else:
         keep = reachable(unit, entry)
-        drops += [one.span for one in found.instantiations]
-        drops += unusable(unit, keep)
+        left_out = [*(one.span for one in found.instantiations), *unusable(unit, keep)]
         others = [k for k in found.kernels if k.name not in keep]
-        drops += needless(unit, entry) if needed else [k.span for k in others if k.body is None]
+        left_out += needless(unit, entry) if needed else [k.span for k in others if k.body is None]
         bodies = [] if needed else [k.body for k in others if k.body is not None]
+        if needed and (front := _front(unit, constants)):
+            left_out = [span for span in left_out if span.first >= front]
+            left_out += [span for span in _needless_in_all(unit) if span.first < front]
+        drops += left_out
     dropped = _Ranges(_range(unit, span) for span in drops if span.last > span.first)
     forgotten = _Ranges(_range(unit, Span(body.first, body.last + 1)) for body in bodies)
     edits = [edit for ranges in (dropped, forgotten) for edit in _blanked(unit, ranges)]
@@ -127,7 +131,21 @@ def rewrite(unit: Unit, entry: Entry | None, constants: Mapping[str, str], neede
     gone = _Ranges([*dropped, *forgotten, *((token.start, token.end) for token in openings)])
     edits += (e for e in (*_edits(unit), *_constant_edits(unit, constants)) if not gone.covers(e.start))
     text, ordered = _apply(unit.text, edits)
-    return Rewritten(text, unit.text, ordered, _all_swizzles(unit))
+    return Rewritten(text, unit.text, ordered, _all_swizzles(unit), entry is None or front > 0)
+
+
+def _needless_in_all(unit: Unit) -> list[Span]:
+    """What is left out where all of a source is looked at."""
+    left_out = unusable(unit, frozenset())
+    return [*left_out, *_repeated_instantiations(unit.declarations, left_out)]
+
+
+def _front(unit: Unit, constants: Mapping[str, str]) -> int:
+    """The first token behind all that is included, where that is the same text for every kernel; else 0."""
+    cut = included.end(unit.text)
+    front = bisect_left(unit.tokens, cut, key=lambda token: token.start)
+    given = [c.span.first for c in unit.declarations.constants if c.name in constants]
+    return 0 if constants and min([*given, *unit.asked], default=front) < front else front
 
 
 @lru_cache(maxsize=2)

@@ -1,0 +1,123 @@
+"""What a source includes is precompiled: the next kernel has only its own text parsed, and means the same."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+
+from metalloid import cache
+from metalloid.compile import examined, scalar
+from metalloid.errors import CompileError
+from metalloid.frontend import build, clang, included
+from metalloid.source import Source
+
+ONE = """template<int N> inline float poly{n}(float x) {{
+    float s = 0; for (int k = 0; k < N; k++) s = s * x + {n}; return s; }}"""
+HEADER = "#pragma once\n#include <metal_stdlib>\nusing namespace metal;\n" + "\n".join(
+    ONE.format(n=n) for n in range(200)
+)
+USE = '#include "long.h"\nkernel void k(device float* o) {{ o[0] = poly{n}<3>(o[0]); }}\n'
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The lengths of what clang is given to make code of."""
+    found, real = [], clang.run
+
+    def run(arguments, text):
+        if "-emit-llvm" in arguments or "-fsyntax-only" in arguments:
+            found.append(len(text))
+        return real(arguments, text)
+
+    monkeypatch.setattr(build.clang, "run", run)
+    return found
+
+
+def _source(folder, text, header=HEADER):
+    (folder / "long.h").write_text(header)
+    return Source(text, "k.metal", directory=folder)
+
+
+def _code(ir):
+    return re.sub(r"!\d+", "!N", "\n".join(line for line in ir.splitlines() if not line.startswith("!")))
+
+
+def test_the_next_kernel_of_a_header_is_a_short_text(tmp_path, runs, monkeypatch):
+    first, second = (_source(tmp_path, USE.format(n=n)) for n in (3, 7))
+    ours = [scalar(source, "k", known=examined(source))[0] for source in (first, second)]
+    assert len(runs) == 2
+    assert max(runs) < 3000 < len(HEADER)
+    monkeypatch.setattr(included, "LONG", 1 << 30)
+    included.end.cache_clear()
+    monkeypatch.setenv("METALLOID_CACHE_DIR", str(tmp_path / "other"))
+    for source, ir in zip((first, second), ours, strict=True):
+        plain = scalar(source, "k", known=examined(source))[0]
+        assert _code(plain) == _code(ir)
+    included.end.cache_clear()
+
+
+def test_kernels_of_one_source_share_what_it_includes(tmp_path, runs):
+    text = USE.format(n=1) + USE.format(n=2).split("\n")[1].replace("void k(", "void k2(")
+    source = _source(tmp_path, text)
+    known = examined(source)
+    assert scalar(source, "k", known=known)[0] != scalar(source, "k2", known=known)[0]
+    assert max(runs) < 3000
+
+
+def test_function_constants_of_a_header_have_their_values(tmp_path):
+    header = HEADER + "\nconstant int scale [[function_constant(0)]];\n"
+    text = (
+        USE.split("\n")[0]
+        + "\nkernel void k(device int* o) { *o = scale; }\nkernel void k2(device int* o) { *o = 1; }"
+    )
+    source = _source(tmp_path, text, header)
+    known = examined(source)
+    for value in (5, 6):
+        assert f"store i32 {value}," in scalar(source, "k", {"scale": value}, known=known)[0]
+
+
+@pytest.mark.parametrize(
+    "header, text",
+    [
+        (HEADER, USE.format(n=1).replace("o[0] =", "nowhere =")),
+        (HEADER + "\ninline float bad(float x) { return missing; }\n", USE.format(n=1)),
+    ],
+)
+def test_mistakes_are_told_as_ever(tmp_path, monkeypatch, header, text):
+    told = []
+    for limit in (16_000, 1 << 30):
+        monkeypatch.setattr(included, "LONG", limit)
+        included.end.cache_clear()
+        with pytest.raises(CompileError) as error:
+            examined(_source(tmp_path, text, header))
+        told.append(str(error.value))
+    included.end.cache_clear()
+    assert told[0] == told[1]
+
+
+def test_an_include_inside_a_namespace_is_compiled_in_one_piece(tmp_path, runs):
+    header = HEADER.replace("using namespace metal;", "")
+    text = (
+        "#include <metal_stdlib>\nusing namespace metal;\nnamespace n {\n"
+        '#include "long.h"\n}\nkernel void k(device float* o) { o[0] = n::poly3<2>(o[0]); }\n'
+    )
+    source = _source(tmp_path, text, header)
+    assert "fmul" in scalar(source, "k", known=examined(source))[0]
+    assert max(runs) > 16_000
+
+
+def test_a_pragma_that_holds_for_the_rest_is_seen_by_the_rest(tmp_path, runs):
+    source = _source(tmp_path, USE.format(n=1), HEADER + "\n#pragma clang fp contract(off)\n")
+    examined(source)
+    assert min(runs) > 16_000
+
+
+def test_the_cache_may_touch_metals_header(tmp_path, runs, monkeypatch):
+    monkeypatch.setenv("METALLOID_CACHE_DIR", str(tmp_path / "cache"))
+    examined(_source(tmp_path, USE.format(n=1)))
+    for path in cache.default().directory.rglob("*.pch"):
+        os.utime(path, (1e9, 1e9))
+    examined(_source(tmp_path, USE.format(n=2)))
+    assert max(runs) < 3000
