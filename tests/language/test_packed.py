@@ -114,7 +114,8 @@ def test_a_packed_struct_has_no_padding_around_vectors() -> None:
     """As clang packs for Apple's systems: members with constructors, as our packed vectors are, lie at any byte."""
     text = """
 struct __attribute__((packed)) Marked { uchar tag; packed_float3 at; short turn; packed_half2 h; };
-kernel void marked(device const Marked* in [[buffer(0)]], device float* out [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+kernel void marked(device const Marked* in [[buffer(0)]], device float* out [[buffer(1)]],
+                   uint i [[thread_position_in_grid]]) {
   out[3 * i] = in[i].at.y + float(in[i].turn);
   out[3 * i + 1] = float(in[i].h.y) * float(in[i].tag);
   out[3 * i + 2] = sizeof(Marked) + alignof(Marked);
