@@ -28,3 +28,4 @@ class Layer:
     gate: Matrix
     up: Matrix
     down: Matrix
+    qkv: Array | None = None  # rows of q, k and v one below the other, where a kernel takes them at once

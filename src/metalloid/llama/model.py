@@ -321,12 +321,15 @@ def _multiply(run: Recording, matrix: Matrix, x: Array, out: Array, add: bool = 
         )
 
 
+def _regrouped(tensor: Tensor, regroup: bool) -> Array | None:
+    wanted = regroup and tensor.format is Q4_0
+    return wide.regrouped(tensor.data, tensor.shape[1]) if wanted else None
+
+
 def _matrix(tensor: Tensor, regroup: bool) -> Matrix:
     rows, columns = tensor.shape
-    if regroup and tensor.format is Q4_0:
-        regrouped = wide.regrouped(tensor.data, columns)
-        if regrouped is not None:
-            return Matrix(wide.FORMAT, placed(regrouped), rows, columns)
+    if (regrouped := _regrouped(tensor, regroup)) is not None:
+        return Matrix(wide.FORMAT, placed(regrouped), rows, columns)
     data = tensor.data if tensor.data.ctypes.data % 4 == 0 else tensor.data.copy()
     return Matrix(tensor.format.name, placed(data), rows, columns)
 
@@ -339,5 +342,23 @@ def _layer(layer: weights.Layer, regroup: bool) -> Layer:
     parts: dict[str, Any] = {
         part: _gain(tensor) if part.endswith("norm") else _matrix(tensor, regroup)
         for part, tensor in vars(layer).items()
+        if part not in ("q", "k", "v")
     }
-    return Layer(**parts)
+    return Layer(**parts, **_attention(layer, regroup))
+
+
+def _attention(layer: weights.Layer, regroup: bool) -> dict[str, Any]:
+    """The matrices of queries, keys and values; in one piece where all are regrouped."""
+    three = {"q": layer.q, "k": layer.k, "v": layer.v}
+    found = {part: _regrouped(tensor, regroup) for part, tensor in three.items()}
+    arrays = [array for array in found.values() if array is not None]
+    if len(arrays) < len(three):
+        return {part: _matrix(tensor, regroup) for part, tensor in three.items()}
+    joined = placed(np.concatenate(arrays))
+    ends = np.cumsum([len(array) for array in arrays])
+    views = np.split(joined, ends[:-1])
+    made = {
+        part: Matrix(wide.FORMAT, view, *tensor.shape)
+        for (part, tensor), view in zip(three.items(), views, strict=True)
+    }
+    return {**made, "qkv": joined}

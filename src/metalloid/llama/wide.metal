@@ -73,37 +73,40 @@ inline float times(uint4 q, threadgroup const float4* lines, uint block, uint ex
     return sum;
 }
 
-// Blocks of rows that a lane has loaded, two of each.
-template <uint ROWS>
+// Blocks of rows that a lane has loaded, DEPTH of each.
+template <uint ROWS, uint DEPTH>
 struct Loaded {
-    uint4 q[2 * ROWS];
-    float d[2 * ROWS];
+    uint4 q[DEPTH * ROWS];
+    half d[DEPTH * ROWS];
 
     // `row` are the first groups of the rows, `block` counts from there; there are blocks up to `end`.
     void load(device const Q4_0x8* weights, thread const uint* row, uint block, uint end) {
-        for (uint n = 0; n < 2; n++) {
-            uint b = min(block + 32 * n, end - 1);
+        for (uint n = 0; n < DEPTH; n++) {
+            uint b = block + 32 * n;
+            if (b >= end) continue;
             for (uint r = 0; r < ROWS; r++) {
                 device const Q4_0x8& group = weights[row[r] + b / 8];
                 q[n * ROWS + r] = group.q[b % 8];
-                d[n * ROWS + r] = block + 32 * n < end ? float(group.d[b % 8]) : 0.0f;
+                d[n * ROWS + r] = group.d[b % 8];
             }
         }
     }
     void add(threadgroup const float4* lines, uint block, uint end, thread float* sum) const {
-        for (uint n = 0; n < 2; n++) {
-            uint b = min(block + 32 * n, end - 1), i = n * ROWS;
-            for (uint r = 0; r < ROWS; r++) sum[r] = fma(d[i + r], times(q[i + r], lines, b, exponent_of(end)), sum[r]);
+        for (uint n = 0; n < DEPTH; n++) {
+            uint b = block + 32 * n, i = n * ROWS;
+            if (b >= end) continue;
+            for (uint r = 0; r < ROWS; r++)
+                sum[r] = fma(float(d[i + r]), times(q[i + r], lines, b, exponent_of(end)), sum[r]);
         }
     }
 };
 
-// The rest of the blocks of a lane, after the first two.
-template <uint ROWS>
+// The rest of the blocks of a lane, after the first ones.
+template <uint ROWS, uint DEPTH>
 inline void add_rest(device const Q4_0x8* weights, thread const uint* row, uint lane, uint end,
                      threadgroup const float4* lines, thread float* sum) {
-    for (uint b = lane + 64; b < end; b += 64) {
-        Loaded<ROWS> more;
+    for (uint b = lane + 32 * DEPTH; b < end; b += 32 * DEPTH) {
+        Loaded<ROWS, DEPTH> more;
         more.load(weights, row, b, end);
         more.add(lines, b, end, sum);
     }
@@ -127,12 +130,12 @@ kernel void norm_matvec(device const Q4_0x8* weights, device const float* x, dev
     threadgroup float parts[SIMDS];
     uint lane = t % 32, first = (group * SIMDS + t / 32) * ROWS, width = columns, blocks = width / 32;
     Rows<ROWS> own(first, rows, width);
-    Loaded<ROWS> loaded;
+    Loaded<ROWS, 2> loaded;
     loaded.load(weights, own.at, lane, blocks);
     float sum[ROWS] = {};
     float scale = norm_of(stage(Gained{x, gain}, 0, width, lines, t), width, eps, parts, t);
     loaded.add(lines, lane, blocks, sum);
-    add_rest<ROWS>(weights, own.at, lane, blocks, lines, sum);
+    add_rest<ROWS, 2>(weights, own.at, lane, blocks, lines, sum);
     float mine = collected<ROWS>(sum, lane) * scale;
     if (lane < ROWS && first + lane < rows) out[first + lane] = mine;
 }
@@ -147,13 +150,13 @@ kernel void matvec_add_q4_0x8(device const Q4_0x8* weights, device const float* 
     uint lane = t % 32, row = group * SIMDS + t / 32, blocks = count / 32;
     Rows<1> own(row, rows, columns);
     own.at[0] += from / 256;
-    Loaded<1> loaded;
+    Loaded<1, 8> loaded;
     loaded.load(weights, own.at, lane, blocks);
     float sum[1] = {};
     stage(Vector{x}, from, count, lines, t);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     loaded.add(lines, lane, blocks, sum);
-    add_rest<1>(weights, own.at, lane, blocks, lines, sum);
+    add_rest<1, 8>(weights, own.at, lane, blocks, lines, sum);
     float mine = simd_sum(sum[0]);
     if (lane == 0 && row < rows) out[row] += mine;
 }
@@ -167,15 +170,15 @@ kernel void norm_gate_up(device const Q4_0x8* gate, device const Q4_0x8* up, dev
     threadgroup float parts[SIMDS];
     uint lane = t % 32, row = (group * SIMDS + t / 32) * ROWS, width = columns, blocks = width / 32;
     Rows<ROWS> own(row, rows, width);
-    Loaded<ROWS> one, two;
+    Loaded<ROWS, 2> one, two;
     one.load(gate, own.at, lane, blocks);
     two.load(up, own.at, lane, blocks);
     float first[ROWS] = {}, second[ROWS] = {};
     float scale = norm_of(stage(Gained{x, gain}, 0, width, lines, t), width, eps, parts, t);
     one.add(lines, lane, blocks, first);
     two.add(lines, lane, blocks, second);
-    add_rest<ROWS>(gate, own.at, lane, blocks, lines, first);
-    add_rest<ROWS>(up, own.at, lane, blocks, lines, second);
+    add_rest<ROWS, 2>(gate, own.at, lane, blocks, lines, first);
+    add_rest<ROWS, 2>(up, own.at, lane, blocks, lines, second);
     float g = collected<ROWS>(first, lane) * scale, u = collected<ROWS>(second, lane) * scale;
     if (lane < ROWS && row + lane < rows) out[row + lane] = g / (1 + exp(-g)) * u;
 }
@@ -197,39 +200,30 @@ struct Turned {
     }
 };
 
-// Queries, keys and values of one token. A SIMD-group takes the two rows that are turned with each other; queries stay,
-// keys and values go into the cache, which is [head][dimension][position].
-kernel void norm_heads_q4_0x8(device const Q4_0x8* wq, device const Q4_0x8* wk, device const Q4_0x8* wv,
-                              device const float* x, device const float* gain, device float* q, device float* keys,
-                              device float* values, device const float2* turns, constant Shape& shape,
-                              constant Place& place, constant uint& columns, constant float& eps,
-                              threadgroup float4* lines [[threadgroup(0)]], uint group [[threadgroup_position_in_grid]],
-                              uint t [[thread_index_in_threadgroup]]) {
+// Queries, keys and values of one token; `weights` has the rows of the one below those of the other. A SIMD-group takes
+// the two rows that are turned with each other; queries stay, keys and values go into the cache, which is
+// [head][dimension][position].
+kernel void norm_heads_q4_0x8(device const Q4_0x8* weights, device const float* x, device const float* gain,
+                              device float* q, device float* keys, device float* values, device const float2* turns,
+                              constant Shape& shape, constant Place& place, constant uint& columns,
+                              constant float& eps, threadgroup float4* lines [[threadgroup(0)]],
+                              uint group [[threadgroup_position_in_grid]], uint t [[thread_index_in_threadgroup]]) {
     threadgroup float parts[SIMDS];
     uint lane = t % 32, pairs = shape.head / 2, one = group * SIMDS + t / 32, width = columns, blocks = width / 32;
-    uint head = min(one / pairs, shape.heads + 2 * shape.kv_heads - 1), pair = one % pairs;
+    uint heads = shape.heads + 2 * shape.kv_heads, head = min(one / pairs, heads - 1), pair = one % pairs;
     bool query = head < shape.heads, key = !query && head < shape.heads + shape.kv_heads;
     uint own = query ? head : key ? head - shape.heads : head - shape.heads - shape.kv_heads;
     uint a = shape.interleaved ? 2 * pair : pair, b = shape.interleaved ? 2 * pair + 1 : pair + pairs;
-    uint rows[2] = {own * shape.head + a, own * shape.head + b};
-    Loaded<2> loaded;
-    if (query)
-        loaded.load(wq, Turned(rows, shape.heads * shape.head, width).at, lane, blocks);
-    else if (key)
-        loaded.load(wk, Turned(rows, shape.kv_heads * shape.head, width).at, lane, blocks);
-    else
-        loaded.load(wv, Turned(rows, shape.kv_heads * shape.head, width).at, lane, blocks);
+    uint rows[2] = {head * shape.head + a, head * shape.head + b};
+    Turned turned(rows, heads * shape.head, width);
+    Loaded<2, 2> loaded;
+    loaded.load(weights, turned.at, lane, blocks);
     float sum[2] = {};
     float scale = norm_of(stage(Gained{x, gain}, 0, width, lines, t), width, eps, parts, t);
     loaded.add(lines, lane, blocks, sum);
-    if (query)
-        add_rest<2>(wq, Turned(rows, shape.heads * shape.head, width).at, lane, blocks, lines, sum);
-    else if (key)
-        add_rest<2>(wk, Turned(rows, shape.kv_heads * shape.head, width).at, lane, blocks, lines, sum);
-    else
-        add_rest<2>(wv, Turned(rows, shape.kv_heads * shape.head, width).at, lane, blocks, lines, sum);
+    add_rest<2, 2>(weights, turned.at, lane, blocks, lines, sum);
     float u = simd_sum(sum[0]) * scale, v = simd_sum(sum[1]) * scale;
-    if (lane > 0 || one >= (shape.heads + 2 * shape.kv_heads) * pairs) return;
+    if (lane > 0 || one >= heads * pairs) return;
     float2 turn = turns[ulong(place.position) * pairs + pair];
     float x0 = u * turn.x - v * turn.y, x1 = v * turn.x + u * turn.y;
     ulong at = ulong(own) * shape.head * shape.context + place.position;

@@ -64,7 +64,7 @@ def regrouped(data: Array, columns: int) -> Array | None:
 
 def heads_fit(layer: Layer, config: Config) -> bool:
     """Whether queries, keys and values can be one launch, and attention too."""
-    return {layer.q.format, layer.k.format, layer.v.format} == {FORMAT} and attends(config)
+    return layer.qkv is not None and attends(config)
 
 
 def attends(config: Config) -> bool:
@@ -74,9 +74,10 @@ def attends(config: Config) -> bool:
 def heads(run: Recording, layer: Layer, b: Buffers, n: int, shape: dict[str, int], config: Config) -> None:
     """Queries, and what goes into the cache of layer `n`."""
     pairs = (config.heads + 2 * config.kv_heads) * config.head // 2
+    assert layer.qkv is not None
     run.add(
         _kernel(f"norm_heads_{FORMAT}"),
-        *(layer.q.data, layer.k.data, layer.v.data, b.x[0], layer.attention_norm),
+        *(layer.qkv, b.x[0], layer.attention_norm),
         *(b.q[0], b.keys[n], b.values[n], b.turns, shape, b.place, config.width, config.eps),
         threadgroups=_groups(pairs, SIMDS),
         threadgroup=THREADS,
