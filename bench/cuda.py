@@ -55,7 +55,8 @@ def main() -> None:
     if not wanted:
         for row in gemm.measured(cupy):
             print(
-                f"{row['name']:28}{row['tflops']:8.1f} TFLOP/s, {row['tflops'] / row['cublas']:.3f} of cuBLAS",
+                f"{row['name']:28}{row['n']:6}{row['tflops']:8.1f} TFLOP/s,"
+                f" {row['tflops'] / row['cublas']:.3f} of cuBLAS",
                 flush=True,
             )
             kept["gemm"].append(row)

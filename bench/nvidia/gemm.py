@@ -1,4 +1,4 @@
-"""Other people's products of matrices, unmodified, beside cuBLAS: 4096 x 4096 x 4096, halves, sums in float."""
+"""Other people's products of matrices, unmodified, beside cuBLAS: squares of several sizes, halves, sums in float."""
 
 from __future__ import annotations
 
@@ -18,25 +18,34 @@ from metalloid.frontend import compile_kernel
 from metalloid.runtime.recording import Recording
 from metalloid.source import Source
 
-N, COUNT, ROUNDS = 4096, 10, 5
+SIZES = 4096, 2048, 3072, 3000  # the last has no whole tiles
+COUNT, ROUNDS = 10, 5
 Made = tuple[Recording, Any]  # a recording of COUNT products, and where they leave the last
 
 
 def _ggml(cupy: Any, a: Any, b: Any, kind: str) -> Made:
     """b @ a.T; `kind` is that of b."""
+    n = len(a)
     others, out = (
         b.astype(cupy.float16 if kind == "f16" else cupy.float32),
-        cupy.full((N, N), np.nan, np.float32),
+        cupy.full((n, n), np.nan, np.float32),
     )
-    shapes = [np.empty((1, 1, N, N), x.dtype) for x in (a, others, out)]
+    shapes = [np.empty((1, 1, n, n), x.dtype) for x in (a, others, out)]
     step = launch(
         "mul_mm",
         f"kernel_mul_mm_f16_{kind}",
         (fields(*shapes, r2=1, r3=1), *shapes),
-        (N // 32, N // 64, 1),
+        (-(-n // 32), -(-n // 64), 1),
         (32, 4, 1),
-        memory=6144,
-        constants={MM_INPUT: False, MM_OUTPUT: False, MM_BATCHES: 1, MM_LAST: 1, MM_R2: 1, MM_R3: 1},
+        memory=8192 if n % 64 else 6144,
+        constants={
+            MM_INPUT: n % 32 != 0,
+            MM_OUTPUT: n % 64 != 0,
+            MM_BATCHES: 1,
+            MM_LAST: 1,
+            MM_R2: 1,
+            MM_R3: 1,
+        },
     )
     given = bind(compile_kernel(step.source, step.kernel, step.constants).signature, step)[0]
     kernel = mt.device("cuda").library(step.source).kernel(step.kernel, constants=dict(step.constants))
@@ -55,18 +64,27 @@ def _steel(cupy: Any, a: Any, b: Any, turned: bool) -> Made:
     lines = [f'#include "{KERNELS}/{part}"' for part in parts]
     lines.append(f'template [[host_name("gemm")]] [[kernel]] decltype({instance}) {instance};')
     source = Source("\n".join(lines), "gemm.metal", include=(include_folder(),))
-    constants: dict[str | int, Any] = {10: False, 100: False, 110: False, 200: True, 201: True, 202: True}
+    n = len(a)
+    tiles, whole = -(-n // 64), n % 64 == 0
+    constants: dict[str | int, Any] = {
+        10: False,
+        100: False,
+        110: False,
+        200: whole,
+        201: whole,
+        202: n % 16 == 0,
+    }
     kernel = mt.device("cuda").library(source).kernel("gemm", constants=constants)
-    out = cupy.full((N, N), np.nan, np.float16)
+    out = cupy.full((n, n), np.nan, np.float16)
     params = {
-        "M": N, "N": N, "K": N, "lda": N, "ldb": N, "ldd": N, "tiles_n": N // 64, "tiles_m": N // 64,
+        "M": n, "N": n, "K": n, "lda": n, "ldb": n, "ldd": n, "tiles_n": tiles, "tiles_m": tiles,
         "batch_stride_a": 0, "batch_stride_b": 0, "batch_stride_d": 0, "swizzle_log": 0,
-        "gemm_k_iterations_aligned": N // 16, "batch_ndim": 0,
+        "gemm_k_iterations_aligned": n // 16, "batch_ndim": 0,
     }  # fmt: skip
     made = Recording()
     for _ in range(COUNT):
         made.add(
-            kernel, A=b, B=a, D=out, params=params, threadgroups=(N // 64, N // 64, 1), threadgroup=(32, 2, 2)
+            kernel, A=b, B=a, D=out, params=params, threadgroups=(tiles, tiles, 1), threadgroup=(32, 2, 2)
         )
     return made, out
 
@@ -84,8 +102,13 @@ def _timed(cupy: Any, work: Callable[[], object], count: int) -> float:
 
 
 def measured(cupy: Any) -> Iterator[dict[str, Any]]:
+    for n in SIZES:
+        yield from of_size(cupy, n)
+
+
+def of_size(cupy: Any, n: int) -> Iterator[dict[str, Any]]:
     rng = np.random.default_rng(0)
-    a, b = (cupy.asarray(rng.standard_normal((N, N), np.float32).astype(np.float16)) for _ in range(2))
+    a, b = (cupy.asarray(rng.standard_normal((n, n), np.float32).astype(np.float16)) for _ in range(2))
     wide = [x.astype(cupy.float64) for x in (a, b)]
     right = {True: wide[1] @ wide[0].T, False: wide[1] @ wide[0]}
 
@@ -108,7 +131,14 @@ def measured(cupy: Any) -> Iterator[dict[str, Any]]:
         error = float(
             cupy.abs(out.astype(cupy.float64) - right[turned]).max() / cupy.abs(right[turned]).max()
         )
-        assert error < 2e-3, f"{name} is off by {error:.2g}"
+        assert error < 2e-3, f"{name} of {n} is off by {error:.2g}"
         ours = _timed(cupy, made.run, COUNT)
-        flops = 2 * N**3 / 1e9
-        yield {"name": name, "ms": ours, "tflops": flops / ours, "cublas": flops / theirs, "error": error}
+        flops = 2 * n**3 / 1e9
+        yield {
+            "name": name,
+            "n": n,
+            "ms": ours,
+            "tflops": flops / ours,
+            "cublas": flops / theirs,
+            "error": error,
+        }

@@ -88,11 +88,12 @@ def _bench(found: dict[str, Any]) -> str:
     )
     if found.get("gemm"):
         more += [
-            "Products of halves, 4096 x 4096 x 4096, by kernels of others on tensor cores, beside cuBLAS:\n",
-            "| kernel | TFLOP/s | of cuBLAS | error |",
-            "|---|---|---|---|",
+            "Products of halves, n x n x n, by kernels of others on tensor cores, beside cuBLAS:\n",
+            "| kernel | n | TFLOP/s | of cuBLAS | error |",
+            "|---|---|---|---|---|",
             *(
-                f"| {g['name']} | {g['tflops']:.1f} | {g['tflops'] / g['cublas']:.3f} | {g['error']:.1e} |"
+                f"| {g['name']} | {g.get('n', 4096)} | {g['tflops']:.1f} | {g['tflops'] / g['cublas']:.3f} |"
+                f" {g['error']:.1e} |"
                 for g in found["gemm"]
             ),
             "",

@@ -63,6 +63,7 @@ class Simulated(Gpu):
 
     processor = "sm_90"
     threads = 2048
+    processors = 1
     # Of no driver: machine code of this one is kept apart.
     version = -int(hashlib.sha256((_SOURCE.parent / "translate.py").read_bytes()).hexdigest()[:8], 16)
     name = "imitated"
@@ -131,7 +132,7 @@ class Simulated(Gpu):
         ctypes.memset(host, 0, 2 * size)
         return [Told(host + 512 * n, host + size + 512 * n) for n in range(64)]
 
-    def launch(self, function: int, shape: tuple[int, ...], pointers: int) -> None:
+    def launch(self, function: int, shape: tuple[int, ...], pointers: int, early: bool = False) -> None:
         if self.span is not None:
             self.span.begins()
         self.wait()

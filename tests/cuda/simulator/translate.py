@@ -21,6 +21,7 @@ _RULES = (
     (r" byval\(\[\d+ x i8\]\)", ""),
     (r'"target-(cpu|features)"="[^"]*"', ""),
     (r'asm sideeffect "exit;", ""', "@sim_exit"),
+    (r'asm sideeffect "(griddepcontrol[^"]*)?", "[^"]*"', "@sim_nothing"),
     (r"load volatile i32, ptr (\S+?)(?=,|$)(, align \d+)?", r"call i32 @sim_load_volatile(ptr \1)"),
     (r'asm "movmatrix\.[^"]*", "=r,r"', "@sim_movmatrix"),
     (r"^declare .*@sim_(mma|ldmatrix)_.*$", ""),
@@ -29,6 +30,9 @@ _RULES = (
 )
 _MORE = """
 declare void @sim_exit()
+define internal void @sim_nothing() {
+  ret void
+}
 declare i32 @sim_load_volatile(ptr)
 declare i32 @sim_movmatrix(i32)
 declare void @sim_tensor(ptr, i32, i32, ptr, ptr)

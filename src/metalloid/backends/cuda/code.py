@@ -30,7 +30,7 @@ from metalloid.types import Signature
 
 MANY = 1024  # threads that a multiprocessor should have room for
 REGISTERS = 65536  # of a multiprocessor
-_FORMAT = 2
+_FORMAT = 3
 _PARTS = ("ir", "analysis", "transforms", "backends/cuda")  # of metalloid, that make the code
 
 
@@ -43,10 +43,22 @@ class Loaded:
     module: Any  # keeps the function alive
     sites: Callable[[], tuple[Site, ...]]
     formats: tuple[str, ...] = ()  # of messages, by number
+    local: int = 0  # bytes of private arrays, and of registers that were spilled
 
     @cached_property
     def handle(self) -> int:
         return int(self.function)
+
+    @cached_property
+    def members(self) -> int:
+        return self.variant.members
+
+    def sizes(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        """Grid, block and threadgroup memory of a launch that has these where threadgroups are worked on one by one."""
+        if self.members == 1:
+            return sizes
+        groups = (n // many for n, many in zip(sizes[:3], self.variant.coarse, strict=True))
+        return (*groups, *sizes[3:6], sizes[6] * self.members)
 
     @cached_property
     def carried(self) -> tuple[tuple[int, int, int], ...]:
@@ -86,20 +98,18 @@ class KernelCode:
             if entry is None:
                 with slow_way(self._ir, "code for a GPU", variant.size):
                     ptx = compile_ptx(self.module, self._gpu.processor, variant)
-                code, sites, formats = (
-                    self._assembled(ptx.text, variant),
-                    pickle.dumps(ptx.sites),
-                    ptx.formats,
-                )
-                disk.default().put(key, "cubin", pickle.dumps((code, sites, formats)))
+                code, local = self._assembled(ptx.text, variant)
+                sites, formats = pickle.dumps(ptx.sites), ptx.formats
+                disk.default().put(key, "cubin", pickle.dumps((code, sites, formats, local)))
             else:
-                code, sites, formats = pickle.loads(entry)
+                code, sites, formats, local = pickle.loads(entry)
             module, function = self._gpu.load(code, KERNEL)
-            return Loaded(variant, function, module, lambda: pickle.loads(sites), formats)
+            return Loaded(variant, function, module, lambda: pickle.loads(sites), formats, local)
 
-    def _assembled(self, ptx: str, variant: Variant) -> bytes:
-        """Machine code. A multiprocessor should have room for 1024 threads, and for two threadgroups: some compute
-        while others wait. The compiler is held to the registers for that, unless it would have to spill some."""
+    def _assembled(self, ptx: str, variant: Variant) -> tuple[bytes, int]:
+        """Machine code, and the memory that a thread needs of its own. A multiprocessor should have room for 1024
+        threads, and for two threadgroups: some compute while others wait. The compiler is held to the registers for
+        that, unless it would have to spill some."""
         plain = self._gpu.assemble(ptx)
         registers, local = self._gpu.needs(plain, KERNEL)
         groups, threads = max(MANY // variant.threads, 2), -(-variant.threads // 32) * 32
@@ -108,9 +118,9 @@ class KernelCode:
             if (
                 crowded is not None and self._gpu.needs(crowded, KERNEL)[1] <= local
             ):  # private arrays lie there as well
-                return crowded
+                return crowded, local
             groups //= 2
-        return plain
+        return plain, local
 
     def _held(self, ptx: str) -> bytes | None:
         """None where a function that the kernel calls needs more registers than it is given."""
@@ -143,6 +153,8 @@ def _stable(variant: Variant) -> str:
         variant.apart,
         variant.even,
         sorted(variant.aligned),
+        None if variant.early is None else sorted(variant.early),
+        (variant.coarse, sorted(variant.known), variant.local),
     )
     return repr((variant.size, facts, inlined, proved))
 

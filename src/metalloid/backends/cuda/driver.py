@@ -29,8 +29,29 @@ def _library() -> Any:
     library = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     many, address = ctypes.c_uint, ctypes.c_void_p
     library.cuLaunchKernel.argtypes = [address, *[many] * 7, address, address, address]
+    library.cuLaunchKernelEx.argtypes = [address] * 4
     library.cuStreamSynchronize.argtypes = [address]
     return library
+
+
+class _Attribute(ctypes.Structure):
+    """What is special about a launch."""
+
+    _fields_ = (("what", ctypes.c_uint), ("value", ctypes.c_uint * 17))
+
+
+class _Config(ctypes.Structure):
+    """A launch, as cuLaunchKernelEx wants it."""
+
+    _fields_ = (
+        ("sizes", ctypes.c_uint * 7),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.POINTER(_Attribute)),
+        ("count", ctypes.c_uint),
+    )
+
+
+_EARLY = _Attribute(6, (0, 1))  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, allowed
 
 
 def _name(error: int) -> str:
@@ -107,6 +128,15 @@ class Gpu:
         return (
             f"sm_{self._attribute('COMPUTE_CAPABILITY_MAJOR')}{self._attribute('COMPUTE_CAPABILITY_MINOR')}"
         )
+
+    @cached_property
+    def overlaps(self) -> bool:
+        """Whether a launch can begin before the one before it has ended."""
+        return int(self.processor.removeprefix("sm_")) >= 90
+
+    @cached_property
+    def processors(self) -> int:
+        return self._attribute("MULTIPROCESSOR_COUNT")
 
     @cached_property
     def threads(self) -> int:
@@ -265,11 +295,17 @@ class Gpu:
         call("cuMemsetD8", words, 0, _SLOT * _SLOTS)
         return [Told(host + n * _SLOT, words + n * _SLOT) for n in range(_SLOTS)]
 
-    def launch(self, function: int, shape: tuple[int, ...], pointers: int) -> None:
-        """Start a kernel; `shape` is its grid, block and threadgroup memory, `pointers` leads to its parameters."""
+    def launch(self, function: int, shape: tuple[int, ...], pointers: int, early: bool = False) -> None:
+        """Start a kernel; `shape` is its grid, block and threadgroup memory, `pointers` leads to its parameters.
+        `early`: it waits itself for the end of the one before."""
         if self._own.span is not None:
             self._own.span.begins()
-        if error := _library().cuLaunchKernel(function, *shape, self._own.handle, pointers, None):
+        if early:
+            config = _Config((ctypes.c_uint * 7)(*shape), self._own.handle, ctypes.pointer(_EARLY), 1)
+            error = _library().cuLaunchKernelEx(ctypes.addressof(config), function, pointers, None)
+        else:
+            error = _library().cuLaunchKernel(function, *shape, self._own.handle, pointers, None)
+        if error:
             raise DeviceError(f"[cuda] the launch failed ({_name(error)})")
 
     def wait(self) -> None:

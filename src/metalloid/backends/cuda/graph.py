@@ -57,17 +57,34 @@ class Graph:
         self._back: dict[tuple[int, int], int] = {}  # the same for what launches write
         self._keep: list[object] = []
         launches = [one for one in launches if 0 not in one.launch.grid]
-        chosen = [self._chosen(one) for one in launches]
+        self._written = list(self._all_written(launches))
+        chosen = [self._chosen(one, n > 0 and memory.gpu.overlaps) for n, one in enumerate(launches)]
         self._stage(chosen)
         self._prepared = [self._prepare(one) for one in chosen]
         self._executable = self._captured()
         weakref.finalize(self, _gone, memory.gpu, self._told, self._staged, self._executable)
 
-    def _chosen(self, one: Recorded) -> _Chosen:
+    def _all_written(self, launches: Sequence[Recorded]) -> Iterator[tuple[int, int]]:
+        """Memory that some launch writes: where it begins and ends on the host."""
+        for one in launches:
+            assert isinstance(one.program, CudaProgram)
+            addresses, lengths = places(one.launch, one.program.count, self._keep)
+            for index, (address, size) in enumerate(zip(addresses, lengths, strict=True)):
+                if size and one.program.written[index]:
+                    yield address, address + size
+
+    def _quiet(self, address: int, size: int) -> bool:
+        return all(address + size <= begin or end <= address for begin, end in self._written)
+
+    def _chosen(self, one: Recorded, follows: bool) -> _Chosen:
         program, launch = one.program, one.launch
         assert isinstance(program, CudaProgram)
         addresses, lengths = places(launch, program.count, self._keep)
-        code = program.pick(launch, self._guard, addresses, lengths, tuple(one.live))
+        quiet = frozenset(
+            n for n, (a, s) in enumerate(zip(addresses, lengths, strict=True)) if s and self._quiet(a, s)
+        )
+        early = quiet if follows else None
+        code = program.pick(launch, self._guard, addresses, lengths, tuple(one.live), early)
         return _Chosen(one, program, code, addresses, lengths)
 
     def _prepare(self, chosen: _Chosen) -> _Prepared:
@@ -114,7 +131,8 @@ class Graph:
         def launches() -> None:
             for number, one in enumerate(self._prepared):
                 shape = one.program.shape(one.recorded.launch)
-                start(self._memory, one.code, shape, one.room, number)
+                early = one.code.variant.early is not None
+                start(self._memory, one.code, shape, one.room, number, early)
 
         return self._memory.gpu.captured(launches)
 

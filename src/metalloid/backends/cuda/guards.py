@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from metalloid.analysis.intervals import is_proved
 from metalloid.analysis.intervals.prove import access
 from metalloid.analysis.underlying_objects import UnderlyingObjects
-from metalloid.backends.cuda.record import RECORD
+from metalloid.backends.cuda.coarse import coarsened, straight
+from metalloid.backends.cuda.record import LAUNCH, RECORD
+from metalloid.backends.cuda.turned_tiles import turned
 from metalloid.backends.cuda.variant import Variant
 from metalloid.backends.sites import Site
 from metalloid.errors import NotVectorised
@@ -19,7 +21,6 @@ from metalloid.ir.name_privates import name_privates
 from metalloid.ir.types import I8, I32, I64, IntType, PointerType, Type
 from metalloid.ir.values import Global, Int, Local, Value
 
-LAUNCH = Local("mt.launch", PointerType(0))
 I1 = IntType(1)
 _WORDS = ("here", "first", "at", "last", "fits", "enough", "both", "either")
 
@@ -30,6 +31,15 @@ class Guards:
     def __init__(self, module: Module, variant: Variant) -> None:
         self.variant, self.source = variant, module
         marked = variant.proof.mark(module) if variant.proof is not None else module
+        places = None
+        if variant.members > 1 and variant.proof is not None:
+            alone = straight(marked, variant.proof.dead)
+            together = coarsened(alone, variant.size, variant.coarse, variant.local, dict(variant.known))
+            marked, places = together.module, together.places
+            self.source = marked
+        rows = turned(marked, variant.size) if variant.proof is not None and not variant.flat else None
+        if rows is not None:
+            marked = self.source = rows.module
         self.module, self.privates = name_privates(marked)
         self.function = self.module.function[ENTRY]
         self.layout = data_layout(module.datalayout)
@@ -44,6 +54,11 @@ class Guards:
         self.fine: Local | None = None  # whether the access that was guarded last may be made
         # Offsets are known; where memory starts is, too, unless it is the caller's own.
         self.aligned = {(block, n): align for block, n, align in variant.aligned} if variant.even else {}
+        if places is not None:
+            self.aligned = {new: self.aligned[old] for new, old in places.items() if old in self.aligned}
+        if rows is not None:
+            moved = {new: self.aligned[old] for new, old in rows.places.items() if old in self.aligned}
+            self.aligned = {**moved, **(rows.aligned if variant.even else {})}
         self._fresh = 0
 
     def call(self, name: str, result: Type, *operands: Value, into: str = "") -> Instruction:

@@ -11,12 +11,13 @@ from functools import cached_property
 
 from metalloid.analysis.barrier_arrival import arrival
 from metalloid.analysis.intervals.prove import access
+from metalloid.backends.cuda.early import waits
 from metalloid.backends.cuda.fast_math import fast_forms, relaxed
-from metalloid.backends.cuda.guards import LAUNCH
 from metalloid.backends.cuda.lanes import Lanes
 from metalloid.backends.cuda.meetings import Meetings
 from metalloid.backends.cuda.messages import format_of, piece
-from metalloid.backends.cuda.record import RECORD
+from metalloid.backends.cuda.prefetch import prefetched
+from metalloid.backends.cuda.record import LAUNCH, RECORD
 from metalloid.backends.cuda.robust import Robust
 from metalloid.backends.cuda.tensor import Tensor
 from metalloid.backends.cuda.variant import Variant, read_only
@@ -46,6 +47,9 @@ class Lowering(Robust):
     def __init__(self, module: Module, variant: Variant) -> None:
         super().__init__(module, variant)
         self._constant = (read_only(self.function) or frozenset()) if variant.apart else frozenset()
+        if variant.early is not None:  # the rest may be written until the launch has waited
+            self._constant &= variant.early
+        self._waits = waits(self.function, self.roots, variant)
         self._meetings = Meetings(self.function, variant, self.parted)
         places = {
             i.name: (b.name, n) for b in self.function.blocks for n, i in enumerate(b.instructions) if i.name
@@ -87,6 +91,8 @@ class Lowering(Robust):
         first = (*self.private_place(), *(self._counter() if polled else ()))
         if first:
             blocks = (Block(blocks[0].name, (*first, *blocks[0].instructions)), *blocks[1:])
+        if not self.sites:  # a guard belongs to the round of its access
+            blocks = prefetched(self.function.with_blocks(blocks), self.call).blocks
         entry = replace(
             self.function,
             blocks=blocks,
@@ -137,6 +143,8 @@ class Lowering(Robust):
                 yield from self._tensor.leaving(block.name)
             brought, i = self._tensor.read(i, block.name)
             yield from brought
+            if (block.name, n) in self._waits:
+                yield self.call("mtd_wait", VOID)
             placed = self.table.attached(location(self.source, i)) if self.table is not None else ()
             self.fine = None
             if self.variant.guard and not self.safe(i, (block.name, n)):

@@ -52,8 +52,9 @@ def number(value: int) -> Spread:
 class Lanes:
     """Values of a kernel that is launched in whole SIMD-groups, in threadgroups of `size`."""
 
-    def __init__(self, function: Function, size: Triple) -> None:
-        self._function, self._size = function, size
+    def __init__(self, function: Function, size: Triple, start: int = 16) -> None:
+        """`start` divides where threadgroup memory begins: 16 as code is written, more for places inside it."""
+        self._function, self._size, self._start = function, size, start
         self._found: dict[str, Spread | None] = {}
 
     def of(self, value: Value) -> Spread | None:
@@ -61,7 +62,7 @@ class Lanes:
         if isinstance(value, Int):
             return number(value.signed)
         if isinstance(value, Global) and value.type == PointerType(3):
-            return Spread(0, 0, 16)  # as the kernel's code is written (intrinsics.py)
+            return Spread(0, 0, self._start)
         made = self._function.definitions.get(value.name) if isinstance(value, Local) else None
         if made is None:
             return None
@@ -99,7 +100,7 @@ class Lanes:
         if name == "thread_index_in_threadgroup":
             return Spread(0, groups * LANES, LANES, tuple(range(LANES)))
         if name == "threadgroup":
-            return Spread(0, 0, 16)
+            return Spread(0, 0, self._start)
         if name == "thread_position_in_threadgroup" and x % LANES == 0 and 0 <= axis < 3:
             if axis == 0:
                 return Spread(0, x - LANES, LANES, tuple(range(LANES)))
@@ -140,8 +141,11 @@ def _shifted(a: Spread, b: Spread, _: bool) -> Spread | None:
 
 
 def _divided(a: Spread, by: int) -> Spread | None:
-    """By a power of two; what lanes have of their own must not reach into what they share."""
-    if a.lo < 0 or min(a.own) < 0 or (not a.same and (a.align < by or max(a.own) >= a.align)):
+    """By a power of two; what lanes have of their own must not reach into what they share, unless nothing is left."""
+    if a.lo < 0 or min(a.own) < 0:
+        return None
+    even = a.align >= by and not any(v % by for v in a.own)
+    if not even and not a.same and (a.align < by or max(a.own) >= a.align):
         return None
     return a.mapped(lambda v: v // by, max(a.align // by, 1), lambda v: v // by)
 
@@ -160,14 +164,17 @@ def _cut(a: Spread, b: Spread, _: bool) -> Spread | None:
     if not (b.same and b.lo == b.hi) or a.lo < 0 or min(a.own) < 0:
         return None
     mask = b.lo
+    if mask >= a.most and not mask & (mask + 1):  # nothing is cut
+        return a
     if a.same:
-        top = a.hi if mask < 0 else min(a.hi, mask)
-        return Spread(0, top, max(a.align, mask & -mask or _MOST))
+        top, step = a.hi if mask < 0 else min(a.hi, mask), mask & -mask or _MOST
+        return Spread(0, top - top % step, max(a.align, step))
     if max(a.own) >= a.align:
         return None
     if 0 <= mask < a.align:  # nothing of what they share is left
         return Spread(0, 0, _MOST, tuple(v & mask for v in a.own))
-    if mask < 0 and -mask <= a.align and not mask & (-mask - 1):  # and all of it
+    shared = ((1 << a.hi.bit_length()) - 1) & -a.align
+    if not shared & ~mask:  # and all of it
         return Spread(a.lo, a.hi, a.align, tuple(v & mask for v in a.own))
     return None
 

@@ -26,6 +26,7 @@ _SPARE = LaunchRecord.spare.offset
 _LOG = LaunchRecord.log.offset
 _NUMBER = LaunchRecord.number.offset
 _LENGTHS = LaunchRecord.lengths.offset
+_DYNAMIC = LaunchRecord.dynamic.offset
 
 
 _tell, _count = struct.Struct("2Q").pack_into, struct.Struct("I").pack_into
@@ -50,7 +51,7 @@ class Shape:
 class Room:
     """A record that no launch uses just now."""
 
-    __slots__ = ("address", "bytes", "holds", "pointers", "pointers_at", "told")
+    __slots__ = ("address", "bytes", "holds", "local", "members", "pointers", "pointers_at", "told")
 
     def __init__(self, told: Told, shape: Shape) -> None:
         self.bytes = ctypes.create_string_buffer(shape.record, 4096)
@@ -58,6 +59,7 @@ class Room:
         self.pointers = (ctypes.c_void_p * 1)(self.address)
         self.pointers_at = ctypes.addressof(self.pointers)
         self.told = told
+        self.local, self.members = shape.local, 1
         _tell(self.bytes, _FAULT, told.fault_address, told.cancel)
 
     def tell(self, told: Told, number: int) -> None:
@@ -84,6 +86,9 @@ def fill(
 ) -> None:
     """Write a record: where memory lies on the GPU, and the arguments that travel with the launch."""
     _packer(len(found))(room.bytes, 0, *found, *lengths)
+    if code.members != room.members:
+        room.members = code.members
+        _count(room.bytes, _DYNAMIC, room.local * room.members)
     for index, at, size in code.carried:
         _move(room.address + at, addresses[index], size)
 
@@ -197,12 +202,16 @@ class Bound:
         self._staged = []
 
 
-def start(memory: Memory, code: Loaded, shape: Shape, room: Room, number: int = 0) -> None:
-    if shape.local > _PINNED:
-        memory.gpu.allow(code.function, shape.local)
+def start(
+    memory: Memory, code: Loaded, shape: Shape, room: Room, number: int = 0, early: bool = False
+) -> None:
+    """`early`: it may begin before the launch before it has ended."""
+    sizes = code.sizes(shape.sizes)
+    if sizes[-1] > _PINNED:
+        memory.gpu.allow(code.function, sizes[-1])
     if number:
         struct.pack_into("I", room.bytes, _NUMBER, number)
-    memory.gpu.launch(code.handle, shape.sizes, room.pointers_at)
+    memory.gpu.launch(code.handle, sizes, room.pointers_at, early)
 
 
 def wait(memory: Memory, told: Told, timeout: float | None, kernel: str) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
 from metalloid.backends.base import Fault, Guard, Launch, LogMessage, Triple
+from metalloid.backends.cuda.coarse import straight
 from metalloid.backends.cuda.code import KernelCode, Loaded
 from metalloid.backends.cuda.driver import Gpu, Told
 from metalloid.backends.cuda.launch import Bound, Resource, Room, Shape, fill, start, wait
@@ -20,6 +21,7 @@ from metalloid.backends.cuda.proofs import LaunchProof, Proofs
 from metalloid.backends.cuda.quick import CudaQuick
 from metalloid.backends.cuda.record import SLOTS, FaultRecord
 from metalloid.backends.cuda.span import CudaSpan
+from metalloid.backends.cuda.tile_size import tile_sizes
 from metalloid.backends.cuda.variant import Variant, layout
 from metalloid.backends.sites import access_fault
 from metalloid.backends.specialize import ParameterSnapshot, Specializer
@@ -157,9 +159,11 @@ class CudaProgram:
         addresses: list[int],
         lengths: Sequence[int],
         live: Sequence[int] = (),
+        early: frozenset[int] | None = None,
     ) -> Loaded:
-        """The code for a launch. `live` are arguments whose contents may be others at the next run."""
-        choice = self.choice(launch, guard, addresses, lengths, live)
+        """The code for a launch. `live` are arguments whose contents may be others at the next run, `early` those that
+        are not written while the launch before it still runs."""
+        choice = self.choice(launch, guard, addresses, lengths, live, early)
         return choice.pick(tuple(lengths), _contents(choice, addresses, lengths), addresses)
 
     def choice(
@@ -169,6 +173,7 @@ class CudaProgram:
         addresses: Sequence[int],
         lengths: Sequence[int],
         live: Sequence[int] = (),
+        early: frozenset[int] | None = None,
     ) -> Choice:
         """The code for launches of this size whose memory lies alike."""
         most = {i: n for i, n in self.code.inlinable.items() if i not in live}
@@ -178,18 +183,24 @@ class CudaProgram:
         apart = not self._overlap(addresses, lengths, inlined)
         local = tuple(launch.threadgroup_memory.items())
         even = all(self._even(a) for i, a in enumerate(addresses) if lengths[i] and i not in inlined)
-        key = (launch.grid, launch.threadgroup, local, guard, apart, even, tuple(inlined.items()))
+        key = (launch.grid, launch.threadgroup, local, guard, apart, even, tuple(inlined.items()), early)
         with self._lock:
             found = self._choices.get(key)
             if found is None:
-                found = self._chosen(launch, guard, apart, even, inlined)
+                found = self._chosen(launch, guard, apart, even, inlined, early)
                 if len(self._choices) > 64:
                     self._choices.clear()
                 self._choices[key] = found
         return found
 
     def _chosen(
-        self, launch: Launch, guard: Guard, apart: bool, even: bool, inlined: Mapping[int, tuple[int, int]]
+        self,
+        launch: Launch,
+        guard: Guard,
+        apart: bool,
+        even: bool,
+        inlined: Mapping[int, tuple[int, int]],
+        early: frozenset[int] | None,
     ) -> Choice:
         _refuse_size(launch)
         flat = any(g % s for g, s in zip(launch.grid, launch.threadgroup, strict=True))
@@ -201,13 +212,29 @@ class CudaProgram:
             known = proof if isinstance(proof, LaunchProof) else None
             bounds, aligned = (known.bounds, known.aligned) if known is not None else (None, frozenset())
             proved = (inlined, bounds, aligned, even)
-            return self.code.load(Variant(size, flat, bool(guard), apart, *proved, robust=guard == "robust"))
+            plain = Variant(size, flat, bool(guard), apart, *proved, guard == "robust", early)
+            if known is not None and apart and not flat:
+                for one in self._together(plain, known, small):
+                    made = self.code.load(one)
+                    if not made.local and not made.sites():
+                        return made
+            return self.code.load(plain)
 
         small = Launch(launch.grid, launch.threadgroup, {}, launch.threadgroup_memory, kernel=launch.kernel)
         prover = self.code.prover if guard else None
         return Specializer(
             small, bool(guard), Proofs(prover, inlined) if prover is not None else None, _TARGET, load
         )
+
+    def _together(self, plain: Variant, proof: LaunchProof, launch: Launch) -> Iterator[Variant]:
+        """Variants that work on several threadgroups as one, the best first."""
+        if plain.robust or self._signature.logs:
+            return
+        known, local = dict(proof.known), self.shape(launch).local
+        alone = straight(proof.bounds.mark(self.code.module), proof.bounds.dead)
+        processors = self.memory.gpu.processors
+        for factors in tile_sizes(alone, plain.size, launch.threadgroups, local, processors, known):
+            yield replace(plain, coarse=factors, known=proof.known, local=local)
 
     def _even(self, address: int) -> bool:
         """Whether memory starts at a multiple of 16 on the GPU; copies of the caller's arrays do."""

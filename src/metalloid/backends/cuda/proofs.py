@@ -13,8 +13,11 @@ from metalloid.analysis.intervals.evaluate import Evaluator
 from metalloid.analysis.intervals.prove import Proof, Prover, access
 from metalloid.analysis.intervals.values import Facts, TooLong
 from metalloid.backends.base import Launch
+from metalloid.ir.intrinsics import short
+from metalloid.ir.types import IntType
 
 MOST = 16  # bytes of one access
+_PLACES = ("threadgroup_position_in_grid", "thread_position_in_grid")
 Aligned = frozenset[tuple[str, int, int]]  # block, place in it, a power of two that divides the offset
 
 
@@ -22,6 +25,8 @@ Aligned = frozenset[tuple[str, int, int]]  # block, place in it, a power of two 
 class LaunchProof:
     bounds: Proof
     aligned: Aligned
+    # Numbers that are made from the place of a threadgroup, and yet are the same in the whole launch.
+    known: frozenset[tuple[str, int]] = frozenset()
 
 
 class Proofs:
@@ -44,7 +49,9 @@ class Proofs:
     ) -> LaunchProof:
         local = launch.threadgroup_memory
         facts = Facts(launch.grid, launch.threadgroup, launch.threadgroups, lengths, local, contents)
-        return LaunchProof(self._prover.prove(facts), _aligned(self._prover, facts))
+        return LaunchProof(
+            self._prover.prove(facts), _aligned(self._prover, facts), _known(self._prover, facts)
+        )
 
 
 def _aligned(prover: Prover, facts: Facts) -> Aligned:
@@ -63,6 +70,26 @@ def _aligned(prover: Prover, facts: Facts) -> Aligned:
                 at = e.at(what[0], block.name)
                 both = MOST if at is None else at.lo | at.step | MOST
                 found.add((block.name, n, both & -both))
+    except (TooLong, RecursionError):
+        pass
+    return frozenset(found)
+
+
+def _known(prover: Prover, facts: Facts) -> frozenset[tuple[str, int]]:
+    e = Evaluator(prover.flow, prover.roots, prover.layout, facts)
+    function = prover.function
+    work = [i.name for i in function.instructions() if i.opcode == "call" and short(i.called) in _PLACES]
+    seen, found = set(work), set()
+    try:
+        while work:
+            for user in function.users.get(work.pop(), ()):
+                if user.name and user.name not in seen and isinstance(user.type, IntType):
+                    seen.add(user.name)
+                    at = e.at(user.value, function.home[user.name])
+                    if at is not None and at.one:
+                        found.add((user.name, at.lo))
+                    else:
+                        work.append(user.name)
     except (TooLong, RecursionError):
         pass
     return frozenset(found)

@@ -96,6 +96,7 @@ def _optimised(kernel: str, library: str, processor: str) -> tuple[llvm.ModuleRe
 
 _LIBRARY = {
     "mtd_begin": "(ptr)",
+    "mtd_next": "()",
     "mtd_clear_local": "(ptr addrspace(3), i32, ptr)",
     "mtd_clear_dynamic": "(ptr)",
     "mtd_clear_spare": "(ptr)",
@@ -134,6 +135,7 @@ def _entry(lowering: Lowering) -> list[str]:
         f"define ptx_kernel void @{KERNEL}(ptr noalias readonly byval([{room} x i8]) align 16"
         ' "nvvm.grid_constant" %launch) #99 {',
         "  call void @mtd_begin(ptr %launch)",
+        *(["  call void @mtd_next()"] if variant.early is not None else []),
         *clear,
         *(settle if not part else []),
         *part,

@@ -60,7 +60,7 @@ class CudaQuick:
             return
         if found is not None:
             fill(room, code, found, addresses, lengths)
-            memory.gpu.launch(code.handle, self._shape.sizes, room.pointers_at)
+            memory.gpu.launch(code.handle, code.sizes(self._shape.sizes), room.pointers_at)
             memory.gpu.wait()
         else:
             self._slowly(room, code, addresses, lengths)
@@ -77,7 +77,7 @@ class CudaQuick:
         gpu, handle, sizes, pointers, finish = (
             memory.gpu,
             code.handle,
-            self._shape.sizes,
+            code.sizes(self._shape.sizes),
             room.pointers_at,
             self._finish,
         )

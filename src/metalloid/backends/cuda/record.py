@@ -5,7 +5,11 @@ from __future__ import annotations
 import ctypes
 import struct
 
+from metalloid.ir.types import PointerType
+from metalloid.ir.values import Local
+
 SLOTS = 32
+LAUNCH = Local("mt.launch", PointerType(0))  # a kernel's parameter, that all of it lies in
 
 
 class LaunchRecord(ctypes.Structure):

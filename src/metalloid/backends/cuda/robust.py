@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from metalloid.backends.cuda.guards import I1, LAUNCH, Guards
-from metalloid.backends.cuda.record import SPARE
+from metalloid.backends.cuda.guards import I1, Guards
+from metalloid.backends.cuda.record import LAUNCH, SPARE
 from metalloid.ir import Instruction
 from metalloid.ir.intrinsics import matrix_access, short
 from metalloid.ir.types import I8, I32, I64, VOID, ArrayType, PointerType

@@ -57,7 +57,7 @@ class CudaSpan:
         if len(self._started) == MOST:
             self.settle()
         room.tell(self.told, len(self._started))
-        self._gpu.launch(code.handle, shape.sizes, room.pointers_at)
+        self._gpu.launch(code.handle, code.sizes(shape.sizes), room.pointers_at)
         room.tell(room.told, 0)
         self._started.append(_Started(code, launch, finish))
 

@@ -39,10 +39,22 @@ class Variant:
     aligned: Aligned = frozenset()  # what is known of the offsets of accesses
     even: bool = False  # all memory starts at a multiple of 16
     robust: bool = False  # an access outside is told and left out
+    # Where a launch may begin before the one before it has ended: buffers that nobody writes meanwhile (early.py).
+    early: frozenset[int] | None = None
+    # How many threadgroups are worked on as one along each axis, what is known for that, and the threadgroup memory
+    # that the host gives each of them (coarse.py).
+    coarse: Triple = (1, 1, 1)
+    known: frozenset[tuple[str, int]] = frozenset()
+    local: int = 0
 
     @property
     def threads(self) -> int:
         return self.size[0] * self.size[1] * self.size[2]
+
+    @property
+    def members(self) -> int:
+        """Threadgroups that are worked on as one."""
+        return self.coarse[0] * self.coarse[1] * self.coarse[2]
 
 
 def inlinable(function: Function, signature: Signature, parameters: Collection[int]) -> dict[int, int]:

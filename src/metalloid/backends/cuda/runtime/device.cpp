@@ -140,6 +140,13 @@ API void mtd_begin(const Launch* l) {
     if (mt_flat && hardware_thread(0) >= mine(l)) asm volatile("exit;");
 }
 
+// The next launch of a recording may begin when all threadgroups of this one have, and waits for its end where it must.
+API void mtd_next() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+API void mtd_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
+// What was loaded before stays before: LLVM would load it again where it is used.
+API void mtd_kept() { asm volatile("" ::: "memory"); }
+
 // ---- memory, faults -------------------------------------------------------------------------------------------------
 
 
