@@ -227,7 +227,7 @@ def test_a_multiprocessor_has_room_for_many_threads_unless_registers_spill() -> 
     ):
         made = ptx.compile_ptx(ir, variant=Variant((size, 1, 1), flat=False)).text
         code = KernelCode(ir, signature, Compiler(registers, crowded, plain))  # type: ignore[arg-type]
-        kept = code._assembled(made, Variant((size, 1, 1)))
+        kept, _ = code._assembled(made, Variant((size, 1, 1)))
         held = b".reqntid %d, 1, 1\n.minnctapersm %d\n" % (size, groups)
         assert (held in kept) if groups else (b".minnctapersm" not in kept)
 
