@@ -23,7 +23,7 @@ struct Thread {
 };
 
 extern "C" {
-alignas(64) unsigned char mt_dynamic[256 << 10];
+alignas(128) unsigned char mt_dynamic[256 << 10];
 }
 static Thread threads[MOST];
 static unsigned char* stacks;

@@ -28,7 +28,7 @@ _WORDS = ("here", "first", "at", "last", "fits", "enough", "both", "either")
 class Guards:
     """What guards need to know of a kernel, and the guards."""
 
-    def __init__(self, module: Module, variant: Variant) -> None:
+    def __init__(self, module: Module, variant: Variant, ordered: bool = True) -> None:
         self.variant, self.source = variant, module
         marked = variant.proof.mark(module) if variant.proof is not None else module
         places = None
@@ -37,9 +37,14 @@ class Guards:
             together = coarsened(alone, variant.size, variant.coarse, variant.local, dict(variant.known))
             marked, places = together.module, together.places
             self.source = marked
-        rows = turned(marked, variant.size) if variant.proof is not None and not variant.flat else None
+        known = variant.proof is not None and variant.even and not variant.flat
+        rows = turned(marked, variant.size, ordered) if known else None
         if rows is not None:
             marked = self.source = rows.module
+        self.orders = rows.orders if rows is not None else {}  # of lines of tiles, by the loads of these
+        self.whole = (
+            rows.variables if rows is not None else set()
+        )  # threadgroup arrays that begin at whole tiles
         self.module, self.privates = name_privates(marked)
         self.function = self.module.function[ENTRY]
         self.layout = data_layout(module.datalayout)

@@ -44,8 +44,8 @@ _MATH = {"llvm.ldexp.f32.i32": "mtd_ldexp", "llvm.ldexp.f32.i64": "mtd_scaled"}
 class Lowering(Robust):
     """One kernel on its way to PTX."""
 
-    def __init__(self, module: Module, variant: Variant) -> None:
-        super().__init__(module, variant)
+    def __init__(self, module: Module, variant: Variant, ordered: bool = True) -> None:
+        super().__init__(module, variant, ordered)
         self._constant = (read_only(self.function) or frozenset()) if variant.apart else frozenset()
         if variant.early is not None:  # the rest may be written until the launch has waited
             self._constant &= variant.early
@@ -59,7 +59,12 @@ class Lowering(Robust):
         home = self.function.home
         readers = [(home[name], value) for name, form in self._fast.items() for value in form.of]
         lanes = Lanes(self.function, variant.size)
-        self._tensor = Tensor(self.function, self._all_come, self.call, self.name, inside, lanes, readers)
+        self._tensor = Tensor(
+            self.function, self._all_come, self.call, self.name, inside, lanes, readers, self.orders
+        )
+        if set(self.orders) - self._tensor.lined:  # somebody else reads tiles as well
+            self.__init__(module, variant, False)  # type: ignore[misc]
+            return
         self.table: LineTable | None = None  # where instructions come from, for people who read PTX
         self.formats: list[str] = []  # of messages
         self._here = ""  # the block that is being written
@@ -106,7 +111,12 @@ class Lowering(Robust):
             self.module,
             functions=(entry, *(replace(f, suffix="", metadata=()) for f in kept)),
             globals=tuple(
-                replace(g, metadata=(), align=max(g.align, 16), initializer=Named(g.type, "undef"))
+                replace(
+                    g,
+                    metadata=(),
+                    align=max(g.align, 128 if g.name in self.whole else 16),
+                    initializer=Named(g.type, "undef"),
+                )
                 if g.space == 3
                 else replace(g, metadata=(), align=max(g.align, 16))
                 for g in self.module.globals

@@ -6,9 +6,10 @@ before: from the address of `simdgroup_load`, or from the addresses at which lan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from metalloid.backends.cuda.banks import Order
 from metalloid.backends.cuda.lanes import Lanes
 from metalloid.backends.cuda.other_lanes import Elements, OtherLanes, writes
 from metalloid.backends.cuda.tiles import Pair
@@ -26,7 +27,10 @@ class Start:
     pointer: Local
     stride: int  # bytes from line to line; 0 where lanes' own addresses say
     down: bool  # lines are columns
-    apart: int  # bytes from a lane's first element to its second
+    apart: (
+        int  # bytes from a lane's first element to its second; of a tile with an order, from `pointer` to it
+    )
+    order: Order | None = None  # of the lines of a tile, where they have one (banks.py)
 
 
 @dataclass(frozen=True)
@@ -60,10 +64,14 @@ class Load:
 
 
 def loads(
-    function: Function, memory: OtherLanes, lanes: Lanes, wanted: Iterable[tuple[str, Pair]]
+    function: Function,
+    memory: OtherLanes,
+    lanes: Lanes,
+    wanted: Iterable[tuple[str, Pair]],
+    orders: Mapping[str, Order],
 ) -> Iterator[Load]:
     """Those of the wanted operands that are lines, as few instructions as they take."""
-    known = _Known(function, memory, lanes)
+    known = _Known(function, memory, lanes, orders)
     found = [one for role, pair in wanted if (one := known.lined(role, pair)) is not None]
     left = sorted(found, key=lambda m: m.at)
     while left:
@@ -74,8 +82,10 @@ def loads(
 
 
 class _Known:
-    def __init__(self, function: Function, memory: OtherLanes, lanes: Lanes) -> None:
-        self._function, self._memory, self._lanes = function, memory, lanes
+    def __init__(
+        self, function: Function, memory: OtherLanes, lanes: Lanes, orders: Mapping[str, Order]
+    ) -> None:
+        self._function, self._memory, self._lanes, self._orders = function, memory, lanes, orders
         self._places: dict[str, dict[str, int]] = {}
         self._writes: dict[str, list[int]] = {}
 
@@ -117,6 +127,9 @@ class _Known:
         if place is None or not place.same or place.align % LINE or step % LINE or step <= 0:
             return None
         base, offset = self._memory.address(pointer)
+        if (order := self._orders.get(load.name)) is not None:
+            start = Start(base, step, bool(turned.value), offset.signed, order)
+            return self._at(role, pair, load.name, start, 0)
         return self._at(role, pair, load.name, Start(base, step, bool(turned.value), 0), offset.signed)
 
     def _by_elements(self, role: str, pair: Pair, found: Elements) -> Lined | None:

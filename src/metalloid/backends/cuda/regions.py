@@ -9,7 +9,7 @@ from metalloid.analysis.underlying_objects import UnderlyingObject, UnderlyingOb
 from metalloid.backends.base import Triple
 from metalloid.backends.cuda.lanes import Lanes
 from metalloid.ir import Function, Instruction, Module
-from metalloid.ir.intrinsics import matrix_access
+from metalloid.ir.intrinsics import THREADGROUP, matrix_access
 from metalloid.ir.layout import data_layout
 from metalloid.ir.types import PointerType
 from metalloid.ir.values import Int
@@ -29,6 +29,13 @@ class Regions:
         self.variables: dict[str, set[int]] = {}
         self._names: dict[int, str] = {}
         self.complete = True  # no access may be anywhere
+        self._given = {
+            o.value
+            for i in function.instructions()
+            if i.called == THREADGROUP
+            for o in i.operands
+            if isinstance(o, Int)
+        }
         found = sorted(self._accesses(function), key=lambda a: (repr(a[0]), a[1]))
         end, last, number = 0, None, -1
         for root, (low, high), place in found:
@@ -39,6 +46,10 @@ class Regions:
             self._names[number] = root.name
             if root.name:
                 self.variables.setdefault(root.name, set()).add(number)
+
+    def begins(self, region: int) -> bool:
+        """Whether a part's memory can begin at a multiple of 128: that of a variable, or all that the host gives."""
+        return bool(self._names[region]) or self._given == {0}
 
     def length(self, region: int | None) -> int:
         """Bytes of the variable that a part is of; 0 for memory that the host sizes."""

@@ -8,9 +8,10 @@ for that, in the same iteration; elsewhere, and in safe math, products are chain
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from metalloid.backends.cuda.banks import Order
 from metalloid.backends.cuda.lanes import Lanes
 from metalloid.backends.cuda.lines import Load, Start, loads
 from metalloid.backends.cuda.other_lanes import Elements, OtherLanes
@@ -39,6 +40,7 @@ class Tensor:
         inside: Callable[[Instruction], bool],
         lanes: Lanes,
         readers: Iterable[tuple[str, Value]] = (),
+        orders: Mapping[str, Order] | None = None,
     ) -> None:
         self._function, self._full, self._call, self._name = function, full, call, name
         self._tiles = Tiles(function, full)
@@ -59,7 +61,8 @@ class Tensor:
         self._memory = OtherLanes(function, full, inside)
         self._starts: dict[Start, Local] = {}
         wanted = dict.fromkeys((r, pair) for tile in self._tiles.tiles for r, _, pair in _operands(tile))
-        for load in loads(function, self._memory, lanes, wanted):
+        self.lined: set[str] = set()  # loads of matrices that are lines
+        for load in loads(function, self._memory, lanes, wanted, orders or {}):
             self._lines(load)
         for tile in self._tiles.tiles:
             for role, kind, pair in _operands(tile):
@@ -205,13 +208,16 @@ class Tensor:
             self._early.add((m.role, m.pair))
             one = Instruction("extractvalue", I32, (all_,), into.name, indices=(n,))
             self._after[load.first].append(one)
+            self.lined.add(m.first)
 
     def _start(self, of: Start) -> Local:
         """Where a lane finds its line, once for all matrices that lie at constant distances from there."""
         if of not in self._starts:
             base = self._starts[of] = Local(self._name("lines"), I64)
-            how = (Int(I32, of.stride),) if of.stride else (Int(I32, of.apart), Int(I32, of.down))
-            kind = "whole" if of.stride else "own"
+            kind, numbers = ("whole", [of.stride]) if of.stride else ("own", [of.apart, of.down])
+            if of.order is not None:
+                kind, numbers = "ordered", [of.apart, of.order.shift, of.order.mask, of.order.left]
+            how = tuple(Int(I32, int(n)) for n in numbers)
             self._then(of.pointer.name, f"mtd_tensor_lines_{kind}", (of.pointer, *how), base)
         return self._starts[of]
 

@@ -54,7 +54,7 @@ constexpr u32 SPARE = 256;
 typedef __attribute__((address_space(1))) u8 device_byte;
 typedef __attribute__((address_space(3))) u8 local_byte;
 typedef __attribute__((address_space(3))) u32 local_word;
-extern "C" __attribute__((aligned(16))) local_byte mt_dynamic[];
+extern "C" __attribute__((aligned(128))) local_byte mt_dynamic[];
 
 // What code is made for; the kernel's module says what they are (backends/cuda/ptx.py), and LLVM folds them.
 extern "C" const u32 mt_size_x, mt_size_y, mt_size_z;  // of a threadgroup
@@ -611,6 +611,10 @@ API u32 mtd_tensor_columns_at(u64 base, u64 next, i32 first, i32) { return joine
 // Matrices in lines of 16 bytes (tensor.ll has the loads): where line l % 8 of a matrix begins, found by the stride or in the
 // address of the lane that has its first element; and the line that a lane tells of several matrices.
 API u64 mtd_tensor_lines_whole(const local_byte* p, u32 stride) { return (u64)p + (lane() & 7) * stride; }
+API u64 mtd_tensor_lines_ordered(const local_byte* p, i32 at, u32 shift, u32 mask, u32 left) {  // of a tile (banks.py)
+    u64 tile = (u64)p + (i64)at;
+    return tile + ((lane() & 7) ^ ((u32)(tile >> shift) & mask) << left) * 16;
+}
 API u64 mtd_tensor_lines_own(const local_byte* p, i32 apart, u32 down) {
     u32 n = lane() & 7;
     u64 found = take(ALL, (u64)p, down ? holder(0, n) : holder(n, 0));
