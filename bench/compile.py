@@ -38,7 +38,7 @@ SLOWEST = 8
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "compile-time.md"
 FRESH = """
 import resource, sys
-from bench.compile import fresh
+from bench.textbook import fresh
 fresh(sys.argv[1])
 used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
 print(sum(u.ru_utime + u.ru_stime for u in used))
@@ -97,17 +97,12 @@ def _first(name: str, run: Callable[[], None]) -> Row:
     return Row(name, 2 * between - start - spent(), dict(seconds))
 
 
-def fresh(name: str) -> None:
-    """One textbook kernel, in the process that this is."""
-    next(run for called, run in map(_textbook, KERNELS) if called == name)()
-
-
 def processes() -> Iterator[tuple[str, float, float]]:
     """(name, processor seconds when it is new, and again) of textbook kernels, each in a process of its own."""
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}
     for kernel in KERNELS:
         name = f"textbook {kernel.name}"
-        command = [sys.executable, "-c", FRESH, name]
+        command = [sys.executable, "-c", FRESH, kernel.name]
         new, again = (
             float(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
             for _ in range(2)
@@ -129,7 +124,7 @@ def _machine_code(index: int) -> bool:
         ir, _ = scalar(source, name, case.constants, known=examined(source))
         target = codegen.host()
         early = target.info.baseline and config.baseline()
-        codegen.to_object(vector_stage(ir, (256, 1, 1)), target, baseline=early)
+        codegen.to_object(vector_stage(ir, (256, 1, 1), brief=early), target, baseline=early)
     except MetalloidError:
         return False
     return True

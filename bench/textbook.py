@@ -144,3 +144,14 @@ KERNELS = (
     o[g * 256 + t] = s[t]; }}""",
     ),
 )
+
+
+def fresh(name: str) -> None:
+    """A first launch of one of them. What nobody needs for that is not imported: this is measured with all of it."""
+    import metalloid
+
+    kernel = next(kernel for kernel in KERNELS if kernel.name == name)
+    kind = np.uint32 if kernel.counts else np.float32
+    arrays = [np.ones(kernel.length, np.float32) for _ in range(kernel.buffers - 1)]
+    made = metalloid.device("cpu").library(HEAD + kernel.text)[name]
+    made(*arrays, np.zeros(kernel.length, kind), grid=kernel.grid, threadgroup=kernel.threadgroup)

@@ -10,6 +10,7 @@ import pytest
 import metalloid as mt
 from metalloid.backends import patience
 from metalloid.backends.cpu import codegen
+from metalloid.backends.cpu.pipeline import vector_stage
 from metalloid.backends.cpu.program import Program
 from metalloid.measure.timing import timed
 from metalloid.runtime.recording import Recording
@@ -166,3 +167,32 @@ def test_a_fault_in_baseline_code_is_told_alike(tiers: list[bool]) -> None:
     with patience.measuring(), pytest.raises(mt.KernelFault) as second:
         kernel()(a, b, 2, grid=97, threadgroup=97)
     assert str(first.value) == str(second.value)
+
+
+PARTED = """#include <metal_stdlib>
+using namespace metal;
+kernel void k(device const float* a, device float* b, constant uint& n, uint i [[thread_position_in_grid]],
+              uint t [[thread_index_in_threadgroup]]) {
+    threadgroup float s[96];
+    float sum = 0;
+    if (a[i % 64] > 0.5f) for (uint j = 0; j < n + i % 5; j++) sum += a[(i * j) % 64];
+    s[t] = sum;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint j = 0; j < t; j += 7) sum -= s[j];
+    b[i] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize("threads", [96, 75, 33])
+def test_baseline_code_has_no_copies_and_the_same_bits(tiers: list[bool], threads: int) -> None:
+    made, found = mt.device("cpu").library(PARTED)["k"], []
+    for _ in range(patience.LAUNCHES + 3):
+        a, b = arrays(5 * threads)
+        made(a, b, 7, grid=5 * threads, threadgroup=threads)
+        found.append(b.tobytes())
+    assert len(set(found)) == 1
+    assert tiers[0] and not tiers[-1]
+    size = (threads, 1, 1)
+    long, brief = (vector_stage(made.ir, size, brief=brief).count("\n") for brief in (False, True))
+    assert brief < 0.8 * long

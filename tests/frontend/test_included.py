@@ -10,7 +10,7 @@ import pytest
 from metalloid import cache
 from metalloid.compile import examined, scalar
 from metalloid.errors import CompileError
-from metalloid.frontend import build, clang, included
+from metalloid.frontend import build, clang, front, included
 from metalloid.source import Source
 
 ONE = """template<int N> inline float poly{n}(float x) {{
@@ -121,3 +121,35 @@ def test_the_cache_may_touch_metals_header(tmp_path, runs, monkeypatch):
         os.utime(path, (1e9, 1e9))
     examined(_source(tmp_path, USE.format(n=2)))
     assert max(runs) < 3000
+
+
+MIXED = """
+namespace n { struct S { float a; float get() const device { return a; } float get() const { return a; } };
+template <typename T, int N = (8 >> 1)> T half_of(T x) { return x / T(N >> x); } }
+template <typename T> [[kernel]] void made(device T* o [[buffer(0)]], uint t [[thread_position_in_grid]]) {
+    threadgroup T shared[32]; shared[t % 32] = o[t]; o[t] = shared[0] << 3; }
+constant int flag [[function_constant(2)]];
+inline void fill(thread int values[4], int d) { for (int k = 0; k < 4; k++) values[k] /= d; }
+"""
+
+
+@pytest.mark.parametrize("tail", ["", "\n#pragma unroll", "\nnamespace open {", "\nstruct half_written"])
+def test_what_is_found_in_headers_does_not_depend_on_being_known(tail, monkeypatch):
+    behind = (
+        MIXED.replace("made", "other")
+        + '\ntemplate [[host_name("x")]] kernel void made<int>(device int*, uint);\n'
+    )
+    text = f'# 1 "k.metal"\n# 1 "h.h" 1\n{MIXED * 40}{tail}\n# 2 "k.metal" 2\n{behind}'
+    assert included.end(text) > 16_000
+    units = [front.unit_of(text), front.unit_of(text)]
+    operators = front.guarded_operators(units[1])
+    monkeypatch.setattr(included, "LONG", 1 << 30)
+    included.end.cache_clear()
+    plain = front.unit_of(text)
+    assert operators == front.guarded_operators(plain)
+    included.end.cache_clear()
+    for unit in units:
+        assert (unit.front > 0) == (tail in ("", "\n#pragma unroll"))
+        assert unit.tokens == plain.tokens
+        assert unit.pairs == plain.pairs
+        assert unit.declarations == plain.declarations

@@ -104,7 +104,18 @@ def test_frozen_objects_stay_as_they_are():
             one.new = 1
         with pytest.raises(dataclasses.FrozenInstanceError):
             del one.x
-    assert dataclasses.replace(_classes(records.dataclass)["Slotted"](1), a=4).doubled == 8
+    for replace in (dataclasses.replace, records.replace):
+        assert replace(_classes(records.dataclass)["Slotted"](1), a=4).doubled == 8
+
+
+def test_a_replaced_field_is_the_only_change():
+    for decorate in (records.dataclass, dataclasses.dataclass):
+        classes = _classes(decorate)
+        named = records.replace(classes["Named"](1, tags=[2], name="a"), name="b")
+        assert (named.x, named.y, named.tags, named.name, named.secret) == (1, 2, [2], "B", 3)
+        assert records.replace(classes["Empty"]()) == classes["Empty"]()
+        with pytest.raises(TypeError, match="nothing"):
+            records.replace(classes["Point"](1), nothing=2)
 
 
 def test_mistakes_are_those_of_the_standard_library():

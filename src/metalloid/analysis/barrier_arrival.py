@@ -13,7 +13,6 @@ are loaded from one address are the same for all (a race could make them differ:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Literal
 
 from metalloid.analysis.divergence import Divergence, Flow
@@ -23,6 +22,7 @@ from metalloid.ir.cfg import graph
 from metalloid.ir.intrinsics import BARRIER, VARYING_POSITIONS, among_lanes, intrinsic, short
 from metalloid.ir.types import VOID, PointerType
 from metalloid.ir.values import Int, Local, Value
+from metalloid.records import replace
 
 Arrival = Literal["together", "returned", "parted"]
 

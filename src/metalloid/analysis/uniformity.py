@@ -7,7 +7,6 @@ where lanes meet that had parted varies; so does one behind a loop that lanes le
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from metalloid.analysis import lane_shape as S
 from metalloid.analysis.divergence import Divergence, Flow
@@ -20,6 +19,7 @@ from metalloid.ir.intrinsics import BUFFER, among_lanes, intrinsic, is_reload
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import IntType, PointerType
 from metalloid.ir.values import Expression, Int, Local, Named, Value
+from metalloid.records import replace
 
 _BOTTOM = object()
 

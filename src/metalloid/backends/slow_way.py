@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from metalloid.backends import interpret
 from metalloid.backends.base import Fault, Launch, LogMessage
+from metalloid.records import replace
 
 
 def run_interpreted(

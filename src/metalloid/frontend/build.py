@@ -6,10 +6,9 @@ Where clang refuses what Metal allows, the source is mended and given again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from metalloid.errors import CompileError, Diagnostic
-from metalloid.frontend import casts, clang, included, known_mends, subscripts, unset, watched
+from metalloid.frontend import clang, included, known_mends
 from metalloid.frontend.declarations import Entry
 from metalloid.frontend.diagnose import Preimage, Texts, Wanted, diagnose
 from metalloid.frontend.entry import Binding, entry_text
@@ -17,6 +16,7 @@ from metalloid.frontend.header import forget_header, header_arguments
 from metalloid.frontend.parse import Parsed
 from metalloid.frontend.patch import ROUNDS, mend
 from metalloid.frontend.rewrite import Edit, Rewritten, rewrite
+from metalloid.records import replace
 from metalloid.source import Source
 
 # Internal linkage lets a function vanish once it is inlined; else clang would optimise it twice.
@@ -26,10 +26,8 @@ PROLOGUE = (
 _NO_ENTRY = '\n# 1 "<metalloid>"\n#pragma clang attribute pop\n'
 _LOOK = ("-fsyntax-only", "-")
 _MAKE = (*clang.OPTIMISE, "-o", "-", "-")
-_SHORT = (
-    _LOOK,
-    _MAKE,
-)  # uses of what a source includes, precompiled; other flags may be about that text, too
+# Uses of what a source includes, precompiled; other flags may be about that text, too.
+_SHORT = (_LOOK, _MAKE)
 
 
 def whole_text(rewritten: Rewritten, wanted: Wanted, bound: tuple[Binding, ...]) -> str:
@@ -55,11 +53,20 @@ def build(
         known = tuple(Known(b.argument.name, " ".join(b.argument.words[:-1]), b.builtin) for b in bound)
         texts = Texts(parsed.source)
         raise CompileError(diagnose(result.messages, texts, Preimage(rewritten), known, wanted))
-    return subscripts.told(watched.told(result.output)), rewritten
+    return (_told(result.output) if checked else result.output), rewritten
+
+
+def _told(ir: str) -> str:
+    """IR of a checked run with markers for what clang tests."""
+    from metalloid.frontend import subscripts, watched
+
+    return subscripts.told(watched.told(ir))
 
 
 def _checked(rewritten: Rewritten, with_casts: bool) -> Rewritten:
     """The text of a checked run: divisions tell of zeros, casts keep their alignment."""
+    from metalloid.frontend import casts, watched
+
     if with_casts:
         rewritten = rewritten.with_edits(Edit(at, at, put) for at, put in casts.edits(rewritten.before))
     return replace(rewritten, text=watched.divisions(rewritten.text))
@@ -67,6 +74,8 @@ def _checked(rewritten: Rewritten, with_casts: bool) -> Rewritten:
 
 def _tests(text: str) -> tuple[str, ...]:
     """What clang is to test while a checked kernel runs."""
+    from metalloid.frontend import subscripts, watched
+
     parts = (subscripts, watched)
     return tuple(flag for part in parts if part.wanted(text) for flag in part.FLAGS)
 
@@ -116,7 +125,11 @@ def _run(
 def _mended(
     source: Source, rewritten: Rewritten, epilogue: str, arguments: tuple[str, ...]
 ) -> tuple[clang.Result, Rewritten]:
-    before = (watched.VECTORS if watched.FLAGS[0] in arguments else "") + PROLOGUE
+    checked, before = clang.WATCHES in arguments, PROLOGUE
+    if checked:  # what only checked runs need is imported there
+        from metalloid.frontend import unset, watched
+
+        before = (watched.VECTORS if watched.FLAGS[0] in arguments else "") + PROLOGUE
 
     def run(words: Sequence[str]) -> clang.Result:
         header = header_arguments(source.math, rewritten.all_swizzles)
@@ -132,7 +145,7 @@ def _mended(
         return clang.run([*header, *words], before + rewritten.text + epilogue)
 
     def once() -> clang.Result:
-        return unset.compiled(run, arguments) if clang.WATCHES in arguments else run(arguments)
+        return unset.compiled(run, arguments) if checked else run(arguments)
 
     given = rewritten
     rewritten = known_mends.mended(given)

@@ -8,13 +8,13 @@ whoever reads a place can point at it.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from metalloid.errors import Diagnostic
 from metalloid.frontend.diagnose import Preimage, Texts, place
 from metalloid.frontend.rewrite import Rewritten
 from metalloid.ir.debug import node_place
 from metalloid.ir.module import Module
+from metalloid.records import replace
 
 _COLUMN = re.compile(r"column: \d+")
 

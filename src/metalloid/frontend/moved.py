@@ -9,11 +9,11 @@ often than not, and what comes first in the kernel is better than nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from metalloid.ir.debug import location
 from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.module import Function, Instruction, Module
+from metalloid.records import replace
 
 _NEVER = frozenset(("phi", "br", "switch", "ret", "unreachable"))  # no finding speaks of these
 _FAR = 8  # steps from an instruction to whoever has to do with it

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.declarations import Entry, Span
+from metalloid.frontend.front import unit_of
 from metalloid.frontend.preprocess import preprocess
-from metalloid.frontend.scan import scan
-from metalloid.frontend.tokens import tokenize
 from metalloid.frontend.unit import Unit, reachable
 from metalloid.records import dataclass
 from metalloid.source import Source
@@ -51,5 +50,4 @@ def parse(source: Source) -> Parsed:
 
 @lru_cache(maxsize=2)  # the next kernel is often one of the same source
 def _unit(text: str) -> Unit:
-    tokens = tokenize(text)
-    return Unit(text, tokens, scan(tokens))
+    return unit_of(text)

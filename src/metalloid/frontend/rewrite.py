@@ -16,9 +16,10 @@ from itertools import pairwise
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend import included
 from metalloid.frontend.declarations import Declarations, Entry, Span
+from metalloid.frontend.front import guarded_operators
 from metalloid.frontend.global_builtins import builtin_edits
 from metalloid.frontend.needed import needless
-from metalloid.frontend.operators import BY, operator_edits
+from metalloid.frontend.operators import BY
 from metalloid.frontend.tokens import Token
 from metalloid.frontend.unit import Unit, reachable
 from metalloid.frontend.unsupported import UNSUPPORTED, unsupported_use, unusable
@@ -155,7 +156,7 @@ def _edits(unit: Unit) -> tuple[Edit, ...]:
         *_token_edits(unit),
         *_static_edits(unit),
         *_cast_edits(unit),
-        *(Edit(*edit) for edit in operator_edits(unit.tokens)),
+        *(Edit(*edit) for edit in guarded_operators(unit)),
         *_parameter_edits(unit),
         *(Edit(*edit) for edit in builtin_edits(unit)),
     )

@@ -7,7 +7,7 @@ line markers and pragmas.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -90,7 +90,7 @@ def pair_brackets(tokens: Sequence[Token]) -> dict[int, int]:
     return pairs
 
 
-def skip_angles(tokens: Sequence[Token], pairs: dict[int, int], index: int) -> int:
+def skip_angles(tokens: Sequence[Token], pairs: Mapping[int, int], index: int) -> int:
     """`index` is at a `<`; the index after its `>`, or `index` itself when it is a comparison."""
     depth, here = 0, index
     while here < len(tokens):

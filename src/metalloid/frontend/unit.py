@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from metalloid.frontend.declarations import Declarations, Entry, Span
-from metalloid.frontend.tokens import Token, pair_brackets
+from metalloid.frontend.tokens import Token
 from metalloid.records import dataclass
 
 _MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)".*\n', re.MULTILINE)
@@ -22,6 +22,8 @@ class Unit:
     text: str
     tokens: Sequence[Token]
     declarations: Declarations
+    pairs: Mapping[int, int]  # index of each opening bracket -> index of its closing one
+    front: int = 0  # how many tokens come from what is included, and are those of other kernels
 
     def place(self, token: int) -> tuple[str, int, int]:
         """File, line and column of a token, by the line markers in front of it."""
@@ -30,11 +32,6 @@ class Unit:
     @cached_property
     def _markers(self) -> list[tuple[int, str, int]]:
         return _markers(self.text)
-
-    @cached_property
-    def pairs(self) -> Mapping[int, int]:
-        """Index of each opening bracket -> index of its closing one."""
-        return pair_brackets(self.tokens)
 
     @cached_property
     def directives(self) -> list[int]:

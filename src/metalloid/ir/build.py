@@ -13,7 +13,6 @@ Names are made unique; types of results are worked out from the operands.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from metalloid.ir.module import Block, CallStyle, Function, Instruction, Parameter
 from metalloid.ir.types import (
@@ -32,6 +31,7 @@ from metalloid.ir.types import (
     pointer_shape,
 )
 from metalloid.ir.values import Aggregate, Global, Int, Local, Named, Value, const
+from metalloid.records import replace
 
 Attachments = tuple[tuple[str, str], ...]
 

@@ -6,7 +6,6 @@ A table maps each opcode to the function that reads what follows it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from metalloid.ir.module import Instruction
 from metalloid.ir.opcodes import BINARY, CASTS, COMPARES, UNARY
@@ -15,6 +14,7 @@ from metalloid.ir.read_memory import MEMORY
 from metalloid.ir.read_values import ValueReader
 from metalloid.ir.tokens import unquote
 from metalloid.ir.types import I1, VOID, StructType, Type, VectorType, inner_type, like
+from metalloid.records import replace
 
 
 def read_instruction(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 
 from metalloid.ir.cfg import graph
 from metalloid.ir.module import Block, Function, Instruction
 from metalloid.ir.values import Int, Named, Value
+from metalloid.records import replace
 
 
 def drop_unreachable(function: Function) -> Function:

@@ -8,12 +8,12 @@ one base are read together: `lower/access/load_groups`.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 from metalloid.analysis.intervals import NO_WRAP, is_no_wrap
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.types import IntType
 from metalloid.ir.values import Int, Local, Value
+from metalloid.records import replace
 
 NEAR = 64  # elements from the base
 ALL = 32  # bits of an index

@@ -7,8 +7,6 @@ threads.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import llvmlite.binding as llvm
 
 from metalloid.ir import Function, Instruction, Module, read, write
@@ -16,6 +14,7 @@ from metalloid.ir.intrinsics import BARRIER, ENTRY, short
 from metalloid.ir.loops import loops
 from metalloid.ir.types import IntType
 from metalloid.ir.values import Int, Value
+from metalloid.records import replace
 from metalloid.transforms.canonicalize import canonical_form, start_llvm
 
 Triple = tuple[int, int, int]

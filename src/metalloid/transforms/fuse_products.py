@@ -8,11 +8,11 @@ here, a kernel's results have the same bits whichever tier its code is of: what 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.types import FLOAT, HALF, PTR, FloatType
 from metalloid.ir.values import Global, Local, Value, const
+from metalloid.records import replace
 
 _SHORT = {32: "f32", 16: "f16"}
 

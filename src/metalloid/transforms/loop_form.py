@@ -7,13 +7,13 @@ The method is that of LLVM's LoopSimplify and LCSSA, on the model: a trip throug
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.loops import Loop, LoopForest, find_loops, loops
 from metalloid.ir.ssa import Rewriter, Use
 from metalloid.ir.types import VOID
 from metalloid.ir.values import Local, Value
+from metalloid.records import replace
 
 MOST_PARTED = 8  # ways back of a loop that may be two loops with one header
 

@@ -6,11 +6,11 @@ A proof about one launch knows such ways: `if (i < n)` where every thread has i 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 from metalloid.ir import Block, Function
 from metalloid.ir.cfg import closure, graph
 from metalloid.ir.unreachable import drop_unreachable
+from metalloid.records import replace
 
 Edge = tuple[str, str]
 

@@ -7,7 +7,6 @@ give several results at once, calls and compare-exchange, still make a whole, wh
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from math import gcd
 
 from metalloid.errors import NotVectorised
@@ -15,6 +14,7 @@ from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import I8, I32, VOID, ArrayType, StructType, Type
 from metalloid.ir.values import Aggregate, Bytes, Int, Local, Named, Value
+from metalloid.records import replace
 
 Path = tuple[int, ...]
 Parts = dict[Path, Value]

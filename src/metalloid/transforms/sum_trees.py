@@ -8,11 +8,11 @@ and a lane runs alone, numbers that are made alike fill registers, in the order 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.types import PTR, FloatType
 from metalloid.ir.values import Global, Local, Value
+from metalloid.records import replace
 from metalloid.transforms.partial_sums import TOTAL
 
 LEAST = 8  # numbers made alike

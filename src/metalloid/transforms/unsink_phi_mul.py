@@ -7,14 +7,13 @@ the loop of a plain matrix product was a scatter because of it.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.cfg import graph
 from metalloid.ir.dominance import DominatorTree, dominator_tree
 from metalloid.ir.intrinsics import VARYING_POSITIONS, short
 from metalloid.ir.types import IntType
 from metalloid.ir.values import Int, Local, Value
+from metalloid.records import replace
 
 
 def bring_out(function: Function) -> Function:

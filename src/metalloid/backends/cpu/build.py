@@ -193,7 +193,10 @@ class Vectors:
         variant = size, ragged, tables, guard, backwards, proof
         module = self._module_of(variant, proof, check)
         with slow_way(self.ir, "vector code", size, self._stages(size)), stopwatch.stage("vector code"):
-            code = vector_code(module, variant, self.width, self.target, check, plain=self.module)
+            brief = baseline and check is None
+            code = vector_code(
+                module, variant, self.width, self.target, check, plain=self.module, brief=brief
+            )
         level = self.level if check is None or len(code.text) < LONG else 0
         made = compiled(code, self.target, level, baseline)
         self._shelf.keep(self._key(*shape, name, check, baseline), made)

@@ -7,8 +7,9 @@ Ways that nobody goes are left in it: they are what launches differ in (of seven
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from metalloid.records import replace
 
 if TYPE_CHECKING:
     from metalloid.analysis.intervals.prove import Proof

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from metalloid.backends.base import Fault, Launch, LogMessage, Triple
 from metalloid.backends.cpu import native
 from metalloid.backends.cpu.code import Compiled, Loaded
 from metalloid.backends.sites import access_fault
 from metalloid.errors import DeviceError
+from metalloid.records import replace
 
 _NEAR = 1 << 16  # bytes behind a buffer that are told from its end
 

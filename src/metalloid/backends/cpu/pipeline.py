@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import reduce
 
 from metalloid.analysis.barrier_arrival import Arrival, arrival
@@ -29,6 +28,7 @@ from metalloid.ir import Module, write
 from metalloid.ir.intrinsics import BARRIER, ENTRY
 from metalloid.ir.lines import Lined
 from metalloid.ir.name_privates import name_privates
+from metalloid.records import replace
 from metalloid.transforms.canonicalize import canonical
 from metalloid.transforms.check_sites import Options
 from metalloid.transforms.common_gep_base import share
@@ -49,9 +49,10 @@ def vector_code(
     check: Options | None = None,
     table: LineTable | None = None,
     plain: Module | None = None,
+    brief: bool = False,
 ) -> VectorCode:
     """Vector code of a canonical module. `width` forces a number of lanes. `plain` is the module for threadgroups of
-    any size, where this one is for one."""
+    any size, where this one is for one. `brief`: code for LLVM to be done with soon, of the same results."""
     size, ragged, tables, guard, backwards, proof = variant
     rows = alone(plain or module, target.info) if check is None and not width else None
     if isinstance(proof, Proof):
@@ -71,7 +72,7 @@ def vector_code(
         module = module.with_function(fuse_products(module.function[ENTRY]))
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))
-    made = vectorize(module, lanes, guard, backwards, target.info, loops, check, way, table)
+    made = vectorize(module, lanes, guard, backwards, target.info, loops, check, way, table, brief)
     if (lines := made.text.count("\n")) > MAX_LINES:
         raise NotVectorised(
             f"[engine] the kernel becomes {lines:,} lines of vector code, which LLVM would work on for minutes.\n"
@@ -128,10 +129,10 @@ def _regions(ir: str, size: Triple, target: codegen.Target) -> str:
     return write(regions(module, UnderlyingObjects(function), lanes)[1])
 
 
-def vector_stage(ir: str, size: Triple, target: codegen.Target | None = None) -> str:
+def vector_stage(ir: str, size: Triple, target: codegen.Target | None = None, brief: bool = False) -> str:
     """The guarded vector code of a kernel for threadgroups of one size, as text. May raise NotVectorised."""
     variant = (size, False, False, True, False, None)
-    return vector_code(sized(ir, size), variant, 0, target or codegen.host()).text
+    return vector_code(sized(ir, size), variant, 0, target or codegen.host(), brief=brief).text
 
 
 def sized(ir: str, size: Triple) -> Module:

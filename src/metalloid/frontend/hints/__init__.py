@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from metalloid.errors import Diagnostic
 from metalloid.frontend.hints import calls, constants, names, syntax, values
@@ -18,6 +17,7 @@ from metalloid.frontend.hints.context import Context, Known, Table
 from metalloid.frontend.hints.formatting import placeholder_type
 from metalloid.frontend.hints.nearest import nearest
 from metalloid.frontend.hints.words import metal_words
+from metalloid.records import replace
 
 __all__ = ["Context", "Known", "fold", "improve", "metal_words", "nearest", "out_of_step"]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from metalloid.errors import Diagnostic
 from metalloid.frontend.hints.context import Context
+from metalloid.records import replace
 
 _FILE = re.compile(r"[^\s;{}()]+\.(?:metal|msl|metallib|air|h|txt)")
 _KERNEL = re.compile(r"\[\[\s*kernel\s*\]\]\s*void\s+(\w+)|\bkernel\s+void\s+(\w+)")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from metalloid.errors import Diagnostic
 from metalloid.frontend.hints.context import Context, Table
 from metalloid.frontend.hints.syntax import commas_in_for
 from metalloid.frontend.hints.words import VECTOR, bare_type
+from metalloid.records import replace
 
 _NO_CONVERSION = re.compile(r"no known conversion from '(.*?)' to '(.*?)' for (\w+) argument")
 

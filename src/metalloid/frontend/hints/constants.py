@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from metalloid.errors import Diagnostic
 from metalloid.frontend.hints.context import Context, Table
+from metalloid.records import replace
 
 _AMOUNT = (
     "when a kernel runs, the amount counts modulo the width; write it so: `a << (n & 31)`, or 63 for 64 bits"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from metalloid.errors import Diagnostic
 from metalloid.frontend.hints.context import Context
+from metalloid.records import replace
 
 _DOUBLED = re.compile(r"\{\{|\}\}")
 _FIELD = r"(?P<field>\$?\{(?P<name>[A-Za-z_]\w*)(?:![rsa])?\})"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from metalloid.errors import Diagnostic
 from metalloid.frontend.hints.context import Context, Macro
+from metalloid.records import replace
 
 
 def macro_use(line: str, place: int, context: Context) -> tuple[Macro, int, int] | None:

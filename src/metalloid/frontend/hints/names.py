@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from metalloid.errors import Diagnostic
 from metalloid.frontend.hints import cuda
@@ -22,6 +21,7 @@ from metalloid.frontend.hints.vocabulary import (
     USUAL,
     metal_type,
 )
+from metalloid.records import replace
 
 # Functions of Metal that programs call most; the vocabulary for suggestions leaves out what is too short to guess at.
 CALLED = frozenset(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from metalloid.errors import Diagnostic
 from metalloid.frontend.hints.context import Context, Table
 from metalloid.frontend.hints.formatting import doubled_braces, placeholder_braces
 from metalloid.frontend.hints.macros import macro_use, semicolon_of_macro
+from metalloid.records import replace
 
 _CLOSED = re.compile(r"[;{}:,(\[]\s*$|^\s*#|^\s*$")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from metalloid.errors import Diagnostic
 from metalloid.frontend.hints.context import Context, Macro, Table
 from metalloid.frontend.hints.words import bare_type
+from metalloid.records import replace
 
 _SCALAR = re.compile(r"(?:u?(?:char|short|int|long)|float|half|bfloat|bool|unsigned|size_t|u?int\d+_t)")
 _QUALIFIED = r"(?:const |device |constant |thread |threadgroup )*"

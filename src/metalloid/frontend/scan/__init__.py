@@ -7,29 +7,15 @@ is too broken to follow, it finds less, and clang reports the error.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from metalloid.frontend.declarations import Declarations
-from metalloid.frontend.scan.walk import STAGES, Walker
+from metalloid.frontend.scan.walk import STAGES, Found, Walker
 from metalloid.frontend.tokens import Token
 
-__all__ = ["STAGES", "scan"]
+__all__ = ["STAGES", "Found", "scan"]
 
 
-def scan(tokens: Sequence[Token]) -> Declarations:
-    walker = Walker(tokens)
-    walker.namespace(0, len(tokens), ())
-    found = walker.found
-    return Declarations(
-        tuple(found.kernels),
-        tuple(found.instantiations),
-        tuple(found.constants),
-        {name: tuple(spans) for name, spans in found.functions.items()},
-        tuple(found.parts),
-        tuple(found.statics),
-        tuple(found.arrays),
-        tuple(found.drops),
-        tuple(found.casts),
-        tuple(found.stages),
-        tuple(found.builtins),
-    )
+def scan(tokens: Sequence[Token], pairs: Mapping[int, int], found: Found, first: int = 0) -> Found:
+    """What is found from one token on, which begins an item, and what was found before."""
+    Walker(tokens, pairs, found).namespace(first, len(tokens), ())
+    return found

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from metalloid.frontend.tokens import Token, pair_brackets, skip_angles
+from metalloid.frontend.tokens import Token, skip_angles
 
 
 class Brackets:
     """A text as tokens; `pairs` leads from an opening bracket to its closing one, `openers` back."""
 
-    def __init__(self, tokens: Sequence[Token]) -> None:
+    def __init__(self, tokens: Sequence[Token], pairs: Mapping[int, int]) -> None:
         self.tokens = tokens
         self._words = [token.text for token in tokens]
-        self.pairs = pair_brackets(tokens)
+        self.pairs = pairs
         self._places: dict[str, list[int]] = {}
-        self.openers = {close: opening for opening, close in self.pairs.items()}
+        self.openers = {close: opening for opening, close in pairs.items()}
 
     def text(self, index: int) -> str:
         """The text of a token; empty outside the text."""

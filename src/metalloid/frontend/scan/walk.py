@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from metalloid.frontend.attributes import BUILTINS
-from metalloid.frontend.declarations import FunctionConstant, GlobalBuiltin, Instantiation, Kernel, Span
+from metalloid.frontend.declarations import (
+    Declarations,
+    FunctionConstant,
+    GlobalBuiltin,
+    Instantiation,
+    Kernel,
+    Span,
+)
 from metalloid.frontend.methods import SPACES, Method, merge
 from metalloid.frontend.scan.arguments import arguments_of, attributes_of, in_attribute
 from metalloid.frontend.scan.brackets import Brackets
@@ -19,7 +26,7 @@ from metalloid.frontend.scan.items import (
 )
 from metalloid.frontend.scan.parts import class_part, function_part, variable_part
 from metalloid.frontend.tokens import Token
-from metalloid.records import dataclass, field
+from metalloid.records import dataclass, field, fields
 
 STAGES = frozenset(("vertex", "fragment", "mesh", "object", "intersection"))
 
@@ -40,14 +47,34 @@ class Found:
     stages: list[Span] = field(default_factory=list)
     builtins: list[GlobalBuiltin] = field(default_factory=list)
 
+    def copy(self) -> Found:
+        """Another that grows on its own."""
+        lists = {f.name: list(getattr(self, f.name)) for f in fields(self) if f.name != "functions"}
+        return Found(functions={name: list(spans) for name, spans in self.functions.items()}, **lists)
+
+    def declarations(self) -> Declarations:
+        return Declarations(
+            tuple(self.kernels),
+            tuple(self.instantiations),
+            tuple(self.constants),
+            {name: tuple(spans) for name, spans in self.functions.items()},
+            tuple(self.parts),
+            tuple(self.statics),
+            tuple(self.arrays),
+            tuple(self.drops),
+            tuple(self.casts),
+            tuple(self.stages),
+            tuple(self.builtins),
+        )
+
 
 class Walker:
     """Goes once over all items; `found` grows on the way."""
 
-    def __init__(self, tokens: Sequence[Token]) -> None:
-        self.tokens, self.code = tokens, Brackets(tokens)
+    def __init__(self, tokens: Sequence[Token], pairs: Mapping[int, int], found: Found) -> None:
+        self.tokens, self.code = tokens, Brackets(tokens, pairs)
         self.pairs, self.text = self.code.pairs, self.code.text
-        self.found = Found()
+        self.found = found
 
     def namespace(self, first: int, last: int, scope: tuple[str, ...]) -> None:
         """Walk the items between two tokens at namespace level."""

@@ -7,7 +7,6 @@ known by then: an access through it is as regular as it was, and its buffer as w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 
 from metalloid.frontend.spaces.numbers import Parts
 from metalloid.ir.build import FunctionBuilder
@@ -16,6 +15,7 @@ from metalloid.ir.intrinsics import BUFFER, THREADGROUP
 from metalloid.ir.module import Block, Function, Instruction
 from metalloid.ir.types import PointerType
 from metalloid.ir.values import Expression, Global, Int, Local, Named, Value
+from metalloid.records import replace
 
 _PURE = frozenset(
     "getelementptr phi select freeze icmp ptrtoint inttoptr trunc zext lshr or addrspacecast".split()

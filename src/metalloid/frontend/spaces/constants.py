@@ -7,13 +7,13 @@ a variable is computed once, at the start of the kernel.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from metalloid.frontend.spaces.generic import DEVICE, GENERIC, NOTHING, WIDE, mentions, without_generic
 from metalloid.frontend.spaces.numbers import Parts, Writer, as_number
 from metalloid.ir.module import Function, Instruction
 from metalloid.ir.types import I32, IntType, PointerType
 from metalloid.ir.values import Expression, Int, Local, Named, Value
+from metalloid.records import replace
 
 _RESIZED = frozenset(("trunc", "zext", "sext"))
 

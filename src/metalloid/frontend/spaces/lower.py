@@ -6,7 +6,6 @@ An access through a pointer of several spaces keeps its generic operand: `split`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from metalloid.frontend.spaces.constants import Constants
 from metalloid.frontend.spaces.generic import DEVICE, GENERIC, WORDLESS, mentions, without_generic
@@ -16,6 +15,7 @@ from metalloid.ir.build import FunctionBuilder
 from metalloid.ir.module import Block, Function, Instruction
 from metalloid.ir.types import I32, PointerType
 from metalloid.ir.values import Expression, Int, Local, Named, Value, poison
+from metalloid.records import replace
 
 Make = Callable[["Lowering", Instruction], None]
 

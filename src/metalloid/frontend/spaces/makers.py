@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from metalloid.frontend.spaces.generic import GENERIC, WORDLESS, mentions, without_generic
 from metalloid.frontend.spaces.lower import Lowering, Make
 from metalloid.frontend.spaces.numbers import Parts, as_number, from_number
 from metalloid.ir.module import Function, Instruction
 from metalloid.ir.types import I64, IntType, PointerType
 from metalloid.ir.values import Aggregate, Global, Local, Value, poison
+from metalloid.records import replace
 
 _TAKERS = (*WORDLESS, "llvm.memcpy.", "llvm.memmove.", "llvm.memset.")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from metalloid.frontend.spaces.generic import DEVICE, GENERIC
 from metalloid.frontend.spaces.numbers import Parts
@@ -16,6 +15,7 @@ from metalloid.ir.build import FunctionBuilder
 from metalloid.ir.module import Block, Function, Instruction
 from metalloid.ir.types import I1, I32, VOID, PointerType
 from metalloid.ir.values import Global, Int, Local, Value
+from metalloid.records import replace
 
 Code = Sequence[Instruction]
 _FAR = 32  # instructions between two accesses that are copied rather than left alone

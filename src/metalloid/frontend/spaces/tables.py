@@ -5,12 +5,11 @@ They become tables of numbers, the same that such pointers are in memory elsewhe
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from metalloid.frontend.spaces.generic import GENERIC, NOTHING, mark
 from metalloid.ir.module import GlobalVariable, Module
 from metalloid.ir.types import I32, I64, ArrayType, PointerType, StructType, Type
 from metalloid.ir.values import Aggregate, Constant, Expression, Int, Named
+from metalloid.records import replace
 
 _NUMBER: dict[Type, Type] = {GENERIC: I64, PointerType(3): I32}
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.intrinsics import is_matrix
 from metalloid.ir.types import VOID
 from metalloid.ir.values import Value
+from metalloid.records import replace
 
 MUCH = 10_000  # lines of vector code, about; less is better left in one piece for LLVM
 _LINES, _LINES_OF_MATRICES = 3, 100  # of vector code for an instruction

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from metalloid.backends.cpu.checked.records import KINDS, LOCAL, Cover, FindingR
 from metalloid.backends.observe import Access, Memory, Observation, Pointed, Record, told_kind
 from metalloid.ir.intrinsics import BOUNDS, MATRICES
 from metalloid.location import Location
+from metalloid.records import replace
 from metalloid.transforms.check_sites import CheckSite
 
 _NOBODY = 0xFFFFFFFF

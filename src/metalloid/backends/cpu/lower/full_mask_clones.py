@@ -78,7 +78,7 @@ class Copies:
     def _copied(self, n: int, end: int) -> int:
         """How many blocks from here on get a copy; 0 for none."""
         name = self.order[n]
-        if self.e.width == 1 or self.entry_mask is not None or not self.leads(name):
+        if self.e.width == 1 or self.e.out.brief or self.entry_mask is not None or not self.leads(name):
             return 0
         loop = self.flow.forest.loops.get(name)
         if loop:

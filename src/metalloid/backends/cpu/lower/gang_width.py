@@ -12,7 +12,6 @@ SIMD-groups of 32, and are best with one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.lane_layout import LaneLayout, Triple
@@ -25,6 +24,7 @@ from metalloid.ir.intrinsics import BARRIER, ENTRY
 from metalloid.ir.layout import data_layout
 from metalloid.ir.name_privates import name_privates
 from metalloid.ir.types import FloatType, IntType
+from metalloid.records import replace
 from metalloid.targets import TargetInfo
 from metalloid.transforms.partial_sums import Row
 

@@ -85,6 +85,7 @@ class Output:
     counts: bool = False  # the kernel does nothing to device memory but count in it
     count_tables: dict[int, CountTable] = field(default_factory=dict)  # by buffer
     table: LineTable | None = None  # where lines come from, for people who read them
+    brief: bool = False  # nothing is written twice to run faster: the code is wanted soon
 
     @property
     def continue_after_fault(self) -> bool:

@@ -100,10 +100,12 @@ def vectorize(
     check: Options | None = None,
     way: Arrival = "together",
     table: LineTable | None = None,
+    brief: bool = False,
 ) -> VectorCode:
     """Vector code for a canonical module; `way`: how its threads come to barriers.
 
-    Loops that end soon need not look whether they should. With a `table`, lines say where they come from.
+    Loops that end soon need not look whether they should. With a `table`, lines say where they come from. `brief`: no
+    copies for gangs without idle lanes, so that machine code is there sooner.
     """
     module, privates = name_privates(module)
     checks = None
@@ -116,7 +118,7 @@ def vectorize(
     out = Output(
         module, layout, lanes, guard, target, short_loops, check=checks, barriers=barriers, suspends=parted
     )
-    out.table, out.counts = table, only_counts(function)
+    out.table, out.brief, out.counts = table, brief, only_counts(function)
     local = out.layout_locals()
     sized = any(i.called == THREADGROUP for i in function.instructions())
     if out.counts and not (sized or parted or out.robust or check is not None):
@@ -224,7 +226,7 @@ def _texts(out: Output, parts: list[Part], inlined: int) -> list[str]:
         texts.append(_region_text(out, part, n))
     twice = [n for n in range(len(parts)) if _idle_at_times(out, n)]
     most = MAX_TWICE if out.remaining is None else MAX_TWICE_RETURNED
-    if twice and out.check is None and sum(texts[n].count("\n") for n in twice) <= most:
+    if twice and out.check is None and not out.brief and sum(texts[n].count("\n") for n in twice) <= most:
         for n in twice:
             out.module = parts[n].module
             some = _region_text(out, parts[n], n, last=True) if _tail(out).known else texts[n]

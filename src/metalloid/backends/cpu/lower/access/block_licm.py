@@ -8,14 +8,13 @@ round or put together: that is worth doing once.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.ir import Instruction
 from metalloid.ir.intrinsics import Effect, effect
 from metalloid.ir.types import PointerType
+from metalloid.records import replace
 
 
 def in_place(e: Emitter, place: MemRef) -> MemRef:

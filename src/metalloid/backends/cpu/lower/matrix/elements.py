@@ -7,7 +7,6 @@ shuffle and fused multiply-add.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from metalloid.analysis.intervals import is_proved
 from metalloid.backends.cpu.lower.access.gathers import gather, scatter
@@ -20,6 +19,7 @@ from metalloid.errors import NotVectorised
 from metalloid.ir import Instruction
 from metalloid.ir.intrinsics import matrix_access
 from metalloid.ir.values import Int
+from metalloid.records import replace
 
 
 def matrix(e: Emitter, i: Instruction) -> None:

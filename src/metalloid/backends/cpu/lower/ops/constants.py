@@ -5,12 +5,11 @@ Threadgroup variables have their places before code is made, so a table may hold
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from metalloid.backends.cpu.lower.output import Output
 from metalloid.ir.gep import distances
 from metalloid.ir.types import IntType, PointerType
 from metalloid.ir.values import Aggregate, Constant, Expression, Global, Int
+from metalloid.records import replace
 
 
 def initial(out: Output, value: Constant) -> Constant:
