@@ -15,7 +15,7 @@ from metalloid.analysis.lane_shape import UNIFORM, LaneShape
 from metalloid.analysis.shape_transfer import TRANSFER, Context
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.ir import Instruction
-from metalloid.ir.intrinsics import BUFFER, among_lanes, intrinsic, is_reload
+from metalloid.ir.intrinsics import BUFFER, among_lanes, family, intrinsic, is_reload
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import IntType, PointerType
 from metalloid.ir.values import Expression, Int, Local, Named, Value
@@ -171,6 +171,8 @@ class Uniformity:
             return found
         if i.called == BUFFER:
             return LaneShape((), S.MAX_ALIGN)  # the offset 0 from its root
+        if family(i.called) == "row":
+            return UNIFORM  # it is about the gang
         if among_lanes(i):
             return self._together(i)
         return self._plain(i)

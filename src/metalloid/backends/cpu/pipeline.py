@@ -11,9 +11,11 @@ from collections.abc import Callable
 from functools import reduce
 
 from metalloid.analysis.barrier_arrival import Arrival, arrival
+from metalloid.analysis.divergence import Flow
 from metalloid.analysis.intervals.prove import Proof
 from metalloid.analysis.lane_layout import SIMD, LaneLayout
 from metalloid.analysis.underlying_objects import UnderlyingObjects
+from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.base import Triple
 from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.code import Compiled, Details, Variant
@@ -26,6 +28,7 @@ from metalloid.backends.specialize import FAR
 from metalloid.errors import NotVectorised
 from metalloid.ir import Module, write
 from metalloid.ir.intrinsics import BARRIER, ENTRY
+from metalloid.ir.layout import data_layout
 from metalloid.ir.lines import Lined
 from metalloid.ir.name_privates import name_privates
 from metalloid.records import replace
@@ -34,6 +37,7 @@ from metalloid.transforms.check_sites import Options
 from metalloid.transforms.common_gep_base import share
 from metalloid.transforms.fold_sizes import asks_for_size, folded
 from metalloid.transforms.fuse_products import fuse_products
+from metalloid.transforms.one_row import DIVISIONS, in_one_row
 from metalloid.transforms.partial_sums import split
 from metalloid.transforms.prune_edges import prune
 from metalloid.transforms.sum_trees import split_trees
@@ -72,6 +76,8 @@ def vector_code(
         module = module.with_function(fuse_products(module.function[ENTRY]))
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))
+    if check is None and lanes.width > 1:
+        module, loops = _in_one_row(module, lanes, loops)
     made = vectorize(module, lanes, guard, backwards, target.info, loops, check, way, table, brief)
     if (lines := made.text.count("\n")) > MAX_LINES:
         raise NotVectorised(
@@ -79,6 +85,15 @@ def vector_code(
             "  hint: write repeated code as a loop, and a switch of many cases as a table"
         )
     return made
+
+
+def _in_one_row(module: Module, lanes: LaneLayout, loops: frozenset[str]) -> tuple[Module, frozenset[str]]:
+    function = module.function[ENTRY]
+    if not any(i.opcode in DIVISIONS for i in function.instructions()):
+        return module, loops
+    known = Uniformity(Flow(function), UnderlyingObjects(function), lanes, data_layout(module.datalayout))
+    function, loops = in_one_row(function, known, loops)
+    return module.with_function(function), loops
 
 
 def _gangs(

@@ -43,6 +43,7 @@ Family = Literal[
     "spill",
     "reload",
     "state",
+    "row",
     "marker",
 ]
 
@@ -116,6 +117,8 @@ TABLE: dict[str, Intrinsic] = {
     "spill_": Intrinsic("spill"),
     "reload_": Intrinsic("reload"),
     "state": Intrinsic("state"),
+    "same_row": Intrinsic("row"),
+    "row": Intrinsic("row"),
     "check": Intrinsic("marker", Effect.TELLS),
     "check_": Intrinsic("marker", Effect.TELLS),
 }

@@ -13,9 +13,14 @@ from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.coroutine import declare
 from metalloid.backends.cpu.lower.driver import (
     ENTRY_NAME,
+    FIRST,
+    LAUNCH,
     PLACE,
     cleared_memory,
+    direction,
     gang_count,
+    group_phis,
+    next_group,
     thread_count,
 )
 from metalloid.backends.cpu.lower.output import Output
@@ -62,18 +67,18 @@ class Turns:
     def _begin(self) -> list[str]:
         out, cleared = self.out, self.cleared
         return [
-            f"define void @{ENTRY_NAME}(ptr %launch, ptr %tables, ptr noalias %tg, ptr noalias %scratch, "
-            f"{PLACE.replace('%gx', '%gx.first')}, i32 %groups) alignstack(64) nounwind {{",
+            f"define void @{ENTRY_NAME}({LAUNCH}, ptr %tables, ptr noalias %tg, ptr noalias %scratch, "
+            f"{FIRST}, i32 %groups) alignstack(64) nounwind {{",
             "start:",
             f"  %waits = alloca [{MOST} x i32]",
             f"  %frames = alloca [{MOST} x ptr]",
             "  %xy = mul i32 %sx, %sy",
             "  %count.real = mul i32 %xy, %sz",
             *gang_count(out.lanes),
-            "  %gx.end = add i32 %gx.first, %groups",
+            *direction(),
             "  br label %group",
             "group:",
-            "  %gx = phi i32 [ %gx.first, %start ], [ %gx.next, %next ]",
+            *group_phis("next"),
             *cleared_memory(out, cleared),
             "  br label %make",
         ]
@@ -166,8 +171,7 @@ class Turns:
         return [
             *_free("done", "next", "%instances", ["[ 0, %all ]"]),
             "next:",
-            "  %gx.next = add i32 %gx, 1",
-            "  %again = icmp ult i32 %gx.next, %gx.end",
+            *next_group(),
             "  br i1 %again, label %group, label %stopped",
             "halt:",
             "  %made.so.far = phi i32 [ %n.next, %make ], [ %instances, %resume ]"

@@ -18,7 +18,10 @@ ENTRY_NAME = "mt_threadgroup"
 # Regions that each list all others as what may come next. With 300 of them that is 90,000 edges, on which LLVM works
 # for minutes: above this they go through one place that lists them once.
 MAX_EACH = 16
+# All of it may be read at any time: LLVM brings such loads out of the loop over gangs, also those behind a branch.
+LAUNCH = f"ptr align 8 dereferenceable({abi.END}) %launch"
 PLACE = "i32 %gx, i32 %gy, i32 %gz, i32 %sx, i32 %sy, i32 %sz"
+FIRST = PLACE.replace("%gx", "%gx.first").replace("%gy", "%gy.first")
 
 
 @dataclass(frozen=True)
@@ -53,17 +56,17 @@ class Driver:
         # alignstack: registers that are spilled would cross cache lines, wherever the caller's stack happens to
         # stand (32x32 matmul 95 -> 107 GFLOP/s).
         lines = [
-            f"define void @{ENTRY_NAME}(ptr %launch, ptr %tables, ptr noalias %tg, ptr noalias %scratch, "
-            f"{PLACE.replace('%gx', '%gx.first')}, i32 %groups) alignstack(64) nounwind {{",
+            f"define void @{ENTRY_NAME}({LAUNCH}, ptr %tables, ptr noalias %tg, ptr noalias %scratch, "
+            f"{FIRST}, i32 %groups) alignstack(64) nounwind {{",
             "start:",
             "  %xy = mul i32 %sx, %sy",
             "  %count.real = mul i32 %xy, %sz",
             *gang_count(out.lanes),
-            "  %gx.end = add i32 %gx.first, %groups",
+            *direction(),
             *count_tables.cleared(out.count_tables),
             "  br label %group",
             "group:",
-            "  %gx = phi i32 [ %gx.first, %start ], [ %gx.next, %done ]",
+            *group_phis("done"),
             *cleared_memory(out, self.cleared),
             *driver_checks(out, None),
             "  br label %s0",
@@ -73,8 +76,7 @@ class Driver:
         lines += self._dispatch()
         lines += [
             "done:",
-            "  %gx.next = add i32 %gx, 1",
-            "  %again = icmp ult i32 %gx.next, %gx.end",
+            *next_group(),
             "  br i1 %again, label %group, label %stopped",
             "stopped:",
             *count_tables.added(out.count_tables, "stopped"),
@@ -257,6 +259,35 @@ def gang_count(lanes: LaneLayout) -> list[str]:
         return ["  %instances = mul i32 %sy, %sz"]
     rounded = f"  %rounded = add i32 {thread_count(lanes)}, {lanes.width - 1}"
     return [rounded, f"  %instances = udiv i32 %rounded, {lanes.width}"]
+
+
+def group_phis(last: str) -> list[str]:
+    """The threadgroup of a call's loop, whose last block is `last`."""
+    return [
+        f"  %gx = phi i32 [ %gx.first, %start ], [ %gx.next, %{last} ]",
+        f"  %gy = phi i32 [ %gy.first, %start ], [ %gy.next, %{last} ]",
+        f"  %group.n = phi i32 [ 0, %start ], [ %group.next, %{last} ]",
+    ]
+
+
+def next_group() -> list[str]:
+    return [
+        "  %gx.next = add i32 %gx, %across",
+        "  %gy.next = add i32 %gy, %down",
+        "  %group.next = add i32 %group.n, 1",
+        "  %again = icmp ult i32 %group.next, %groups",
+    ]
+
+
+def direction() -> list[str]:
+    """Where the next threadgroup of a call lies: along x, or along y where a row is one threadgroup."""
+    return [
+        f"  %row.at = getelementptr i8, ptr %launch, i64 {abi.GROUPS}",
+        "  %row.groups = load i32, ptr %row.at, !invariant.load !0",
+        "  %row.one = icmp eq i32 %row.groups, 1",
+        "  %down = zext i1 %row.one to i32",
+        "  %across = xor i32 %down, 1",
+    ]
 
 
 def cleared_memory(out: Output, cleared: Mapping[str, tuple[int, int]]) -> list[str]:

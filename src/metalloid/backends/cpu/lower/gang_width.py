@@ -15,6 +15,7 @@ from collections.abc import Mapping
 
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.lane_layout import LaneLayout, Triple
+from metalloid.analysis.lane_shape import LaneShape
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.cpu.lower.lane_or_loop import alone
@@ -30,6 +31,7 @@ from metalloid.transforms.partial_sums import Row
 
 WIDEST = 256
 STRAIGHT = 4  # registers per value where there is no loop
+TILE = 64  # lanes of a tile that is turned round: rows of both sides are as long as they can be
 DIVERGENT = 4  # where lanes leave a loop at different times
 CODE = 5000  # vector instructions, counted in registers
 SHORTEST = 4  # threads of a row that gets a gang of its own
@@ -74,7 +76,7 @@ def choose(
     if trial.divergence.loops:
         most = min(most, DIVERGENT * lanes)
     elif not flow.forest.loops and not barriers:
-        most = min(most, STRAIGHT * lanes)
+        most = min(most, TILE if _turns(function, trial) else STRAIGHT * lanes)
     work = sum(1 for i in function.instructions() if i.name and trial.varies(i.value))
     while most > lanes and work * most // lanes > CODE:
         most //= 2
@@ -83,6 +85,20 @@ def choose(
     if checked:
         most = min(most, CHECKED * lanes)
     return _fit(max(8, most), size, count, lanes)
+
+
+def _turns(function: Function, known: Uniformity) -> bool:
+    """Whether lanes of several rows all run, and some access goes down where others go along: a transpose."""
+    if known.divergence.branches or known.lanes.size[0] >= known.lanes.width:
+        return False
+    shapes = [known.shape(i.operands[-1]) for i in function.instructions() if i.opcode in ("load", "store")]
+    down = [s is not None and _first_step(s) for s in shapes if s is None or s.terms]
+    return len(set(down)) > 1 and all(s is not None for s in shapes)
+
+
+def _first_step(shape: LaneShape) -> bool:
+    """Whether the second lane lies next to the first: as far as is known before the launch."""
+    return all(pattern[1] == 0 for coefficient, pattern in shape.terms if coefficient)
 
 
 def by_rows(module: Module, lanes: LaneLayout) -> LaneLayout:

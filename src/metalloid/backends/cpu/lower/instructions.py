@@ -16,6 +16,7 @@ from metalloid.backends.cpu.lower.ops import (
     llvm_calls,
     logs,
     positions,
+    rows,
 )
 from metalloid.backends.cpu.lower.shadow import events
 from metalloid.errors import NotVectorised
@@ -85,5 +86,6 @@ FAMILIES: dict[Family, Callable[[Emitter, Instruction], None]] = {
     "spill": barrier_spills.spill,
     "reload": barrier_spills.reload,
     "state": barrier_spills.state,
+    "row": rows.row,
     "marker": events.event,
 }

@@ -27,6 +27,7 @@ def module_text(out: Output, texts: list[str], driver: str) -> str:
         '!1 = !{!"branch_weights", i32 100000, i32 1}',
         '!2 = !{!"branch_weights", i32 1, i32 100000}',
         "!3 = !{i32 1}",
+        "!4 = !{i64 4}",
     ]
     head = [LOOPS] if out.lanes.width == 1 and out.check is None and not out.suspends else []
     return "\n".join([*head, *parts, *meta]) + "\n"

@@ -73,6 +73,12 @@ class Text:
             self.launch_values[key] = name
         return self.launch_values[key]
 
+    def readable(self, name: str, align: int) -> None:
+        """Four bytes at a pointer of the launch may be read at any time."""
+        for n, line in enumerate(self.prologue):
+            if line.startswith(f"  {name} = load ptr") and "!dereferenceable" not in line and align >= 4:
+                self.prologue[n] = f"{line}, !dereferenceable !4, !align !4"
+
     def at_start(self, key: str, text: str) -> str:
         """An instruction that is written once, at the start."""
         if key not in self.launch_values:

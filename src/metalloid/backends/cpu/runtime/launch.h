@@ -21,7 +21,7 @@ struct LogRecord {
     u64 value;
 };
 
-// Runs threadgroups of one size, `groups` of them along x.
+// Runs threadgroups of one size, `groups` of them along x; along y where the launch has one along x.
 using Kernel = void (*)(void *launch, const u32 *tables, void *local, void *scratch, u32 gx, u32 gy, u32 gz, u32 sx, u32 sy,
                         u32 sz, u32 groups);
 

@@ -111,7 +111,8 @@ struct Place {
     u32 left, first;    // of the strip's part that it is in: the first column and the first row
     u32 right, bottom;  // one past its last
 
-    u32 behind() const { return right - 1 - g[0]; }
+    // Of a row; where a row is one threadgroup, of those below it.
+    u32 behind(const Launch &l) const { return l.groups[0] == 1 ? l.groups[1] - 1 - g[1] : right - 1 - g[0]; }
 
     void part(const Launch &l) {
         right = left + least(ACROSS, l.groups[0] - left), bottom = first + least(STRIP, l.groups[1] - first);
@@ -126,6 +127,10 @@ struct Place {
         }
         u64 plane = u64(across) * down, inside = number % plane;
         g[2] = u32(number / plane);
+        if (across == 1) {
+            g[0] = 0, g[1] = u32(inside);
+            return;
+        }
         u64 strip = inside / (u64(across) * STRIP);
         first = u32(strip) * STRIP;
         u64 rest = inside - strip * across * STRIP;
@@ -138,6 +143,11 @@ struct Place {
 
     // The next of those behind `count` from here, without a division: rows may be short.
     void go(const Launch &l, u32 count) {
+        if (l.groups[0] == 1) {
+            g[1] += count;
+            if (g[1] == l.groups[1]) g[1] = 0, g[2]++;
+            return;
+        }
         g[0] += count;
         if (g[0] < right) return;
         g[0] = left, g[1]++;
@@ -150,12 +160,13 @@ struct Place {
     }
 };
 
-// How many threadgroups one call may run, from `g` on: of one size in a row, and not so many that a launch could not be
+// How many threadgroups one call may run, from `g` on: of one size in a row (below each other, where that is a row), and not so many that a launch could not be
 // stopped soon.
 u32 together(const Launch &l, const u32 *g, u64 most) {
     if (most == 1 || l.backwards || l.order) return 1;
-    u32 whole = l.grid[0] / l.threadgroup[0];
-    return g[0] + 1 < whole ? least(least(whole - g[0], most), TOGETHER) : 1;
+    int along = l.groups[0] == 1;
+    u32 whole = l.grid[along] / l.threadgroup[along];
+    return g[along] + 1 < whole ? least(least(whole - g[along], most), TOGETHER) : 1;
 }
 
 void run_groups(Launch &l, Worker &w, u64 first, u64 last) {
@@ -165,7 +176,7 @@ void run_groups(Launch &l, Worker &w, u64 first, u64 last) {
     for (u64 n = first; n < last && !l.cancel;) {
         u32 s[3];
         if (!in_turn) at.find(l, l.order ? l.order[n] : l.total - 1 - n);
-        u32 count = together(l, at.g, least(last - n, 1 + at.behind()));
+        u32 count = together(l, at.g, least(last - n, 1 + at.behind(l)));
         int variant = variant_of(l, at.g, s);
         if (l.tables[variant]) fill_tables(w, s[0], s[1], s[2]);
         l.kernels[variant](&l, w.tables, w.local, w.scratch, at.g[0], at.g[1], at.g[2], s[0], s[1], s[2], count);

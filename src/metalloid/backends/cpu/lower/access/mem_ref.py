@@ -25,6 +25,7 @@ class MemRef:
     offset: Val  # the offset from `ptr`
     search: bool = False  # an address whose buffer has to be looked for
     multiple: int = 1  # the first lane's offset is a multiple of it
+    moved: str = "0"  # by how much `check` is above `offset`
 
 
 def resolve(e: Emitter, pointer: Value, size: int) -> MemRef:
@@ -46,7 +47,8 @@ def resolve(e: Emitter, pointer: Value, size: int) -> MemRef:
             below = e.launch_field(abi.BELOW + 8 * root.index, "i64")
             whole = e.at_start(f"whole{root.index}", f"add i64 {length}, {below}")
             check = _moved(e, val, below)
-            return MemRef(root, start, check, _limit(e, whole, size), val, multiple=_multiple(e, pointer))
+            multiple = _multiple(e, pointer)
+            return MemRef(root, start, check, _limit(e, whole, size), val, multiple=multiple, moved=below)
         case "threadgroup":
             at = e.launch_field(abi.LOCAL_OFFSETS + 8 * root.index, "i64")
             length = e.launch_field(abi.LOCAL_LENGTHS + 8 * root.index, "i64")

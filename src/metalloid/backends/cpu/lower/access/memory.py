@@ -20,6 +20,7 @@ from metalloid.backends.cpu.lower.access.guard import (
     stop_unless,
 )
 from metalloid.backends.cpu.lower.access.lane_ranges import range_load, range_store
+from metalloid.backends.cpu.lower.access.lookups import look_up, lookup
 from metalloid.backends.cpu.lower.access.mem_ref import (
     MemRef,
     address,
@@ -34,7 +35,9 @@ from metalloid.backends.cpu.lower.access.plan import AccessPlan, Lie, access_pla
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.ops.memory_orders import order
 from metalloid.ir import Instruction
+from metalloid.ir.intrinsics import BUFFER
 from metalloid.ir.types import PointerType
+from metalloid.ir.values import Local, Value
 
 
 def load(e: Emitter, i: Instruction) -> None:
@@ -46,6 +49,8 @@ def load(e: Emitter, i: Instruction) -> None:
     if plan.lie is Lie.ONE:
         fixed = ", !invariant.load !0" if is_fixed(i) and e.proved else ""
         assert place.offset.base is not None
+        if fixed and size == 4 and _is_start(e, i.operands[0]):
+            e.readable(place.ptr, align)
 
         def read() -> str:
             at = address(e, place.ptr, place.offset.base or "0")
@@ -62,6 +67,11 @@ def load(e: Emitter, i: Instruction) -> None:
     e.set(i.name, Val(lowered(i.type), vec=from_memory(e, i.type, kind, ref, True)))
     if not i.ordering:
         prefetch.ask(e, i, place, plan)
+
+
+def _is_start(e: Emitter, pointer: Value) -> bool:
+    """Whether a pointer is where a buffer begins: of a number that the launch has its own copy of, so much is there."""
+    return isinstance(pointer, Local) and e.function.definitions[pointer.name].called == BUFFER
 
 
 def _lane_by_lane(
@@ -133,6 +143,8 @@ def _vector_load(
     if plan.lie is Lie.RANGE:
         return range_load(e, i, place, kind, size, align)
     if plan.lie is Lie.FREE:
+        if (found := lookup(e, i.operands[0], place)) is not None:
+            return look_up(e, i, place, found, kind, size, align)
         mask = checked_mask(e, i, place, size, False)
         return gather(e, place.ptr, e.expand(place.offset), mask, kind, align)
 

@@ -1,0 +1,210 @@
+"""Kernels that find row and column of a flat index: once more for gangs whose lanes are all in one row.
+
+`i / width` and `i % width` are a division for each lane, and what they lead to is looked up lane by lane: a gather,
+where rows lie one behind the other. Most gangs lie inside one row. For those the quotient is a number, the rest counts
+up from lane to lane, and what follows is written as for a grid of two dimensions. Which it is, is one scalar test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from metalloid.analysis.uniformity import Uniformity
+from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.intrinsics import BARRIER, ROW, SAME_ROW, among_lanes
+from metalloid.ir.module import CallStyle
+from metalloid.ir.types import I1, PTR, VOID, IntType
+from metalloid.ir.values import Global, Int, Local, Value
+
+DIVISIONS = ("udiv", "sdiv", "urem", "srem")
+MOST = 400  # instructions that are written twice
+_BY_ZERO = {"eq": 0, "ne": 1}
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """Where the function is parted: before one instruction of a block; and what is divided from there on."""
+
+    block: str
+    at: int
+    divided: tuple[tuple[Value, Value], ...]
+    copied: tuple[str, ...]  # the blocks behind it that only it leads to
+
+
+def in_one_row(
+    function: Function, known: Uniformity, loops: frozenset[str]
+) -> tuple[Function, frozenset[str]]:
+    """The function with a second copy of all that follows its first division of lanes; and the names of `loops`, with
+    those of their copies."""
+    cut = _cut(function, known)
+    if cut is None:
+        return function, loops
+    return _Writer(function, cut).write(), loops | {_second(n) for n in loops if n in cut.copied}
+
+
+def _second(name: str) -> str:
+    return f"{name}.row"
+
+
+def _cut(function: Function, known: Uniformity) -> _Cut | None:
+    if any(i.called == BARRIER or among_lanes(i) for i in function.instructions()):
+        return None
+    names = function.definitions.keys() | function.block.keys()
+    for name in known.flow.order:
+        for at, i in enumerate(function.block[name].instructions):
+            if _divides(known, i):
+                copied = _behind(function, known, name)
+                taken = any(_second(n) in names for n in names)
+                return None if copied is None or taken else _found(function, known, name, at, copied)
+    return None
+
+
+def _found(function: Function, known: Uniformity, name: str, at: int, copied: tuple[str, ...]) -> _Cut | None:
+    block = function.block[name]
+    code = [*block.instructions[at:], *(i for b in copied for i in function.block[b].instructions)]
+    if len(code) > MOST:
+        return None
+    late = {i.name for i in code if i.name}
+    early = [i for i in code if _divides(known, i) and not late.intersection(i.uses)]
+    pairs = dict.fromkeys((i.operands[0], i.operands[1]) for i in early)
+    return _Cut(name, at, tuple(pairs), copied)
+
+
+def _divides(known: Uniformity, i: Instruction) -> bool:
+    """Whether lanes that count up are divided by one number, and nothing is known of the result."""
+    if i.opcode not in DIVISIONS or i.type != IntType(32):
+        return False
+    number, by = known.shape(i.operands[0]), known.shape(i.operands[1])
+    if number is None or by is None or not by.uniform or known.shape(i.value) is not None:
+        return False
+    pattern = number.pattern
+    if pattern is None or not number.exact or min(pattern) < 0:
+        return False
+    divisor = i.operands[1]
+    return not isinstance(divisor, Int) or max(pattern) < divisor.signed
+
+
+def _behind(function: Function, known: Uniformity, name: str) -> tuple[str, ...] | None:
+    """The blocks that a block leads to, less an empty end that others lead to as well; None where it cannot be
+    parted."""
+    graph = known.flow.graph
+    found = graph.reachable_from(name)
+    if name in found:
+        return None
+    behind = tuple(b.name for b in function.blocks if b.name in found and not _is_end(b))
+    return behind if all(known.flow.dominators.dominates(name, b) for b in behind) else None
+
+
+def _is_end(block: Block) -> bool:
+    return len(block.instructions) == 1 and block.terminator.opcode == "ret"
+
+
+class _Writer:
+    """Writes both copies of what is behind a cut."""
+
+    def __init__(self, function: Function, cut: _Cut) -> None:
+        self.function, self.cut = function, cut
+        ends = [b.name for b in function.blocks if _is_end(b)]
+        self.end = ends[0] if ends else "row.end"
+        self.rows: dict[tuple[Value, ...], Value] = {}  # of the gang, by number and divisor
+
+    def write(self) -> Function:
+        function, cut = self.function, self.cut
+        block = function.block[cut.block]
+        head, rest = block.instructions[: cut.at], Block(cut.block, block.instructions[cut.at :])
+        inside = [rest, *(function.block[name] for name in cut.copied)]
+        tests, flag = self._tests()
+        first = Block(
+            block.name,
+            (
+                *head,
+                *tests,
+                Instruction("br", VOID, (flag,), labels=(_second(block.name), f"{block.name}.rows")),
+            ),
+        )
+        others = [b for b in function.blocks if b.name not in {i.name for i in inside}]
+        names = {block.name: f"{block.name}.rows"}
+        plain = [self._ended(Block(names.get(b.name, b.name), _led(b, names))) for b in inside]
+        made = [first, *plain, *self._copies(inside), *others]
+        if self.end not in function.block:
+            made.append(Block(self.end, (Instruction("ret", VOID),)))
+        root = function.entry.name
+        return function.with_blocks(
+            (
+                next(b for b in made if b.name == root),
+                *(b for b in made if b.name != root),
+            )
+        )
+
+    def _tests(self) -> tuple[list[Instruction], Value]:
+        code: list[Instruction] = []
+        flag: Value = Int(I1, 1)
+        for n, pair in enumerate(self.cut.divided):
+            row = _call(ROW, IntType(32), pair, f"row.{n}")
+            one = _call(SAME_ROW, I1, (*pair, row.value), f"same.row.{n}")
+            code += row, one
+            self.rows[pair] = row.value
+            if n:
+                both = Instruction("and", I1, (flag, one.value), name=f"same.rows.{n}")
+                code.append(both)
+                flag = both.value
+            else:
+                flag = one.value
+        return code, flag
+
+    def _ended(self, block: Block) -> Block:
+        """A copy jumps to the one end."""
+        if block.terminator.opcode != "ret":
+            return block
+        jump = Instruction("br", VOID, labels=(self.end,), metadata=block.terminator.metadata)
+        return Block(block.name, (*block.instructions[:-1], jump))
+
+    def _copies(self, inside: list[Block]) -> list[Block]:
+        """The blocks as they run where all lanes are in one row."""
+        names = {b.name: _second(b.name) for b in inside}
+        values: dict[str, Value] = {
+            i.name: Int(I1, n) for i in self.function.instructions() if (n := self._never(i)) is not None
+        }
+        made = []
+        for block in inside:
+            for i in block.instructions:
+                if i.name and i.name not in values:
+                    values[i.name] = Local(_second(i.name), i.type)
+        for block in inside:
+            code: list[Instruction] = []
+            for i in _led(block, names):
+                code += self._copy(i, values)
+            made.append(self._ended(Block(names[block.name], tuple(code))))
+        return made
+
+    def _never(self, i: Instruction) -> int | None:
+        """What a comparison of a divisor with 0 says in one row: it is not."""
+        if i.opcode != "icmp" or i.predicate not in _BY_ZERO or not _is_zero(i.operands[1]):
+            return None
+        return _BY_ZERO[i.predicate] if any(i.operands[0] == by for _, by in self.cut.divided) else None
+
+    def _copy(self, i: Instruction, values: dict[str, Value]) -> list[Instruction]:
+        name = _second(i.name) if i.name else ""
+        if i.opcode in DIVISIONS and i.operands in self.cut.divided:
+            row = self.rows[i.operands]
+            if i.opcode[1:] == "div":
+                return [Instruction("freeze", i.type, (row,), name=name)]
+            first = Instruction("mul", i.type, (row, i.operands[1]), name=f"{name}.first")
+            return [first, Instruction("sub", i.type, (i.operands[0], first.value), name=name)]
+        made = i.substitute(values)
+        if made.opcode == "select" and isinstance(made.operands[0], Int):
+            chosen = made.operands[1 if made.operands[0].value else 2]
+            return [Instruction("freeze", i.type, (chosen,), name=name, metadata=i.metadata)]
+        return [replace(made, name=name)]
+
+
+def _is_zero(value: Value) -> bool:
+    return isinstance(value, Int) and value.value == 0
+
+
+def _led(block: Block, names: dict[str, str]) -> tuple[Instruction, ...]:
+    return tuple(i.relabel(names) for i in block.instructions)
+
+
+def _call(name: str, type: IntType, operands: tuple[Value, ...], result: str) -> Instruction:
+    return Instruction("call", type, operands, name=result, callee=Global(name, PTR), style=CallStyle())
