@@ -86,7 +86,7 @@ def _each(u: Uniformity, width: int, condition: Value) -> tuple[bool, ...] | Non
     if i is None or i.opcode != "icmp" or not isinstance(i.operands[0].type, IntType):
         return None
     left, right = (
-        _numbers(u.shape(o), width, i.operands[0].type.bits, i.predicate[0] == "s") for o in i.operands
+        numbers_of(u.shape(o), width, i.operands[0].type.bits, i.predicate[0] == "s") for o in i.operands
     )
     if left is None or right is None:
         return None
@@ -94,7 +94,8 @@ def _each(u: Uniformity, width: int, condition: Value) -> tuple[bool, ...] | Non
     return tuple(compare(a, b) for a, b in zip(left, right, strict=True))
 
 
-def _numbers(shape: LaneShape | None, width: int, bits: int, signed: bool) -> list[int] | None:
+def numbers_of(shape: LaneShape | None, width: int, bits: int, signed: bool) -> list[int] | None:
+    """The number of each lane, where it is known."""
     if shape is None or shape.constant is None or (shape.terms and shape.pattern is None):
         return None
     values = [(shape.constant + x) % (1 << bits) for x in shape.pattern or (0,) * width]

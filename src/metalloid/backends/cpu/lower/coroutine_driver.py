@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from metalloid.backends.cpu import abi
+from metalloid.backends.cpu.lower.byte_ranges import Range
 from metalloid.backends.cpu.lower.coroutine import declare
 from metalloid.backends.cpu.lower.driver import (
     ENTRY_NAME,
@@ -42,7 +43,7 @@ class Turns:
     barriers: Sequence[Instruction]
     scratch: Scratch
     reverse: bool  # gangs from the last to the first
-    cleared: Mapping[str, tuple[int, int]]
+    cleared: Mapping[str, list[Range]]
 
     @cached_property
     def near(self) -> list[list[int]]:

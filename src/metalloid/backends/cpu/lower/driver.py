@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from metalloid.analysis.lane_layout import LaneLayout
 from metalloid.backends.cpu import abi
+from metalloid.backends.cpu.lower.byte_ranges import Range
 from metalloid.backends.cpu.lower.ops import count_tables
 from metalloid.backends.cpu.lower.output import Output
 from metalloid.backends.cpu.lower.private_arrays import Scratch
@@ -33,7 +34,7 @@ class Driver:
     all_parts: int  # and those that start where others meet, which a gang goes on to by itself
     scratch: Scratch
     reverse: bool  # gangs from the last to the first, to see whether the order matters
-    cleared: Mapping[str, tuple[int, int]]
+    cleared: Mapping[str, list[Range]]
     barriers: list[Instruction]
 
     @property
@@ -290,12 +291,13 @@ def direction() -> list[str]:
     ]
 
 
-def cleared_memory(out: Output, cleared: Mapping[str, tuple[int, int]]) -> list[str]:
+def cleared_memory(out: Output, cleared: Mapping[str, list[Range]]) -> list[str]:
     """Threadgroup memory starts as zeros; a known size lets LLVM write them in place."""
     sized = any(i.called == THREADGROUP for f in out.module.functions for i in f.instructions())
     if not sized:
         lines = []
-        for n, (name, (start, end)) in enumerate(sorted(cleared.items())):
+        places = [(name, r) for name, ranges in sorted(cleared.items()) for r in ranges]
+        for n, (name, (start, end)) in enumerate(places):
             align = 16 if start % 16 == 0 else 1
             lines += [
                 f"  %local{n} = getelementptr i8, ptr %tg, i64 {out.local_offsets[name] + start}",

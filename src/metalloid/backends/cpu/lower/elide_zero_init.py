@@ -1,51 +1,62 @@
 """Which bytes of threadgroup variables have to be cleared before a threadgroup starts.
 
 They start as zeros. Nobody can tell of those that nobody reads, as most of `part[1024]` in a threadgroup of 32 threads;
-nor where every read comes behind a store that fills its bytes, as in `tile[t] = x[i]; barrier; ... tile[u] ...`. Such
-stores are looked for where one gang is the whole threadgroup: then the store of all lanes is one vector store, and what
-stands behind it runs behind it.
+nor where a read comes behind stores that fill its bytes, as in `tile[t] = x[i]; barrier; ... tile[u] ...`. Where one
+gang is the whole threadgroup, the store of all lanes is one vector store, and what stands behind it runs behind it.
+Elsewhere the stores of all threads to their own places count that stand before a barrier (`filled_early`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from metalloid.analysis import lane_shape as S
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.lane_layout import LaneLayout
-from metalloid.analysis.lane_shape import LaneShape
-from metalloid.analysis.shape_transfer import address_shape
-from metalloid.analysis.underlying_objects import UnderlyingObjects
+from metalloid.analysis.lane_sets import LaneSet, every, lanes_of, numbers_of
+from metalloid.analysis.tested import between
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.cpu.lower.access.mem_ref import memory_type
+from metalloid.backends.cpu.lower.byte_ranges import Range, less, union
+from metalloid.backends.cpu.lower.filled_early import Part, filled_before
 from metalloid.ir import Instruction
 from metalloid.ir.gep import steps
 from metalloid.ir.types import IntType, PointerType
 from metalloid.ir.values import Expression, Global, Int, Local, Value
 
+NEAR = 64  # bytes between two ranges that are cleared as one
+MOST = 8  # ranges of a variable
 Point = tuple[str, int]  # block, number of the instruction in it
 
 
 def to_clear(
-    parts: Sequence[tuple[Flow, UnderlyingObjects, Uniformity]], lanes: LaneLayout, sizes: Mapping[str, int]
-) -> dict[str, tuple[int, int]]:
-    """The first byte to clear of each variable, and the one behind the last; variables that need none are left out."""
-    read: dict[str, int] = {}  # bytes from the start that somebody may read
-    for flow, roots, uniformity in parts:
+    parts: Sequence[Part], lanes: LaneLayout, sizes: Mapping[str, int], first: int = 1
+) -> dict[str, list[Range]]:
+    """The bytes to clear of each variable; variables that need none are left out. The first part is what stands before
+    any barrier, and those up to `first` begin behind one."""
+    single = len(parts) == 1 and lanes.single_gang and lanes.no_tail and lanes.width > 1
+    early = filled_before(parts, lanes, sizes, first) if len(parts) > 1 and lanes.static_size else []
+    found: dict[str, list[Range]] = {}
+    for number, part in enumerate(parts):
+        flow, roots, uniformity = part
+        fills = _fills_of(part, lanes, sizes) if single else {}
         for block in flow.function.blocks:
-            for i in block.instructions:
+            for n, i in enumerate(block.instructions):
                 for value in _pointers(i):
                     root = roots.root(value)
                     if root is None or root.kind == "unknown":
-                        return {name: (0, size) for name, size in sizes.items()}
-                    if root.kind == "variable" and not _only_points(i, value):
-                        reach = _reach(uniformity, i, value, sizes[root.name])
-                        read[root.name] = max(read.get(root.name, 0), reach)
-    filled: dict[str, int] = {}
-    if len(parts) == 1 and lanes.single_gang and lanes.no_tail and lanes.width > 1:
-        filled = _filled_first(*parts[0], lanes, sizes)
-    found = {name: (filled.get(name, 0), end) for name, end in read.items()}
-    return {name: (start, end) for name, (start, end) in found.items() if start < end}
+                        return {name: [(0, size)] for name, size in sizes.items()}
+                    if root.kind != "variable" or _only_points(i, value):
+                        continue
+                    ranges = _read(uniformity, block.name, i, value, sizes[root.name], single)
+                    done = [r for at, r in fills.get(root.name, ()) if _before(flow, at, (block.name, n))]
+                    done += early[number].get(root.name, ()) if early else []
+                    found.setdefault(root.name, []).extend(less(ranges, union(done)))
+    return {name: _few(ranges) for name, ranges in found.items() if ranges}
+
+
+def _few(ranges: list[Range]) -> list[Range]:
+    made = union(ranges, NEAR)
+    return made if len(made) <= MOST else [(made[0][0], made[-1][1])]
 
 
 def _only_points(i: Instruction, value: Value) -> bool:
@@ -53,68 +64,71 @@ def _only_points(i: Instruction, value: Value) -> bool:
     return i.opcode == "getelementptr" or (i.opcode == "store" and value == i.operands[1] != i.operands[0])
 
 
-def _reach(uniformity: Uniformity, i: Instruction, pointer: Value, size: int) -> int:
-    """How far from the start of its variable an instruction may read."""
+def _read(
+    uniformity: Uniformity, block: str, i: Instruction, pointer: Value, size: int, single: bool
+) -> list[Range]:
+    """The bytes of its variable that an instruction may read."""
     if i.opcode not in ("load", "atomicrmw", "cmpxchg"):
-        return size
+        return [(0, size)]
     each = memory_type(i.operands[-1].type if i.opcode != "load" else i.type)[1]
-    shape, highest = _from_start(uniformity, pointer), _highest(uniformity, pointer)
-    if shape is not None and shape.constant is not None and (shape.uniform or shape.pattern is not None):
-        places = [shape.constant + x for x in shape.pattern or (0,)]
-        highest = max(places) if min(places) >= 0 else None
-    return size if highest is None else min(size, highest + each)
+    places = _places(uniformity, pointer, _running(uniformity, block) if single else None)
+    if places is not None and min(places) >= 0:
+        return union((x, min(size, x + each)) for x in places)
+    span = _span(uniformity, pointer, block)
+    known = span is not None and span[0] >= 0
+    return [(span[0], min(size, span[1] + each)) if known and span is not None else (0, size)]
 
 
-def _highest(uniformity: Uniformity, pointer: Value) -> int | None:
-    """No lane's pointer is further than this from the start of its variable, and none is before it."""
+def _running(uniformity: Uniformity, block: str) -> LaneSet:
+    width = uniformity.lanes.width
+    return lanes_of(uniformity, width, block, uniformity.divergence.mask_head, every(width))
+
+
+def _places(uniformity: Uniformity, pointer: Value, running: LaneSet | None) -> list[int] | None:
+    """How far from the start of its variable each lane is that runs; None where that is not known."""
+    found = _distances(uniformity, pointer)
+    bounds = running.bounds if running is not None else None
+    return found[slice(*bounds)] if found is not None and bounds else found
+
+
+def _distances(uniformity: Uniformity, pointer: Value) -> list[int] | None:
+    """Of each lane, where all that it is made of is known for each."""
+    width = uniformity.lanes.width
+    if isinstance(pointer, Global):
+        return [0] * width
     i = uniformity.flow.function.definitions[pointer.name] if isinstance(pointer, Local) else pointer
-    if isinstance(i, Global):
-        return 0
     if not isinstance(i, Instruction | Expression) or i.opcode != "getelementptr" or i.element is None:
         return None
-    total = _highest(uniformity, i.operands[0])
+    total = _distances(uniformity, i.operands[0])
     for index, stride in steps(uniformity.layout, i.element, i.operands[1:]):
-        if total is None:
+        bits = index.type.bits if index is not None and isinstance(index.type, IntType) else 64
+        numbers = [1] * width if index is None else numbers_of(uniformity.shape(index), width, bits, True)
+        if total is None or numbers is None:
             return None
-        if index is None or isinstance(index, Int):
-            moved = stride * (1 if index is None else index.signed)
-            total = total + moved if moved >= 0 else None
-            continue
-        shape = uniformity.shape(index)
-        bits = index.type.bits if isinstance(index.type, IntType) else 1
-        total = total + shape.umax * stride if shape is not None and shape.umax < 1 << bits - 1 else None
+        total = [at + stride * n for at, n in zip(total, numbers, strict=True)]
     return total
 
 
-def _filled_first(
-    flow: Flow,
-    roots: UnderlyingObjects,
-    uniformity: Uniformity,
-    lanes: LaneLayout,
-    sizes: Mapping[str, int],
-) -> dict[str, int]:
-    """Bytes from the start of each variable that are filled before anybody reads."""
-    fills: dict[str, list[tuple[int, Point]]] = {}
-    reads: dict[str, list[Point]] = {}
-    for block in flow.function.blocks:
-        for n, i in enumerate(block.instructions):
-            for value in _pointers(i):
-                root = roots.root(value)
-                if root is None or root.kind != "variable" or i.opcode == "getelementptr":
-                    continue
-                if not _only_points(i, value):
-                    reads.setdefault(root.name, []).append((block.name, n))
-                elif _by_all(uniformity, block.name) and (
-                    found := _fills(uniformity, lanes, i, sizes[root.name])
-                ):
-                    fills.setdefault(root.name, []).append((found, (block.name, n)))
-    found_first = {
-        name: [
-            size for size, store in stores if all(_before(flow, store, read) for read in reads.get(name, ()))
-        ]
-        for name, stores in fills.items()
-    }
-    return {name: max(found) for name, found in found_first.items() if found}
+def _span(uniformity: Uniformity, pointer: Value, block: str) -> Range | None:
+    """No lane's pointer is before the first, counted from the start of its variable, and none behind the second."""
+    i = uniformity.flow.function.definitions[pointer.name] if isinstance(pointer, Local) else pointer
+    if isinstance(i, Global):
+        return 0, 0
+    if not isinstance(i, Instruction | Expression) or i.opcode != "getelementptr" or i.element is None:
+        return None
+    found = _span(uniformity, i.operands[0], block)
+    for index, stride in steps(uniformity.layout, i.element, i.operands[1:]):
+        if found is None:
+            return None
+        low, high = found
+        if index is None or isinstance(index, Int):
+            moved = stride * (1 if index is None else index.signed)
+            found = low + moved, high + moved
+            continue
+        lowest, highest = between(uniformity, index, block)
+        bits = index.type.bits if isinstance(index.type, IntType) else 1
+        found = (low + lowest * stride, high + highest * stride) if highest < 1 << bits - 1 else None
+    return found
 
 
 def _pointers(i: Instruction) -> list[Value]:
@@ -127,31 +141,26 @@ def _pointers(i: Instruction) -> list[Value]:
     ]
 
 
-def _fills(uniformity: Uniformity, lanes: LaneLayout, i: Instruction, size: int) -> int:
-    """How many bytes a store of all lanes fills, from the start of a variable."""
-    each = memory_type(i.operands[0].type)[1]
-    shape, end = _from_start(uniformity, i.operands[1]), each * lanes.width
-    if shape is None or shape.constant != 0 or shape.pattern is None or end > size:
-        return 0
-    return end if sorted(shape.pattern) == list(range(0, end, each)) else 0
-
-
-def _from_start(uniformity: Uniformity, pointer: Value) -> LaneShape | None:
-    """How a pointer's distance from the start of its variable differs from lane to lane."""
-    if isinstance(pointer, Global):
-        return S.constant(0, 64)
-    if not isinstance(pointer, Local):
-        return None
-    i = uniformity.flow.function.definitions[pointer.name]
-    if i.opcode != "getelementptr":
-        return None
-    indices = [uniformity.shape(o) for o in i.operands[1:]]
-    return address_shape(uniformity.context, i, [_from_start(uniformity, i.operands[0]), *indices])
-
-
-def _by_all(uniformity: Uniformity, block: str) -> bool:
-    """Whether all lanes get to a block together."""
-    return uniformity.divergence.mask_head[block] == uniformity.flow.graph.root
+def _fills_of(
+    part: Part, lanes: LaneLayout, sizes: Mapping[str, int]
+) -> dict[str, list[tuple[Point, Range]]]:
+    """What stores of a gang that is the whole threadgroup fill, and where they stand."""
+    flow, roots, uniformity = part
+    found: dict[str, list[tuple[Point, Range]]] = {}
+    for block in flow.function.blocks:
+        running = _running(uniformity, block.name)
+        if not running.known:
+            continue
+        for n, i in enumerate(block.instructions):
+            root = roots.root(i.operands[1]) if i.opcode == "store" else None
+            if root is None or root.kind != "variable":
+                continue
+            each = memory_type(i.operands[0].type)[1]
+            places = _places(uniformity, i.operands[1], running)
+            if places is not None and min(places) >= 0 and max(places) + each <= sizes[root.name]:
+                filled = union((x, x + each) for x in places)
+                found.setdefault(root.name, []).extend(((block.name, n), r) for r in filled)
+    return found
 
 
 def _before(flow: Flow, store: Point, read: Point) -> bool:

@@ -159,9 +159,9 @@ def _written(out: Output, parts: list[Part], scratch: Scratch, reverse: bool) ->
     function = out.module.function[ENTRY]
     synchronous = 1 + len(out.barriers) if len(parts) > 1 else 1
     looked = [(part.uniformity.flow, part.roots, part.uniformity) for part in parts]
-    cleared = to_clear(looked, out.lanes, out.local_sizes)
+    cleared = to_clear(looked, out.lanes, out.local_sizes, synchronous)
     if out.check is not None:
-        cleared = {name: (0, size) for name, size in out.local_sizes.items()}
+        cleared = {name: [(0, size)] for name, size in out.local_sizes.items()}
     texts = _texts(out, parts, synchronous)
     if out.suspends:
         main = Turns(out, function, list(out.barriers), scratch, reverse, cleared).write()

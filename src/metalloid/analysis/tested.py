@@ -1,0 +1,69 @@
+"""How large a number is where it is used, as the tests on the way say: `t` behind `if (t < 8)`.
+
+Only what is the same in all launches: comparisons with numbers of the text. `intervals` knows more, of one launch.
+"""
+
+from __future__ import annotations
+
+from metalloid.analysis.lane_shape import UNKNOWN
+from metalloid.analysis.uniformity import Uniformity
+from metalloid.ir.values import Int, Local, Value
+
+
+def between(uniformity: Uniformity, value: Value, block: str) -> tuple[int, int]:
+    """The least and the greatest number that a lane which runs a block may have, read as unsigned."""
+    return _tested(uniformity, value, block)[0], most(uniformity, value, block)
+
+
+def most(uniformity: Uniformity, value: Value, block: str) -> int:
+    """No lane that runs a block has a larger number, read as unsigned."""
+    if isinstance(value, Int):
+        return value.value
+    shape = uniformity.shape(value)
+    limit = UNKNOWN if shape is None else shape.umax
+    i = uniformity.flow.function.definitions[value.name] if isinstance(value, Local) else None
+    if i is None:
+        return limit
+    if i.opcode in ("zext", "freeze"):
+        limit = min(limit, most(uniformity, i.operands[0], block))
+    elif i.opcode in ("add", "or"):
+        a, b = i.operands
+        if isinstance(b, Int) and b.signed < 0 and i.opcode == "add":
+            if _tested(uniformity, a, block)[0] >= -b.signed:  # it does not fall below 0
+                limit = min(limit, most(uniformity, a, block) + b.signed)
+        else:  # a sum that wraps is smaller
+            limit = min(limit, most(uniformity, a, block) + most(uniformity, b, block))
+    return min(limit, _tested(uniformity, value, block)[1])
+
+
+def _tested(uniformity: Uniformity, value: Value, block: str) -> tuple[int, int]:
+    """The least and the greatest number by the comparisons on every way to a block."""
+    flow, low, high = uniformity.flow, 0, UNKNOWN
+    while block != flow.graph.root:
+        above = flow.dominators.immediate[block]
+        end = flow.function.block[above].terminator
+        if len(set(end.labels)) == 2 and flow.graph.predecessors[block] == (above,) and block in end.labels:
+            condition = end.operands[0]
+            test = flow.function.definitions[condition.name] if isinstance(condition, Local) else None
+            if test is not None and test.opcode == "icmp" and test.operands[0] == value:
+                least, greatest = _said(test.predicate, test.operands[1], block == end.labels[0])
+                low, high = max(low, least), min(high, greatest)
+        block = above
+    return low, high
+
+
+def _said(predicate: str, limit: Value, holds: bool) -> tuple[int, int]:
+    if not isinstance(limit, Int):
+        return 0, UNKNOWN
+    n = limit.value
+    if (predicate, holds) in (("ult", True), ("uge", False)):
+        return 0, max(n - 1, 0)
+    if (predicate, holds) in (("ult", False), ("uge", True)):
+        return n, UNKNOWN
+    if (predicate, holds) in (("ugt", True), ("ule", False)):
+        return n + 1, UNKNOWN
+    if (predicate, holds) in (("ugt", False), ("ule", True)):
+        return 0, n
+    if (predicate, holds) in (("eq", True), ("ne", False)):
+        return n, n
+    return int(n == 0 and predicate in ("eq", "ne")), UNKNOWN
