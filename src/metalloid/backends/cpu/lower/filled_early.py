@@ -14,9 +14,9 @@ from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.cpu.lower.access.mem_ref import memory_type
 from metalloid.backends.cpu.lower.byte_ranges import Range
-from metalloid.ir.gep import constant_base, steps
+from metalloid.ir.gep import constant_base, constant_offset, steps
 from metalloid.ir.intrinsics import STATE, short
-from metalloid.ir.values import Global, Int, Local, Value
+from metalloid.ir.values import Expression, Global, Int, Local, Value
 
 Part = tuple[Flow, UnderlyingObjects, Uniformity]
 Filled = dict[str, list[Range]]
@@ -96,8 +96,14 @@ def _own(uniformity: Uniformity, pointer: Value, each: int, lanes: LaneLayout) -
     definitions = uniformity.flow.function.definitions
     pointer, start = constant_base(uniformity.flow.function, pointer, uniformity.layout)
     i = definitions[pointer.name] if isinstance(pointer, Local) else None
-    if i is None or i.opcode != "getelementptr" or not isinstance(i.operands[0], Global):
+    if i is None or i.opcode != "getelementptr":
         return None
+    base, moved = i.operands[0], 0
+    if isinstance(base, Expression) and base.opcode == "getelementptr":
+        base, moved = base.operands[0], constant_offset(uniformity.layout, base) or 0
+    if not isinstance(base, Global):
+        return None
+    start += moved
     *before, (index, stride) = steps(uniformity.layout, i.element, i.operands[1:])
     if stride != each or index is None or any(not isinstance(x, Int) for x, _ in before):
         return None
