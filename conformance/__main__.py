@@ -3,6 +3,7 @@
 `results` runs kernels instead and compares what they compute; `wild` runs them under the checker; `binaries` takes
 kernels from compiled libraries; `tinygrad` runs tinygrad's operations through `import Metal`, `metalcompute` the
 examples of that package; `ggml-host` builds ggml's Metal host on the framework and runs llama.cpp's own tests;
+`strangers` runs kernels on numbers nobody chose;
 `nvidia` runs on a machine with an NVIDIA GPU what others have packed. Each has a `--help` of its own.
 """
 
@@ -21,7 +22,7 @@ import click
 from rich.console import Console
 from rich.progress import track
 
-from conformance import ggml, inline_kernels, mlx_headers, report, spirv_cross
+from conformance import ggml, inline_kernels, mlx_headers, pytorch, report, spirv_cross
 from conformance.cases import Case
 from conformance.check import Outcome, check
 
@@ -31,6 +32,7 @@ SUITES: dict[str, Callable[[], list[Case]]] = {
     "mlx-nax": mlx_headers.nax_cases,
     "inline": inline_kernels.cases,
     "spirv-cross": spirv_cross.cases,
+    "pytorch": pytorch.cases,
 }
 
 
@@ -89,6 +91,7 @@ _COMMANDS = {
     "metalcompute": "conformance.metalcompute",
     "ggml-host": "conformance.ggml_host.command",
     "nvidia": "conformance.nvidia.command",
+    "strangers": "conformance.strangers.command",
 }
 
 if __name__ == "__main__":

@@ -67,7 +67,10 @@ UNSUPPORTED: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"visible_function_table|intersection_function_table"), "function tables are"),
     (re.compile(r"raytracing|intersector|acceleration_structure|intersection_\w+|ray"), "ray tracing is"),
     (re.compile(r"convolution2d\w*|reduce_(rows|columns)\w*"), "tensor operations other than matmul2d are"),
-    (re.compile(r"imageblock\w*|mesh|object_data|interpolant"), "the render pipeline is"),
+    (
+        re.compile(r"imageblock\w*|mesh|object_data|interpolant|dfdx|dfdy|fwidth|discard_fragment"),
+        "the render pipeline is",
+    ),
     (re.compile(r"\w+_command|command_buffer|render_pipeline_state"), "indirect commands are"),
 )
 

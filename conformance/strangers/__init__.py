@@ -1,0 +1,1 @@
+"""Kernels of programs that know nothing of metalloid, run on numbers nobody chose for them."""
