@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from metalloid.records import dataclass, field
 
@@ -61,6 +61,15 @@ class Instantiation:
     name: str  # the template's
     expression: str  # qualified, with its template arguments
     span: Span
+    scope: tuple[str, ...] = ()
+    arguments: tuple[Argument, ...] = ()  # none where it is written with decltype
+
+    def takes(self, kernel: Kernel) -> int:
+        """How well its parameters are those of a template: the words they share, where there are as many."""
+        if len(self.arguments) != len(kernel.arguments):
+            return -1
+        pairs = zip(self.arguments, kernel.arguments, strict=True)
+        return sum(len(set(one.words) & set(other.words)) for one, other in pairs)
 
 
 @dataclass(frozen=True)
@@ -94,6 +103,9 @@ class Entry:
     expression: str  # C++ that names the function
     kernel: Kernel
     overloads: tuple[Kernel, ...] = ()  # further templates of the same name; the arguments fit one of them
+    type: tuple[tuple[str, ...], str] | None = (
+        None  # scope and parameters that tell it from those, where written
+    )
 
 
 @dataclass(frozen=True)
@@ -130,9 +142,17 @@ class Declarations:
             qualified = one.expression.split("<")[0].replace(" ", "")
             overloads = templates.get(qualified) or templates.get(one.name)
             if overloads:
-                entry = Entry(one.host_name, one.expression, overloads[0], tuple(overloads[1:]))
-                found.append((one.span.first, entry))
+                found.append((one.span.first, _instantiated(one, overloads)))
         return tuple(entry for _, entry in sorted(found, key=lambda pair: pair[0]))
+
+
+def _instantiated(one: Instantiation, overloads: Sequence[Kernel]) -> Entry:
+    """Of several templates the one whose parameters are written, or the first that fits."""
+    if len(overloads) == 1 or not one.arguments:
+        return Entry(one.host_name, one.expression, overloads[0], tuple(overloads[1:]))
+    kernel = max(overloads, key=one.takes)
+    parameters = ", ".join(" ".join(argument.words) for argument in one.arguments)
+    return Entry(one.host_name, one.expression, kernel, type=(one.scope, parameters))
 
 
 _OPERATORS = {

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.attributes import BUILTINS
 from metalloid.frontend.declarations import Argument, Entry, whole_number
-from metalloid.frontend.names import LIMIT, SIGNATURE, THREADS
+from metalloid.frontend.names import LIMIT, POINTER, SIGNATURE, THREADS
 from metalloid.frontend.reflect import Described
 from metalloid.frontend.unit import Unit
 from metalloid.ir.intrinsics import ENTRY
@@ -90,6 +90,10 @@ def entry_text(entry: Entry, bound: tuple[Binding, ...]) -> str:
     launch = f"__mt::launch<{descriptors}>"
     declared, limit = _thread_limit(entry)
     function = f"&::{entry.expression}"  # by its full name: the user may call a kernel `step`, as Metal does
+    if entry.type is not None:
+        scope, parameters = entry.type
+        declared += _in_scope(scope, f"using {POINTER} = void (*)({parameters});")
+        function = f"static_cast<{'::'.join((*scope, POINTER))}>({function})"
     return (
         f'\n# 1 "<metalloid>"\n#pragma clang attribute pop\n{declared}\n'
         f'extern "C" [[clang::sycl_external]] void {ENTRY}() {{\n'
@@ -139,9 +143,11 @@ def _thread_limit(entry: Entry) -> tuple[str, str]:
         return "", limit
     holder = f"{kernel.template} struct {THREADS} {{ static constexpr int value = ({limit}); }};"
     arguments = entry.expression[entry.expression.index("<") :]
-    scope = "::".join(kernel.scope)
-    declared = f"namespace {scope} {{ {holder} }}" if scope else holder
-    return declared, "::".join((*kernel.scope, f"{THREADS} {arguments}::value"))
+    return _in_scope(kernel.scope, holder), "::".join((*kernel.scope, f"{THREADS} {arguments}::value"))
+
+
+def _in_scope(scope: tuple[str, ...], text: str) -> str:
+    return f"namespace {'::'.join(scope)} {{ {text} }}" if scope else text
 
 
 def _written(unit: Unit, entry: Entry, kind: str) -> Iterator[int]:

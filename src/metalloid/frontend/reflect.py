@@ -194,9 +194,8 @@ class DebugInfo:
                     continue
                 found.append(self.member(member))
         alignment = int(info.get("align", "0")) // 8 or max((m.type.alignment for m in found), default=1)
-        return Struct(
-            name or _typedef(info), tuple(found), size, alignment, info.get("tag") == "DW_TAG_union_type"
-        )
+        union = info.get("tag") == "DW_TAG_union_type"
+        return Struct(_in_metal(name) or _typedef(info), tuple(found), size, alignment, union)
 
 
 def _vector(info: DebugInfo, parameters: list[dict[str, str]], packed: bool = False) -> Type | None:
@@ -225,6 +224,11 @@ def _array(info: DebugInfo, parameters: list[dict[str, str]]) -> Type:
 
 
 _TEMPLATES = {"vec": _vector, "packed_vec": _packed, "matrix": _matrix, "atomic": _atomic, "array": _array}
+
+
+def _in_metal(name: str) -> str:
+    """`Row<_Float16>` as its author wrote it."""
+    return name.replace("_Float16", "half").replace("__bf16", "bfloat")
 
 
 def _typedef(info: dict[str, str]) -> str:

@@ -148,8 +148,9 @@ class Walker:
         expression = " ".join(self.text(i) for i in range(start, close))
         qualified = "::".join((*scope, expression))
         host_name = attributes.get("host_name", expression.replace(" ", ""))
+        given = arguments_of(self.code, here) if self.text(here) == "(" else ()
         self.found.instantiations.append(
-            Instantiation(host_name, self.text(name), qualified, Span(first, end))
+            Instantiation(host_name, self.text(name), qualified, Span(first, end), scope, given)
         )
 
     def variable(self, first: int, end: int, scope: tuple[str, ...]) -> None:
