@@ -12,6 +12,5 @@ _ARM = ("aarch64", "arm64")
 
 def info(triple: str, features: str) -> TargetInfo:
     """What is known of a processor, by LLVM's name of the machine and LLVM's list of what it can do."""
-    if triple.startswith(_ARM):
-        return aarch64.NEON
-    return x86.info(frozenset(features.split(",")))
+    found = frozenset(features.split(","))
+    return aarch64.info(found) if triple.startswith(_ARM) else x86.info(found)

@@ -33,6 +33,9 @@ class TargetInfo:
     )
     flag_bytes: bool = False  # vectors of flags pass from block to block as bytes
     float_table: str = ""  # LLVM's name of a table of 16 floats in a register; "": there is none
+    # LLVM's names of what adds four products of bytes to each number of a register, by the signs of their factors
+    byte_dots: tuple[tuple[str, str], ...] = ()
+    shifts_bytes: bool = False  # each byte of a register, in one instruction
 
     @property
     def lanes32(self) -> int:

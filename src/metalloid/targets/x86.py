@@ -20,7 +20,16 @@ AVX2 = TargetInfo("AVX2", vector_bytes=32, vector_registers=16, gathers=True, ma
 SSE = replace(AVX2, name="SSE", vector_bytes=16, gathers=False, masks_memory=False)
 
 
+_DOTS = "llvm.x86.avx512.vpdpbusd"  # bytes without a sign times bytes with one
+
+
 def info(features: frozenset[str]) -> TargetInfo:
     if "+avx512f" in features:
-        return AVX512
-    return AVX2 if "+avx2" in features else SSE
+        return _with_dots(AVX512) if "+avx512vnni" in features else AVX512
+    if "+avx2" not in features:
+        return SSE
+    return _with_dots(AVX2) if "+avxvnni" in features else AVX2
+
+
+def _with_dots(plain: TargetInfo) -> TargetInfo:
+    return replace(plain, byte_dots=(("us", f"{_DOTS}.{8 * plain.vector_bytes}"),))

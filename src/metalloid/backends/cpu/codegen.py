@@ -19,7 +19,7 @@ from metalloid.backends.cpu.flag_slots import flags_as_bytes
 from metalloid.backends.cpu.parallel_codegen import OtherProcess, Part, answer, halves, joined, parted
 from metalloid.errors import DeviceError, NotVectorised
 from metalloid.records import dataclass
-from metalloid.targets import TargetInfo
+from metalloid.targets import TargetInfo, probe
 
 _FORMAT = 9  # of what is done here to a text; part of every key
 LOOPS = "; loops in vectors"  # the first line of code whose gangs are one lane: LLVM is to look at its loops
@@ -45,7 +45,8 @@ class Target:
 @cache
 def host() -> Target:
     _start()
-    return Target(llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    found = (llvm.get_host_cpu_features().flatten(), probe.features())
+    return Target(llvm.get_host_cpu_name(), ",".join(filter(None, found)))
 
 
 def limited(level: str) -> Target:

@@ -32,6 +32,7 @@ from metalloid.ir.layout import data_layout
 from metalloid.ir.lines import Lined
 from metalloid.ir.name_privates import name_privates
 from metalloid.records import replace
+from metalloid.transforms.byte_dots import byte_dots
 from metalloid.transforms.canonicalize import canonical
 from metalloid.transforms.check_sites import Options
 from metalloid.transforms.common_gep_base import share
@@ -62,11 +63,13 @@ def vector_code(
     if isinstance(proof, Proof):
         module = proof.mark(module)
         module = module.with_function(prune(module.function[ENTRY], proof.dead))
+    dots = _dots(module, target) if check is None else module
     lanes = LaneLayout(
-        width or choose(module, size, target.info, check is not None, rows, True),
+        width or choose(dots, size, target.info, check is not None, rows, True),
         *(size, ragged, tables, proof == FAR),
     )
     lanes, way = _gangs(module, lanes, bool(width), check)
+    module = module if lanes.width % target.info.lanes32 else dots
     loops = proof.loops if isinstance(proof, Proof) else frozenset()
     if rows is not None and lanes.width == 1:
         loops |= {row.split() for row in rows if row.header in loops}
@@ -94,6 +97,12 @@ def _in_one_row(module: Module, lanes: LaneLayout, loops: frozenset[str]) -> tup
     known = Uniformity(Flow(function), UnderlyingObjects(function), lanes, data_layout(module.datalayout))
     function, loops = in_one_row(function, known, loops)
     return module.with_function(function), loops
+
+
+def _dots(module: Module, target: codegen.Target) -> Module:
+    """The module with products of bytes as the processor has them."""
+    known = frozenset(dict(target.info.byte_dots))
+    return module.with_function(byte_dots(module.function[ENTRY], known)) if known else module
 
 
 def _gangs(

@@ -12,6 +12,7 @@ from metalloid.analysis.lane_shape import seam
 from metalloid.backends.cpu.lower.access.pointers import absolute, pointer_like
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.ops.bfloat import is_bfloat, narrow_bfloat, widen_bfloat
+from metalloid.backends.cpu.lower.ops.byte_dots import shifted_bytes
 from metalloid.backends.cpu.lower.ops.casts import cast
 from metalloid.backends.cpu.lower.results import affine, fast, result, spread, typed, varies
 from metalloid.ir import Instruction
@@ -83,6 +84,8 @@ def operation(e: Emitter, i: Instruction, vector: bool) -> str:
             if bits & (bits - 1):
                 wrap = f"urem {type} {b}, {spread(kind, bits, vector)}"
             b = e.put(wrap)
+    elif i.opcode == "and" and vector and (moved := shifted_bytes(e, i)) is not None:
+        return moved
     elif i.opcode in ("udiv", "sdiv", "urem", "srem"):
         return divide(e, i.opcode, i.type.bits, a, b, vector, i.operands[1])
     return e.put(f"{i.opcode} {type} {a}, {b}")

@@ -6,6 +6,7 @@ import re
 
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.ops.bfloat import is_bfloat, narrow_bfloat, odd_float, widen_bfloat
+from metalloid.backends.cpu.lower.ops.byte_dots import byte_dot
 from metalloid.backends.cpu.lower.ops.ldexp import ldexp
 from metalloid.backends.cpu.lower.ops.partial_total import partial_total
 from metalloid.backends.cpu.lower.results import (
@@ -21,6 +22,7 @@ from metalloid.backends.cpu.lower.results import (
 from metalloid.errors import NotVectorised
 from metalloid.ir import Instruction
 from metalloid.ir.types import ArrayType, StructType
+from metalloid.transforms.byte_dots import DOT
 from metalloid.transforms.partial_sums import TOTAL
 
 _SUFFIX = re.compile(r"(\.(v\d+)?([if]\d+|bf16|p\d+))+$")
@@ -35,6 +37,9 @@ def llvm_call(e: Emitter, i: Instruction) -> None:
         return
     if i.called.startswith(TOTAL):
         partial_total(e, i)
+        return
+    if i.called.startswith(DOT):
+        byte_dot(e, i)
         return
     vector = varies(e, i)
     if isinstance(i.type, StructType | ArrayType):

@@ -1,0 +1,94 @@
+"""Sums of products of bytes, four for each number of 32 bits (`transforms/byte_dots.py`), by the processor's own
+instruction; and shifts of all bytes of a word, which are one instruction where bytes can be shifted."""
+
+from __future__ import annotations
+
+from metalloid.backends.cpu.lower.emitter import Emitter
+from metalloid.backends.cpu.lower.results import result, varies
+from metalloid.ir import Instruction
+from metalloid.ir.values import Int, Local, Value
+from metalloid.records import dataclass
+from metalloid.transforms.byte_dots import BYTES, DOT
+
+_LOW = 0x01010101
+
+
+def byte_dot(e: Emitter, i: Instruction) -> None:
+    signs = i.called.removeprefix(f"{DOT}.")
+    total, first, second = i.operands
+    if not varies(e, i):
+        dot = _scalar(e, signs, e.scalar(first), e.scalar(second))
+        result(e, i, False, e.put(f"add i32 {e.scalar(total)}, {dot}"))
+        return
+    lanes, name = e.out.target.lanes32, dict(e.out.target.byte_dots)[signs]
+    sums, bytes = f"<{lanes} x i32>", f"<{BYTES * lanes} x i8>"
+    e.out.declare(name, f"declare {sums} @{name}({sums}, {bytes}, {bytes})")
+    cut = _Cut(e, lanes)
+    parts = []
+    for start in range(0, e.width, lanes):
+        x, y = (e.put(f"bitcast {sums} {cut.part(o, start)} to {bytes}") for o in (first, second))
+        parts.append(e.put(f"call {sums} @{name}({sums} {cut.part(total, start)}, {bytes} {x}, {bytes} {y})"))
+    result(e, i, True, _joined(e, parts, lanes))
+
+
+@dataclass
+class _Cut:
+    """Vectors, register by register."""
+
+    e: Emitter
+    lanes: int
+
+    def part(self, value: Value, start: int) -> str:
+        e, kind = self.e, f"<{self.lanes} x i32>"
+        made = e.get(value)
+        if made.uniform:
+            first = e.put(f"insertelement {kind} poison, i32 {made.base}, i64 0")
+            return e.put(f"shufflevector {kind} {first}, {kind} poison, {kind} zeroinitializer")
+        whole = e.vt("i32")
+        picked = ", ".join(f"i32 {n}" for n in range(start, start + self.lanes))
+        return e.put(f"shufflevector {whole} {e.vector(value)}, {whole} poison, {kind} <{picked}>")
+
+
+def _joined(e: Emitter, parts: list[str], size: int) -> str:
+    """Vectors behind each other; their number is a power of two."""
+    while len(parts) > 1:
+        half, lanes = f"<{size} x i32>", ", ".join(f"i32 {n}" for n in range(2 * size))
+        parts = [
+            e.put(f"shufflevector {half} {a}, {half} {b}, <{2 * size} x i32> <{lanes}>")
+            for a, b in zip(parts[::2], parts[1::2], strict=True)
+        ]
+        size *= 2
+    return parts[0]
+
+
+def _scalar(e: Emitter, signs: str, a: str, b: str) -> str:
+    """Of one lane, or of all where they agree."""
+    wide = []
+    for sign, word in zip(signs, (a, b), strict=True):
+        bytes = e.put(f"bitcast i32 {word} to <{BYTES} x i8>")
+        cast = "sext" if sign == "s" else "zext"
+        wide.append(e.put(f"{cast} <{BYTES} x i8> {bytes} to <{BYTES} x i32>"))
+    product = e.put(f"mul <{BYTES} x i32> {wide[0]}, {wide[1]}")
+    name = f"llvm.vector.reduce.add.v{BYTES}i32"
+    e.out.declare(name, f"declare i32 @{name}(<{BYTES} x i32>)")
+    return e.put(f"call i32 @{name}(<{BYTES} x i32> {product})")
+
+
+def shifted_bytes(e: Emitter, i: Instruction) -> str | None:
+    """A mask of a shifted word that leaves nothing of one byte in another, as a shift of bytes; None for others."""
+    value, mask = i.operands
+    if not (isinstance(mask, Int) and str(i.type) == "i32" and e.out.target.shifts_bytes):
+        return None
+    made = e.function.definitions.get(value.name) if isinstance(value, Local) else None
+    if made is None or made.opcode != "lshr" or not isinstance(made.operands[1], Int):
+        return None
+    by, bytes = made.operands[1].value, mask.value.to_bytes(BYTES, "little")
+    if not 0 < by < 8 or max(bytes) > 0xFF >> by:
+        return None
+    kind, words = f"<{BYTES * e.width} x i8>", e.vt("i32")
+    word = e.put(f"bitcast {words} {e.vector(made.operands[0])} to {kind}")
+    moved = e.put(f"lshr {kind} {word}, splat (i8 {by})")
+    moved = e.put(f"bitcast {kind} {moved} to {words}")
+    if mask.value == (0xFF >> by) * _LOW:
+        return moved
+    return e.put(f"and {words} {moved}, splat (i32 {mask.value})")

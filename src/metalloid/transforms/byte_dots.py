@@ -1,0 +1,159 @@
+"""Sums of four products of bytes that lie in two words, as one operation:  s + a.x * b.x + a.y * b.y + ...
+
+Processors multiply bytes with bytes and add four products to a number of 32 bits in one instruction. Sums of integers
+are the same in any order, so they are looked for in whole trees of additions. Bytes may be fewer bits than eight: the
+low halves of four bytes are a word of bytes as well, once the rest is masked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from metalloid.analysis.bit_fields import Field, field
+from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.types import I32, PTR
+from metalloid.ir.values import Global, Local, Value, const
+from metalloid.records import dataclass, replace
+from metalloid.transforms.drop_dead import drop_dead
+
+# The engine's own: a sum and two words. After its name the signs of their bytes: "ss", "uu", "us".
+DOT = "llvm.byte.dot"
+BYTES = 4
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """The same bits of all four bytes of a word."""
+
+    word: Value
+    at: int  # in each byte
+    bits: int
+    signed: bool
+
+    @property
+    def signs(self) -> str:
+        """As what a byte of them may be taken: fewer than eight bits without a sign are either."""
+        if self.signed:
+            return "s"
+        return "u" if self.bits == 8 else "us"
+
+
+@dataclass(frozen=True)
+class Dot:
+    signs: str
+    first: Bytes
+    second: Bytes
+    products: frozenset[str]  # the four, by name
+
+
+def byte_dots(function: Function, known: frozenset[str]) -> Function:
+    """The function with dots of the `known` signs."""
+    uses = Counter(name for i in function.instructions() for name in i.uses)
+    blocks = tuple(_block(function, block, uses, known) for block in function.blocks)
+    if all(new is old for new, old in zip(blocks, function.blocks, strict=True)):
+        return function
+    return drop_dead(function.with_blocks(blocks))
+
+
+def _block(function: Function, block: Block, uses: Counter[str], known: frozenset[str]) -> Block:
+    sums = {i.name: i for i in block.instructions if i.opcode == "add" and i.type == I32}
+    inner = {name for i in sums.values() for name in i.uses if name in sums and uses[name] == 1}
+    made: dict[str, list[Instruction]] = {}
+    for name in sums:
+        if name not in inner:
+            addends = list(_addends(sums, inner, sums[name]))
+            found, rest = _dots(function, addends, known)
+            if found:
+                made[name] = _written(sums[name], found, rest)
+    if not made:
+        return block
+    code = [new for i in block.instructions for new in made.get(i.name, [i])]
+    return replace(block, instructions=tuple(code))
+
+
+def _addends(sums: dict[str, Instruction], inner: set[str], root: Instruction) -> Iterator[Value]:
+    """What a tree of sums adds up, from left to right."""
+    work = list(reversed(root.operands))
+    while work:
+        value = work.pop()
+        if isinstance(value, Local) and value.name in inner:
+            work += reversed(sums[value.name].operands)
+        else:
+            yield value
+
+
+def _dots(function: Function, addends: list[Value], known: frozenset[str]) -> tuple[list[Dot], list[Value]]:
+    """The dots of a sum, and what else is added."""
+    groups: dict[tuple[Bytes, Bytes], dict[int, Value]] = {}
+    rest: list[Value] = []
+    for value in addends:
+        found = _product(function, value)
+        places = groups.setdefault(found[0], {}) if found is not None else None
+        if found is None or places is None or found[1] in places:
+            rest.append(value)
+        else:
+            places[found[1]] = value
+    dots = []
+    for (first, second), places in groups.items():
+        signs = _signs(first, second, known)
+        if len(places) == BYTES and signs:
+            order = (second, first) if signs == "su" else (first, second)
+            names = frozenset(v.name for v in places.values() if isinstance(v, Local))
+            dots.append(Dot("us" if signs == "su" else signs, *order, names))
+        else:
+            rest += places.values()
+    return dots, rest
+
+
+def _signs(first: Bytes, second: Bytes, known: frozenset[str]) -> str:
+    """As what two words of bytes can be multiplied; "": not at all. "su": the other way round."""
+    pairs = {a + b for a in first.signs for b in second.signs}
+    ways = (way for signs in sorted(known) for way in (signs, signs[::-1]))
+    return next((way for way in ways if way in pairs), "")
+
+
+def _product(function: Function, value: Value) -> tuple[tuple[Bytes, Bytes], int] | None:
+    """The two words that the factors of a product are bytes of, and which byte."""
+    i = function.definitions.get(value.name) if isinstance(value, Local) else None
+    if i is None or i.opcode != "mul":
+        return None
+    found = [_byte(field(function, o)) for o in i.operands]
+    if found[0] is None or found[1] is None or found[0][1] != found[1][1]:
+        return None
+    first, second = sorted((found[0][0], found[1][0]), key=lambda b: (str(b.word), b.at))
+    return (first, second), found[0][1]
+
+
+def _byte(found: Field | None) -> tuple[Bytes, int] | None:
+    if found is None or found.word.type != I32 or found.above == "none":
+        return None
+    at, signed = found.at % 8, found.above == "sign"
+    if at + found.bits > 8 or (signed and found.bits < 8):
+        return None
+    return Bytes(found.word, at, found.bits, signed), found.at // 8
+
+
+def _written(root: Instruction, dots: list[Dot], rest: list[Value]) -> list[Instruction]:
+    code: list[Instruction] = []
+
+    def put(opcode: str, a: Value, b: Value) -> Value:
+        name = f"{root.name}.d{len(code)}"
+        code.append(Instruction(opcode, I32, (a, b), name, metadata=root.debug_only))
+        return code[-1].value
+
+    def word(b: Bytes) -> Value:
+        if b.bits == 8:
+            return b.word
+        moved = put("lshr", b.word, const(I32, b.at)) if b.at else b.word
+        return put("and", moved, const(I32, 0x01010101 * ((1 << b.bits) - 1)))
+
+    total: Value = rest[0] if rest else const(I32, 0)
+    for value in rest[1:]:
+        total = put("add", total, value)
+    for dot in dots:
+        words = word(dot.first), word(dot.second)
+        name, callee = f"{root.name}.d{len(code)}", Global(f"{DOT}.{dot.signs}", PTR)
+        code.append(Instruction("call", I32, (total, *words), name, callee=callee, metadata=root.debug_only))
+        total = code[-1].value
+    return [*code[:-1], replace(code[-1], name=root.name)]
