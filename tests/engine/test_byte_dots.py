@@ -42,6 +42,8 @@ CASES = {
     "sum += dot(s(p & 0x0f0f0f0f), s(q)) + dot(s(p >> 4 & 0x0f0f0f0f), s(b[j + 1]));": ["ss", "ss"],
     "sum += dot(u(p >> 2 & 0x03030303), u(q));": ["us"],
     "sum += dot(s(p), s(q)); sum += j;": ["ss"],
+    "int t = -8 * j; t += dot(s(p), s(q)); t += dot(s(a[i + 9]), s(b[j + 1])); sum += t;": ["ss", "ss"],
+    "sum -= dot(s(p), s(q)) - i;": [],
     "sum += dot(s(p), s(q)); sum = sum + dot(u(p), u(q));": ["ss", "uu"],
     "sum += s(p).x * s(q).x + s(p).y * s(q).y + s(p).z * s(q).z;": [],
     "sum += s(p).x * s(q).y + s(p).y * s(q).x + s(p).z * s(q).z + s(p).w * s(q).w;": [],

@@ -32,7 +32,7 @@ def opened(request, tmp_path_factory) -> tuple[Llama, dict[str, np.ndarray]]:
     pytest.importorskip("gguf", reason="gguf is not installed")
     path = tmp_path_factory.mktemp(request.param) / "model.gguf"
     weights = gguf_files.write(path, request.param)
-    return Llama.load(path), weights
+    return Llama.load(path, exact=True), weights
 
 
 def generated(model: Llama, prompt: list[int], cache: bool) -> tuple[list[int], np.ndarray]:

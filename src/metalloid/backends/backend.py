@@ -181,6 +181,11 @@ class Backend(ABC):
     def warm_up(self) -> None:  # noqa: B027  # most devices have nothing to begin
         """Begin, in the background, what the first kernel will need: called while the front end compiles it."""
 
+    @property
+    def byte_dots(self) -> Collection[str]:
+        """Signs of bytes ("ss", "uu", "us") of which four products are added in one instruction: worth rounding for."""
+        return ()
+
     # ---- memory: a device that shares the host's has nothing to do ---------------------------------------------------
 
     unified = True  # kernels see the host's memory: an array can be a buffer as it is

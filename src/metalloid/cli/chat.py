@@ -32,6 +32,7 @@ from metalloid.llama.style import NAMES
 @click.option(
     "--style", type=click.Choice(NAMES), help="how questions are put; found by the tokenizer where not given"
 )
+@click.option("--exact", is_flag=True, help="do not round inputs of q4_0 and q8_0 weights to 8 bits")
 @device_option
 @click.option("--json", "as_json", is_flag=True, help="for machines: the answer and what it cost, at the end")
 def command(
@@ -44,6 +45,7 @@ def command(
     seed: int | None,
     max_tokens: int,
     style: str | None,
+    exact: bool,
     as_json: bool,
 ) -> None:
     """Talk to a Llama. MODEL is a Hugging Face folder or a GGUF file; without it, a small teller of stories that
@@ -54,7 +56,7 @@ def command(
     metalloid chat model.gguf --system "You are brief."
     """
     chosen = int.from_bytes(os.urandom(4), "little") if seed is None else seed
-    chat = Chat(load(model), Choice(temperature, top_k, top_p, chosen), system, style or "")
+    chat = Chat(load(model, exact), Choice(temperature, top_k, top_p, chosen), system, style or "")
     with Console(stderr=True).status("getting ready"):
         chat.session.prepare()
     if prompt is None and not sys.stdin.isatty():

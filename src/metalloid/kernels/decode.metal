@@ -84,7 +84,8 @@ kernel void rotate(device float* q, device const float* k, device const float* v
 }
 
 // One SIMD-group per head and token, its lanes side by side over the positions. A lane comes back to the scores it wrote
-// itself, so nothing has to wait.
+// itself, so nothing has to wait. All lanes go as far as the last one has to: the context is a multiple of 32, and what is
+// read of positions that nobody has come to is not used.
 kernel void attend(device const float* q, device const float* keys, device const float* values,
                    device float* scores, device float* out, constant Shape& shape, constant Place& place,
                    uint2 group [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
@@ -95,22 +96,27 @@ kernel void attend(device const float* q, device const float* keys, device const
     ulong cache = ulong(head / (shape.heads / shape.kv_heads)) * shape.head * shape.context;
     device float* score = scores + one * shape.context;
     float scale = rsqrt(float(shape.head)), most = -INFINITY, total = 0;
-    for (uint at = lane; at < seen; at += 32) {
+    for (uint base = 0; base < seen; base += 32) {
+        uint at = base + lane;
         float sum = 0;
         for (uint d = 0; d < shape.head; d++) sum += query[d] * keys[cache + ulong(d) * shape.context + at];
-        score[at] = sum * scale;
-        most = max(most, sum * scale);
+        sum = at < seen ? sum * scale : -INFINITY;
+        score[at] = sum;
+        most = max(most, sum);
     }
     most = simd_max(most);
-    for (uint at = lane; at < seen; at += 32) {
-        float weight = exp(score[at] - most);
-        score[at] = weight;
+    for (uint base = 0; base < seen; base += 32) {
+        float weight = exp(score[base + lane] - most);
+        score[base + lane] = weight;
         total += weight;
     }
     total = simd_sum(total);
     for (uint d = 0; d < shape.head; d++) {
         float sum = 0;
-        for (uint at = lane; at < seen; at += 32) sum += score[at] * values[cache + ulong(d) * shape.context + at];
+        for (uint base = 0; base < seen; base += 32) {
+            float value = values[cache + ulong(d) * shape.context + base + lane];
+            sum += select(0.0f, score[base + lane] * value, base + lane < seen);
+        }
         sum = simd_sum(sum);
         if (lane == 0) out[one * shape.head + d] = sum / total;
     }

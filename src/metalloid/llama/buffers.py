@@ -30,8 +30,9 @@ class Buffers:
     mixed: Array  # what attention gives
     gate: Array
     up: Array
+    bytes: Array  # what goes into a product, rounded: see bytewise.metal
     scores: Array
-    keys: tuple[Array, ...]  # per layer [kv_heads, head, context]
+    keys: tuple[Array, ...]  # per layer [kv_heads, head, padded context]
     values: tuple[Array, ...]
     turns: Array  # cosine and sine of each position and pair of dimensions
     logits: Array
@@ -56,6 +57,11 @@ def seen(array: Array) -> Array:
     return found
 
 
+def padded(context: int) -> int:
+    """Positions that the caches have room for: kernels take 32 at a time."""
+    return -(-context // 32) * 32
+
+
 def buffers(config: Config, context: int) -> Buffers:
     """What the host writes and reads at each token lies in its own memory, the rest where kernels are."""
 
@@ -71,7 +77,7 @@ def buffers(config: Config, context: int) -> Buffers:
     changing = host(8 + TOKENS, dtype=np.int32)
     token, step, place, choice, ids = np.split(changing, (1, 2, 4, 8))
     width, heads = config.width, config.heads * config.head
-    cache = (config.kv_heads, config.head, context)
+    cache = (config.kv_heads, config.head, padded(context))
     angles = np.outer(np.arange(context, dtype=np.float64), np.array(config.frequencies))
     turns = host(context, config.head // 2, 2)
     turns[..., 0], turns[..., 1] = np.cos(angles), np.sin(angles)
@@ -85,7 +91,8 @@ def buffers(config: Config, context: int) -> Buffers:
         mixed=zeros(TOKENS, heads),
         gate=zeros(TOKENS, config.hidden),
         up=zeros(TOKENS, config.hidden),
-        scores=zeros(TOKENS, config.heads, context),
+        bytes=zeros(TOKENS, -(-max(width, heads, config.hidden) // 32), 10, dtype=np.uint32),
+        scores=zeros(TOKENS, config.heads, padded(context)),
         keys=tuple(zeros(*cache) for _ in range(config.layers)),
         values=tuple(zeros(*cache) for _ in range(config.layers)),
         turns=placed(turns),

@@ -31,8 +31,11 @@ class Model:
         return f"<model {self.llama!r}, {self.tokenizer!r}>"
 
 
-def load(path: Path | str | None = None) -> Model:
-    """A model from a Hugging Face folder or a GGUF file; without a path, the one that comes with metalloid."""
+def load(path: Path | str | None = None, exact: bool = False) -> Model:
+    """A model from a Hugging Face folder or a GGUF file; without a path, the one that comes with metalloid.
+
+    `exact`: what goes into a product with weights in q4_0 or q8_0 is not rounded to 8 bits, on any device.
+    """
     where = shipped() if path is None else Path(path)
     loaded = weights.load(where)
     if where.is_dir():
@@ -43,7 +46,7 @@ def load(path: Path | str | None = None) -> Model:
         raise ModelError(
             f"{where}: the tokenizer has {len(tokenizer)} tokens; the model knows {loaded.config.vocabulary}."
         )
-    return Model(Llama(loaded), tokenizer)
+    return Model(Llama(loaded, exact), tokenizer)
 
 
 @dataclass

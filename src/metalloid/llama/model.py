@@ -17,8 +17,8 @@ import numpy as np
 
 from metalloid.errors import ModelError
 from metalloid.kernels.families import kernel
-from metalloid.llama import weights, wide
-from metalloid.llama.buffers import TOKENS, buffers, placed, seen
+from metalloid.llama import bytewise, weights, wide
+from metalloid.llama.buffers import TOKENS, buffers, padded, placed, seen
 from metalloid.llama.config import Config
 from metalloid.llama.formats import Q4_0, Array, Tensor
 from metalloid.llama.layers import Layer, Matrix
@@ -46,24 +46,28 @@ class Choice:
 
 
 class Llama:
-    """The weights of a model, mapped from its files; `session()` begins a text."""
+    """The weights of a model, mapped from its files; `session()` begins a text.
 
-    def __init__(self, loaded: weights.Weights) -> None:
+    Weights in q4_0 and q8_0 are multiplied byte by byte where the device does that well, which rounds what goes into a
+    product to 8 bits (bytewise.py); `exact` does not.
+    """
+
+    def __init__(self, loaded: weights.Weights, exact: bool = False) -> None:
         self.config: Config = loaded.config
-        regroup = wide.suits(self.config)
-        self.output = _matrix(loaded.output, regroup)
-        tied = loaded.embedding is loaded.output
-        self.embedding = self.output if tied else _matrix(loaded.embedding, regroup)
+        place = _Placed(wide.suits(self.config), not exact)
+        self.output = place.matrix(loaded.output)
+        tied = loaded.embedding is loaded.output and self.output.format not in bytewise.FORMATS
+        self.embedding = self.output if tied else place.plain(loaded.embedding)
         self.norm = _gain(loaded.norm)
-        self.layers = tuple(_layer(layer, regroup) for layer in loaded.layers)
+        self.layers = tuple(place.layer(layer) for layer in loaded.layers)
 
     def __repr__(self) -> str:
         c = self.config
         return f"<llama of {len(self.layers)} layers, width {c.width}, {c.heads} heads, {self.output.format}>"
 
     @staticmethod
-    def load(path: Path) -> Llama:
-        return Llama(weights.load(path))
+    def load(path: Path, exact: bool = False) -> Llama:
+        return Llama(weights.load(path), exact)
 
     def session(self, context: int = 0) -> Session:
         """A text of up to `context` tokens; the model's own limit, or 4096, where none is given."""
@@ -84,7 +88,7 @@ class Session:
             "heads": model.config.heads,
             "kv_heads": model.config.kv_heads,
             "head": model.config.head,
-            "context": context,
+            "context": padded(context),
             "interleaved": int(model.config.interleaved),
         }
         self._recorded: dict[str | int, Recording] = {}
@@ -190,11 +194,14 @@ class Session:
                 wide.heads(run, layer, b, n, self._shape, self.model.config)
                 wide.attend(run, b, n, self._shape, self.model.config)
             else:
-                for matrix, out in ((layer.q, q), (layer.k, k), (layer.v, v)):
-                    _project(run, matrix, x, layer.attention_norm, out, eps)
+                heads = ((layer.q, q), (layer.k, k), (layer.v, v))
+                self._project(run, heads, x, layer.attention_norm)
                 self._attend(run, n, 1)
-            _multiply(run, layer.o, mixed, x, add=True)
-            if {layer.gate.format, layer.up.format} == {wide.FORMAT}:
+            self._multiply(run, layer.o, mixed, x, add=True)
+            if layer.gate.format == layer.up.format in bytewise.FORMATS:
+                bytewise.normed(run, x, layer.feed_norm, b.bytes, eps)
+                bytewise.gate_up(run, layer.gate, layer.up, b.bytes, gate)
+            elif {layer.gate.format, layer.up.format} == {wide.FORMAT}:
                 wide.gate_up(run, layer.gate, layer.up, x, layer.feed_norm, gate, eps)
             elif layer.gate.format == layer.up.format:
                 run.add(
@@ -205,10 +212,9 @@ class Session:
                     threadgroup=LANES,
                 )
             else:
-                _project(run, layer.gate, x, layer.feed_norm, gate, eps)
-                _project(run, layer.up, x, layer.feed_norm, up, eps)
+                self._project(run, ((layer.gate, gate), (layer.up, up)), x, layer.feed_norm)
                 run.add(kernel("decode", "gate_up"), gate, up, grid=gate.size, threadgroup=LANES)
-            _multiply(run, layer.down, gate, x, add=True)
+            self._multiply(run, layer.down, gate, x, add=True)
         self._logits(run)
         self._sample(run)
 
@@ -220,18 +226,38 @@ class Session:
         for n, layer in enumerate(self.model.layers):
             self._norm(run, x, layer.attention_norm, h)
             for matrix, out in ((layer.q, q), (layer.k, k), (layer.v, v)):
-                _multiply(run, matrix, h, out)
+                self._multiply(run, matrix, h, out)
             self._attend(run, n, count)
-            _multiply(run, layer.o, mixed, x, add=True)
+            self._multiply(run, layer.o, mixed, x, add=True)
             self._norm(run, x, layer.feed_norm, h)
-            _multiply(run, layer.gate, h, gate)
-            _multiply(run, layer.up, h, up)
+            self._multiply(run, layer.gate, h, gate)
+            self._multiply(run, layer.up, h, up)
             run.add(kernel("decode", "gate_up"), gate, up, grid=gate.size, threadgroup=LANES)
-            _multiply(run, layer.down, gate, x, add=True)
+            self._multiply(run, layer.down, gate, x, add=True)
 
     def _logits(self, run: Recording) -> None:
         """Of the first row of `x`."""
-        _project(run, self.model.output, self._b.x[0], self.model.norm, self._b.logits, self._eps)
+        self._project(run, ((self.model.output, self._b.logits),), self._b.x[0], self.model.norm)
+
+    def _project(
+        self, run: Recording, products: Sequence[tuple[Matrix, Array]], x: Array, gain: Array
+    ) -> None:
+        """out = matrix @ rms_norm(x) for each of them"""
+        if any(matrix.format in bytewise.FORMATS for matrix, _ in products):
+            bytewise.normed(run, x, gain, self._b.bytes, self._eps)
+        for matrix, out in products:
+            if matrix.format in bytewise.FORMATS:
+                bytewise.multiply(run, matrix, self._b.bytes, out)
+            else:
+                _project(run, matrix, x, gain, out, self._eps)
+
+    def _multiply(self, run: Recording, matrix: Matrix, x: Array, out: Array, add: bool = False) -> None:
+        """out = matrix @ x for one input or a row of them; `add`: onto what is there."""
+        if matrix.format in bytewise.FORMATS:
+            bytewise.rounded(run, x, self._b.bytes)
+            bytewise.multiply(run, matrix, self._b.bytes, out, add)
+        else:
+            _multiply(run, matrix, x, out, add)
 
     def _norm(self, run: Recording, x: Array, gain: Array, out: Array) -> None:
         count, width = x.shape
@@ -321,44 +347,55 @@ def _multiply(run: Recording, matrix: Matrix, x: Array, out: Array, add: bool = 
         )
 
 
-def _regrouped(tensor: Tensor, regroup: bool) -> Array | None:
-    wanted = regroup and tensor.format is Q4_0
-    return wide.regrouped(tensor.data, tensor.shape[1]) if wanted else None
-
-
-def _matrix(tensor: Tensor, regroup: bool) -> Matrix:
-    rows, columns = tensor.shape
-    if (regrouped := _regrouped(tensor, regroup)) is not None:
-        return Matrix(wide.FORMAT, placed(regrouped), rows, columns)
-    data = tensor.data if tensor.data.ctypes.data % 4 == 0 else tensor.data.copy()
-    return Matrix(tensor.format.name, placed(data), rows, columns)
-
-
 def _gain(tensor: Tensor) -> Array:
     return placed(np.ascontiguousarray(tensor.array(), np.float32))
 
 
-def _layer(layer: weights.Layer, regroup: bool) -> Layer:
-    parts: dict[str, Any] = {
-        part: _gain(tensor) if part.endswith("norm") else _matrix(tensor, regroup)
-        for part, tensor in vars(layer).items()
-        if part not in ("q", "k", "v")
-    }
-    return Layer(**parts, **_attention(layer, regroup))
+@dataclass(frozen=True)
+class _Placed:
+    """How weights are kept for kernels."""
 
+    wide: bool
+    bytewise: bool
 
-def _attention(layer: weights.Layer, regroup: bool) -> dict[str, Any]:
-    """The matrices of queries, keys and values; in one piece where all are regrouped."""
-    three = {"q": layer.q, "k": layer.k, "v": layer.v}
-    found = {part: _regrouped(tensor, regroup) for part, tensor in three.items()}
-    arrays = [array for array in found.values() if array is not None]
-    if len(arrays) < len(three):
-        return {part: _matrix(tensor, regroup) for part, tensor in three.items()}
-    joined = placed(np.concatenate(arrays))
-    ends = np.cumsum([len(array) for array in arrays])
-    views = np.split(joined, ends[:-1])
-    made = {
-        part: Matrix(wide.FORMAT, view, *tensor.shape)
-        for (part, tensor), view in zip(three.items(), views, strict=True)
-    }
-    return {**made, "qkv": joined}
+    def matrix(self, tensor: Tensor) -> Matrix:
+        """As products like it best."""
+        if self.bytewise and bytewise.suits(tensor):
+            return bytewise.regrouped(tensor)
+        return self.plain(tensor)
+
+    def plain(self, tensor: Tensor) -> Matrix:
+        """As rows can be looked up."""
+        rows, columns = tensor.shape
+        if (regrouped := self._regrouped(tensor)) is not None:
+            return Matrix(wide.FORMAT, placed(regrouped), rows, columns)
+        data = tensor.data if tensor.data.ctypes.data % 4 == 0 else tensor.data.copy()
+        return Matrix(tensor.format.name, placed(data), rows, columns)
+
+    def layer(self, layer: weights.Layer) -> Layer:
+        parts: dict[str, Any] = {
+            part: _gain(tensor) if part.endswith("norm") else self.matrix(tensor)
+            for part, tensor in vars(layer).items()
+            if part not in ("q", "k", "v")
+        }
+        return Layer(**parts, **self._attention(layer))
+
+    def _attention(self, layer: weights.Layer) -> dict[str, Any]:
+        """The matrices of queries, keys and values; in one piece where all are regrouped."""
+        three = {"q": layer.q, "k": layer.k, "v": layer.v}
+        found = {part: self._regrouped(tensor) for part, tensor in three.items()}
+        arrays = [array for array in found.values() if array is not None]
+        if len(arrays) < len(three):
+            return {part: self.matrix(tensor) for part, tensor in three.items()}
+        joined = placed(np.concatenate(arrays))
+        ends = np.cumsum([len(array) for array in arrays])
+        views = np.split(joined, ends[:-1])
+        made = {
+            part: Matrix(wide.FORMAT, view, *tensor.shape)
+            for (part, tensor), view in zip(three.items(), views, strict=True)
+        }
+        return {**made, "qkv": joined}
+
+    def _regrouped(self, tensor: Tensor) -> Array | None:
+        wanted = self.wide and tensor.format is Q4_0
+        return wide.regrouped(tensor.data, tensor.shape[1]) if wanted else None

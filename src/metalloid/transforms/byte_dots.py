@@ -20,6 +20,7 @@ from metalloid.transforms.drop_dead import drop_dead
 # The engine's own: a sum and two words. After its name the signs of their bytes: "ss", "uu", "us".
 DOT = "llvm.byte.dot"
 BYTES = 4
+Addend = tuple[Value, bool]  # False: it is subtracted
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def byte_dots(function: Function, known: frozenset[str]) -> Function:
 
 
 def _block(function: Function, block: Block, uses: Counter[str], known: frozenset[str]) -> Block:
-    sums = {i.name: i for i in block.instructions if i.opcode == "add" and i.type == I32}
+    sums = {i.name: i for i in block.instructions if i.opcode in ("add", "sub") and i.type == I32}
     inner = {name for i in sums.values() for name in i.uses if name in sums and uses[name] == 1}
     made: dict[str, list[Instruction]] = {}
     for name in sums:
@@ -72,26 +73,27 @@ def _block(function: Function, block: Block, uses: Counter[str], known: frozense
     return replace(block, instructions=tuple(code))
 
 
-def _addends(sums: dict[str, Instruction], inner: set[str], root: Instruction) -> Iterator[Value]:
+def _addends(sums: dict[str, Instruction], inner: set[str], root: Instruction) -> Iterator[Addend]:
     """What a tree of sums adds up, from left to right."""
-    work = list(reversed(root.operands))
+    work: list[Addend] = [(root.value, True)]
     while work:
-        value = work.pop()
-        if isinstance(value, Local) and value.name in inner:
-            work += reversed(sums[value.name].operands)
+        value, added = work.pop()
+        if isinstance(value, Local) and (value.name in inner or value == root.value):
+            i = sums[value.name]
+            work += (i.operands[1], added is (i.opcode == "add")), (i.operands[0], added)
         else:
-            yield value
+            yield value, added
 
 
-def _dots(function: Function, addends: list[Value], known: frozenset[str]) -> tuple[list[Dot], list[Value]]:
+def _dots(function: Function, addends: list[Addend], known: frozenset[str]) -> tuple[list[Dot], list[Addend]]:
     """The dots of a sum, and what else is added."""
     groups: dict[tuple[Bytes, Bytes], dict[int, Value]] = {}
-    rest: list[Value] = []
-    for value in addends:
-        found = _product(function, value)
+    rest: list[Addend] = []
+    for value, added in addends:
+        found = _product(function, value) if added else None
         places = groups.setdefault(found[0], {}) if found is not None else None
         if found is None or places is None or found[1] in places:
-            rest.append(value)
+            rest.append((value, added))
         else:
             places[found[1]] = value
     dots = []
@@ -102,7 +104,7 @@ def _dots(function: Function, addends: list[Value], known: frozenset[str]) -> tu
             names = frozenset(v.name for v in places.values() if isinstance(v, Local))
             dots.append(Dot("us" if signs == "su" else signs, *order, names))
         else:
-            rest += places.values()
+            rest += ((value, True) for value in places.values())
     return dots, rest
 
 
@@ -134,7 +136,7 @@ def _byte(found: Field | None) -> tuple[Bytes, int] | None:
     return Bytes(found.word, at, found.bits, signed), found.at // 8
 
 
-def _written(root: Instruction, dots: list[Dot], rest: list[Value]) -> list[Instruction]:
+def _written(root: Instruction, dots: list[Dot], rest: list[Addend]) -> list[Instruction]:
     code: list[Instruction] = []
 
     def put(opcode: str, a: Value, b: Value) -> Value:
@@ -148,9 +150,11 @@ def _written(root: Instruction, dots: list[Dot], rest: list[Value]) -> list[Inst
         moved = put("lshr", b.word, const(I32, b.at)) if b.at else b.word
         return put("and", moved, const(I32, 0x01010101 * ((1 << b.bits) - 1)))
 
-    total: Value = rest[0] if rest else const(I32, 0)
-    for value in rest[1:]:
-        total = put("add", total, value)
+    first = next((n for n, (_, added) in enumerate(rest) if added), -1)
+    total: Value = rest[first][0] if first >= 0 else const(I32, 0)
+    for n, (value, added) in enumerate(rest):
+        if n != first:
+            total = put("add" if added else "sub", total, value)
     for dot in dots:
         words = word(dot.first), word(dot.second)
         name, callee = f"{root.name}.d{len(code)}", Global(f"{DOT}.{dot.signs}", PTR)

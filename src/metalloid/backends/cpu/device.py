@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,12 @@ class Cpu(Backend):
         background.begin("runtime", native.runtime)
         if background.may_import():
             background.begin("passes", _load_passes)
+
+    @property
+    def byte_dots(self) -> Collection[str]:
+        from metalloid.backends.cpu.codegen import host
+
+        return tuple(signs for signs, _ in host().info.byte_dots)
 
     @property
     def stages(self) -> Mapping[str, Stage]:

@@ -1,0 +1,92 @@
+"""Products of bytes with bytes, on a device that adds four of them in one instruction (bytewise.metal).
+
+What goes into a product is rounded to 8 bits, 32 numbers with one scale, as llama.cpp does: it is off by up to half a
+127th of the largest of its 32. Weights in q4_0 and q8_0 are kept in another order: 16 rows together, word by word.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from metalloid.kernels.families import HERE, target
+from metalloid.llama.formats import Array, Tensor
+from metalloid.llama.layers import Matrix
+from metalloid.runtime.kernel import Kernel
+from metalloid.runtime.library import Library
+from metalloid.runtime.recording import Recording
+from metalloid.source import Source
+
+ROWS, INPUTS, LANES = 16, 4, 32  # of weights that lie together; of inputs that share them; of a SIMD-group
+BLOCK = 32  # numbers that have one scale
+WORDS = 10  # of a rounded block: its scale, its sum, its bytes
+# Formats of files to those of kernels, and the signs of bytes that a device must know to multiply: either of them.
+_FORMATS = {"q4_0": ("q4_0x16", {"ss", "us"}), "q8_0": ("q8_0x16", {"ss"})}
+FORMATS = frozenset(name for name, _ in _FORMATS.values())
+
+
+@cache
+def _library() -> Library:
+    source = Source.from_file(Path(__file__).with_suffix(".metal"), math="safe", include=(HERE,))
+    return Library(target(), source, {}, trusted=True)
+
+
+@cache
+def _kernel(name: str) -> Kernel:
+    return _library()[name]
+
+
+def suits(tensor: Tensor) -> bool:
+    """Whether the device multiplies such weights byte by byte."""
+    known = _FORMATS.get(tensor.format.name)
+    return (
+        known is not None and tensor.shape[0] % ROWS == 0 and bool(known[1] & {*target().backend.byte_dots})
+    )
+
+
+def regrouped(tensor: Tensor) -> Matrix:
+    """The same weights, the words of 16 rows side by side."""
+    rows, columns = tensor.shape
+    blocks = tensor.data.view(np.uint16).reshape(
+        rows // ROWS, ROWS, columns // BLOCK, tensor.format.size // 2
+    )
+    words = blocks.shape[-1] // 2
+    made = np.empty((rows // ROWS, columns // BLOCK, ROWS * blocks.shape[-1]), np.uint16)
+    made[..., :ROWS] = blocks[..., 0].swapaxes(1, 2)
+    bytes = made[..., ROWS:].reshape(*made.shape[:2], words, ROWS, 2)
+    bytes[...] = blocks[..., 1:].reshape(*blocks.shape[:3], words, 2).transpose(0, 2, 3, 1, 4)
+    made[..., ROWS:] = bytes.reshape(*made.shape[:2], -1)
+    return Matrix(_FORMATS[tensor.format.name][0], made.reshape(-1).view(np.uint32), rows, columns)
+
+
+def normed(run: Recording, x: Array, gain: Array, out: Array, eps: float) -> None:
+    """out = rms_norm(x), rounded, for one input or a row of them."""
+    inputs, columns = x.size // x.shape[-1], x.shape[-1]
+    run.add(_kernel("normed"), x, gain, out, columns, eps, threadgroups=inputs, threadgroup=LANES)
+
+
+def rounded(run: Recording, x: Array, out: Array) -> None:
+    run.add(_kernel("rounded"), x, out, threadgroups=x.size // BLOCK, threadgroup=LANES)
+
+
+def multiply(run: Recording, matrix: Matrix, x: Array, out: Array, add: bool = False) -> None:
+    """out = matrix @ x for one input or a row of them that are rounded; `add`: onto what is there."""
+    inputs = 1 if out.ndim == 1 else len(out)
+    name = "times_many" if inputs > 1 else "times"
+    run.add(
+        _kernel(f"{name}_{'add_' if add else ''}{matrix.format}"),
+        *(matrix.data, x, out, matrix.rows, matrix.columns, inputs),
+        threadgroups=(matrix.rows // ROWS, -(-inputs // INPUTS)),
+        threadgroup=(ROWS, 1),
+    )
+
+
+def gate_up(run: Recording, gate: Matrix, up: Matrix, x: Array, out: Array) -> None:
+    run.add(
+        _kernel(f"gate_up_{gate.format}"),
+        *(gate.data, up.data, x, out, gate.columns),
+        threadgroups=gate.rows // ROWS,
+        threadgroup=ROWS,
+    )
