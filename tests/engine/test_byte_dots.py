@@ -9,6 +9,7 @@ from metalloid.analysis.bit_fields import field
 from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.pipeline import vector_code, vector_stage
 from metalloid.ir.intrinsics import ENTRY
+from metalloid.ir.layout import data_layout
 from metalloid.transforms.byte_dots import DOT, byte_dots
 from metalloid.transforms.canonicalize import canonical
 from tests.engine.both import WIDE, same, scalar_ir
@@ -24,14 +25,16 @@ uint dot(uchar4 a, uchar4 b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * 
 int dot(uchar4 a, char4 b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
 char4 s(uint w) { return as_type<char4>(w); }
 uchar4 u(uint w) { return as_type<uchar4>(w); }
-kernel void k(device const uint* a, device const uint* b, device uint* out, constant uint& n,
+kernel void k(device const uint* a, device const uint* b, device const char4* c, device uint* out, constant uint& n,
               uint i [[thread_position_in_grid]]) {
+    device const char* d = (device const char*)c;
     uint sum = a[i];
     for (uint j = 0; j < n; j++) {
         BODY
     }
     out[i] = sum;
 }"""
+BY_ONE = "for (uint n = 1; n < 9; n++) sum += (d + j * 8 + i)[n] * (d + j)[n];"  # bytes that are guarded one by one
 # What is added, and the dots that are in it by their signs.
 CASES = {
     "sum += dot(s(p), s(q));": ["ss"],
@@ -50,6 +53,11 @@ CASES = {
     "sum += s(p).x * s(q).x + s(p).y * u(q).y + s(p).z * s(q).z + s(p).w * s(q).w;": [],
     "sum += dot(s(q), s(q + 1));": ["ss"],  # the same for all
     "if (i % 3) sum += dot(s(p), s(q));": ["ss"],
+    "sum += dot(c[j * 8 + i], c[j]);": ["ss"],
+    "sum += dot((device const uchar4&)c[j * 8 + i], c[j]);": ["us"],
+    "sum += dot(c[j * 8 + i], s(q));": ["ss"],
+    BY_ONE: ["ss", "ss"],
+    "sum += d[i] * d[j] + d[i + 1] * d[j + 1]; out[i] = sum; sum += d[i + 2] * d[j + 2] + d[i + 3] * d[j + 3];": [],
 }
 
 
@@ -57,8 +65,9 @@ def text(body: str) -> str:
     return TEXT.replace("BODY", body if body[0] == "{" else f"uint p = a[j * 8 + i], q = b[j]; {body}")
 
 
-def dots(body: str, known: frozenset[str] = ALL) -> list[str]:
-    function = byte_dots(canonical(scalar_ir(text(body), "k")[0]).function[ENTRY], known)
+def dots(body: str, known: frozenset[str] = ALL, guard: bool = False) -> list[str]:
+    module = canonical(scalar_ir(text(body), "k")[0])
+    function = byte_dots(module.function[ENTRY], known, data_layout(module.datalayout), guard)
     return [i.called.split(".")[-1] for i in function.instructions() if i.called.startswith(DOT)]
 
 
@@ -68,7 +77,8 @@ def test_sums_of_four_products_are_found(body: str) -> None:
     assert (not found) if not wanted else len(found) % len(wanted) == 0 and {*found} == {*wanted}, found
 
 
-def test_only_what_the_processor_has() -> None:
+def test_only_what_the_processor_has_and_what_is_proved() -> None:
+    assert not dots(BY_ONE, guard=True)
     assert not dots("sum += dot(u(p), s(q));", frozenset(("ss", "uu")))
     assert {*dots("sum += dot(s(p & 0x0f0f0f0f), s(q));", frozenset(("ss",)))} == {"ss"}
     assert not dots("sum += dot(s(p), s(q));", frozenset(("us",)))
@@ -79,7 +89,8 @@ def test_same_as_the_oracle(guard: bool) -> None:
     """Whatever is added, in any number of lanes, with bytes at both ends of their range."""
     count, threads, body = 7, 38, ""
     for n, case in enumerate(CASES):  # one kernel for all: each adds to a sum of its own
-        body += f"{{ uint p = a[j * 8 + i + {n}], q = b[j + {n}]; {case.replace('sum', f'sum{n}')} }}\n"
+        own = case.replace("sum", f"sum{n}").replace("out[i]", f"out[i * {len(CASES)} + {n}]")
+        body += f"{{ uint p = a[j * 8 + i + {n}], q = b[j + {n}]; {own} }}\n"
     source = text(body)
     sums = ", ".join(f"sum{n} = a[i + {n}]" for n in range(len(CASES)))
     source = source.replace("uint sum = a[i]", f"uint {sums}").replace(
@@ -91,8 +102,8 @@ def test_same_as_the_oracle(guard: bool) -> None:
     b = RNG.integers(0, 1 << 32, count + 20, np.uint32)
     b[::2] = 0x80808080
     out = np.full(threads * len(CASES), 0xCDCDCDCD, np.uint32)
-    arrays = [a, b, out, np.array([count], np.uint32)]
-    same(source, arrays, threads, 32, widths=(0, 1, 8, 32), guard=guard)
+    arrays = [a, b, a[::-1].copy().view(np.int8), out, np.array([count], np.uint32)]
+    same(source, arrays, threads, 32, widths=(0, 1, 8, 32) if guard else (0, 8), guard=guard)
 
 
 @pytest.mark.skipif(not codegen.host().info.byte_dots, reason="no such instruction here")

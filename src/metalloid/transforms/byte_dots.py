@@ -12,14 +12,15 @@ from collections.abc import Iterator
 
 from metalloid.analysis.bit_fields import Field, field
 from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import I32, PTR
 from metalloid.ir.values import Global, Local, Value, const
 from metalloid.records import dataclass, replace
+from metalloid.transforms.byte_loads import BYTES, ByteLoads
 from metalloid.transforms.drop_dead import drop_dead
 
 # The engine's own: a sum and two words. After its name the signs of their bytes: "ss", "uu", "us".
 DOT = "llvm.byte.dot"
-BYTES = 4
 Addend = tuple[Value, bool]  # False: it is subtracted
 
 
@@ -48,25 +49,27 @@ class Dot:
     products: frozenset[str]  # the four, by name
 
 
-def byte_dots(function: Function, known: frozenset[str]) -> Function:
-    """The function with dots of the `known` signs."""
+def byte_dots(function: Function, known: frozenset[str], layout: DataLayout, guard: bool) -> Function:
+    """The function with dots of the `known` signs. `guard`: loads of bytes that are not proved stay as they are."""
     uses = Counter(name for i in function.instructions() for name in i.uses)
-    blocks = tuple(_block(function, block, uses, known) for block in function.blocks)
+    blocks = tuple(
+        _block(ByteLoads(function, block, layout, guard), block, uses, known) for block in function.blocks
+    )
     if all(new is old for new, old in zip(blocks, function.blocks, strict=True)):
         return function
     return drop_dead(function.with_blocks(blocks))
 
 
-def _block(function: Function, block: Block, uses: Counter[str], known: frozenset[str]) -> Block:
+def _block(loads: ByteLoads, block: Block, uses: Counter[str], known: frozenset[str]) -> Block:
     sums = {i.name: i for i in block.instructions if i.opcode in ("add", "sub") and i.type == I32}
     inner = {name for i in sums.values() for name in i.uses if name in sums and uses[name] == 1}
     made: dict[str, list[Instruction]] = {}
     for name in sums:
         if name not in inner:
             addends = list(_addends(sums, inner, sums[name]))
-            found, rest = _dots(function, addends, known)
+            found, rest = _dots(loads, sums[name], addends, known)
             if found:
-                made[name] = _written(sums[name], found, rest)
+                made[name] = _written(loads, sums[name], found, rest)
     if not made:
         return block
     code = [new for i in block.instructions for new in made.get(i.name, [i])]
@@ -85,12 +88,14 @@ def _addends(sums: dict[str, Instruction], inner: set[str], root: Instruction) -
             yield value, added
 
 
-def _dots(function: Function, addends: list[Addend], known: frozenset[str]) -> tuple[list[Dot], list[Addend]]:
+def _dots(
+    loads: ByteLoads, root: Instruction, addends: list[Addend], known: frozenset[str]
+) -> tuple[list[Dot], list[Addend]]:
     """The dots of a sum, and what else is added."""
     groups: dict[tuple[Bytes, Bytes], dict[int, Value]] = {}
     rest: list[Addend] = []
     for value, added in addends:
-        found = _product(function, value) if added else None
+        found = _product(loads, value) if added else None
         places = groups.setdefault(found[0], {}) if found is not None else None
         if found is None or places is None or found[1] in places:
             rest.append((value, added))
@@ -99,7 +104,7 @@ def _dots(function: Function, addends: list[Addend], known: frozenset[str]) -> t
     dots = []
     for (first, second), places in groups.items():
         signs = _signs(first, second, known)
-        if len(places) == BYTES and signs:
+        if len(places) == BYTES and signs and all(loads.may_move(b.word, root) for b in (first, second)):
             order = (second, first) if signs == "su" else (first, second)
             names = frozenset(v.name for v in places.values() if isinstance(v, Local))
             dots.append(Dot("us" if signs == "su" else signs, *order, names))
@@ -115,28 +120,30 @@ def _signs(first: Bytes, second: Bytes, known: frozenset[str]) -> str:
     return next((way for way in ways if way in pairs), "")
 
 
-def _product(function: Function, value: Value) -> tuple[tuple[Bytes, Bytes], int] | None:
+def _product(loads: ByteLoads, value: Value) -> tuple[tuple[Bytes, Bytes], int] | None:
     """The two words that the factors of a product are bytes of, and which byte."""
+    function = loads.function
     i = function.definitions.get(value.name) if isinstance(value, Local) else None
     if i is None or i.opcode != "mul":
         return None
-    found = [_byte(field(function, o)) for o in i.operands]
+    found = [_byte(loads, field(function, o)) for o in i.operands]
     if found[0] is None or found[1] is None or found[0][1] != found[1][1]:
         return None
     first, second = sorted((found[0][0], found[1][0]), key=lambda b: (str(b.word), b.at))
     return (first, second), found[0][1]
 
 
-def _byte(found: Field | None) -> tuple[Bytes, int] | None:
-    if found is None or found.word.type != I32 or found.above == "none":
+def _byte(loads: ByteLoads, found: Field | None) -> tuple[Bytes, int] | None:
+    if found is None or found.above == "none":
         return None
+    place = (found.word, 0) if found.word.type == I32 else loads.place(found.word)
     at, signed = found.at % 8, found.above == "sign"
-    if at + found.bits > 8 or (signed and found.bits < 8):
+    if place is None or at + found.bits > 8 or (signed and found.bits < 8):
         return None
-    return Bytes(found.word, at, found.bits, signed), found.at // 8
+    return Bytes(place[0], at, found.bits, signed), place[1] + found.at // 8
 
 
-def _written(root: Instruction, dots: list[Dot], rest: list[Addend]) -> list[Instruction]:
+def _written(loads: ByteLoads, root: Instruction, dots: list[Dot], rest: list[Addend]) -> list[Instruction]:
     code: list[Instruction] = []
 
     def put(opcode: str, a: Value, b: Value) -> Value:
@@ -144,10 +151,20 @@ def _written(root: Instruction, dots: list[Dot], rest: list[Addend]) -> list[Ins
         code.append(Instruction(opcode, I32, (a, b), name, metadata=root.debug_only))
         return code[-1].value
 
+    loaded: dict[Value, Value] = {}
+
+    def whole(word: Value) -> Value:
+        if word not in loaded:
+            load = loads.load(word, f"{root.name}.d{len(code)}")
+            if load is not None:
+                code.append(load)
+            loaded[word] = word if load is None else load.value
+        return loaded[word]
+
     def word(b: Bytes) -> Value:
         if b.bits == 8:
-            return b.word
-        moved = put("lshr", b.word, const(I32, b.at)) if b.at else b.word
+            return whole(b.word)
+        moved = put("lshr", whole(b.word), const(I32, b.at)) if b.at else whole(b.word)
         return put("and", moved, const(I32, 0x01010101 * ((1 << b.bits) - 1)))
 
     first = next((n for n, (_, added) in enumerate(rest) if added), -1)

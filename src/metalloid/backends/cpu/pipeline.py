@@ -63,7 +63,7 @@ def vector_code(
     if isinstance(proof, Proof):
         module = proof.mark(module)
         module = module.with_function(prune(module.function[ENTRY], proof.dead))
-    dots = _dots(module, target) if check is None else module
+    dots = _dots(module, target, bool(guard)) if check is None else module
     lanes = LaneLayout(
         width or choose(dots, size, target.info, check is not None, rows, True),
         *(size, ragged, tables, proof == FAR),
@@ -99,10 +99,13 @@ def _in_one_row(module: Module, lanes: LaneLayout, loops: frozenset[str]) -> tup
     return module.with_function(function), loops
 
 
-def _dots(module: Module, target: codegen.Target) -> Module:
+def _dots(module: Module, target: codegen.Target, guard: bool) -> Module:
     """The module with products of bytes as the processor has them."""
     known = frozenset(dict(target.info.byte_dots))
-    return module.with_function(byte_dots(module.function[ENTRY], known)) if known else module
+    if not known:
+        return module
+    layout = data_layout(module.datalayout)
+    return module.with_function(byte_dots(module.function[ENTRY], known, layout, guard))
 
 
 def _gangs(

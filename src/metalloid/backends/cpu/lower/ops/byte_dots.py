@@ -8,7 +8,8 @@ from metalloid.backends.cpu.lower.results import result, varies
 from metalloid.ir import Instruction
 from metalloid.ir.values import Int, Local, Value
 from metalloid.records import dataclass
-from metalloid.transforms.byte_dots import BYTES, DOT
+from metalloid.transforms.byte_dots import DOT
+from metalloid.transforms.byte_loads import BYTES
 
 _LOW = 0x01010101
 
