@@ -5,7 +5,8 @@ end, mlx-lm and numpy, with one and two threads, each in a process of its own, i
 counts, by the clock and by the processor's time, so that what else the machine does is left out. Programs that are not
 installed are left out and named. llama.cpp is what `pip install llama-cpp-python` builds.
 
-BENCH_ONLY=small leaves out the large model, BENCH_ROUNDS says how often each is run, BENCH_STEPS for how many tokens;
+BENCH_ONLY=small leaves out the large model, BENCH_PROGRAMS=metalloid,llama.cpp other programs; BENCH_ROUNDS says how
+often each is run, BENCH_STEPS for how many tokens;
 BENCH_PAGE=docs/decode.md writes that page, with the sentence BENCH_NOTE.
 """
 
@@ -60,7 +61,8 @@ def measured(folder: Path, models: list[str], rounds: int) -> list[Result]:
     for model in models:
         file = folder / f"{model}.gguf"
         (write_small if model == "small" else write_large)(file)
-        there = [program for program, module in NEEDS.items() if find_spec(module)]
+        wanted = os.environ.get("BENCH_PROGRAMS", ",".join(NEEDS)).split(",")
+        there = [program for program, module in NEEDS.items() if program in wanted and find_spec(module)]
         each = [Result(model, program, threads) for program in there for threads in (1, 2)]
         for _ in range(rounds):
             for result in each:
@@ -101,9 +103,9 @@ def page(path: Path, results: list[Result]) -> None:
         "# Whole programs",
         "",
         "Written by `python -m bench decode` (with `BENCH_PAGE=docs/decode.md`). Greedy decoding on the CPU,",
-        "weights in q4_0; numpy has them as float32. llama.cpp is what `pip install llama-cpp-python` builds; it",
-        "rounds what goes into a product to 8 bits, the others do not. Of all tokens the quickest counts;",
-        "`alike`: tokens that metalloid chose too.",
+        "weights in q4_0; numpy has them as float32. llama.cpp is what `pip install llama-cpp-python` builds. It and",
+        "metalloid round what goes into a product to 8 bits, where the processor multiplies bytes; the others do not.",
+        "Of all tokens the quickest counts; `alike`: tokens that metalloid chose too.",
         *([note] if note else []),
         *([f"Not installed, so not measured: {', '.join(missing)}."] if missing else []),
         "",
