@@ -11,17 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from metalloid.errors import ModelError
 from metalloid.kernels.families import kernel
 from metalloid.llama import bytewise, weights, wide
-from metalloid.llama.buffers import TOKENS, buffers, padded, placed, seen
+from metalloid.llama.buffers import TOKENS, buffers, padded, seen
 from metalloid.llama.config import Config
-from metalloid.llama.formats import Q4_0, Array, Tensor
-from metalloid.llama.layers import Layer, Matrix
+from metalloid.llama.formats import Array
+from metalloid.llama.layers import Matrix
+from metalloid.llama.placing import Placing, gain
 from metalloid.runtime.recording import Recording
 
 LANES, ROWS = 32, 8  # threads of a threadgroup, and the rows of weights that one takes
@@ -54,11 +52,11 @@ class Llama:
 
     def __init__(self, loaded: weights.Weights, exact: bool = False) -> None:
         self.config: Config = loaded.config
-        place = _Placed(wide.suits(self.config), not exact)
+        place = Placing(wide.suits(self.config), not exact)
         self.output = place.matrix(loaded.output)
         tied = loaded.embedding is loaded.output and self.output.format not in bytewise.FORMATS
         self.embedding = self.output if tied else place.plain(loaded.embedding)
-        self.norm = _gain(loaded.norm)
+        self.norm = gain(loaded.norm)
         self.layers = tuple(place.layer(layer) for layer in loaded.layers)
 
     def __repr__(self) -> str:
@@ -345,57 +343,3 @@ def _multiply(run: Recording, matrix: Matrix, x: Array, out: Array, add: bool = 
             threadgroups=(_groups(matrix.rows, 2), _groups(inputs, 8)),
             threadgroup=LANES,
         )
-
-
-def _gain(tensor: Tensor) -> Array:
-    return placed(np.ascontiguousarray(tensor.array(), np.float32))
-
-
-@dataclass(frozen=True)
-class _Placed:
-    """How weights are kept for kernels."""
-
-    wide: bool
-    bytewise: bool
-
-    def matrix(self, tensor: Tensor) -> Matrix:
-        """As products like it best."""
-        if self.bytewise and bytewise.suits(tensor):
-            return bytewise.regrouped(tensor)
-        return self.plain(tensor)
-
-    def plain(self, tensor: Tensor) -> Matrix:
-        """As rows can be looked up."""
-        rows, columns = tensor.shape
-        if (regrouped := self._regrouped(tensor)) is not None:
-            return Matrix(wide.FORMAT, placed(regrouped), rows, columns)
-        data = tensor.data if tensor.data.ctypes.data % 4 == 0 else tensor.data.copy()
-        return Matrix(tensor.format.name, placed(data), rows, columns)
-
-    def layer(self, layer: weights.Layer) -> Layer:
-        parts: dict[str, Any] = {
-            part: _gain(tensor) if part.endswith("norm") else self.matrix(tensor)
-            for part, tensor in vars(layer).items()
-            if part not in ("q", "k", "v")
-        }
-        return Layer(**parts, **self._attention(layer))
-
-    def _attention(self, layer: weights.Layer) -> dict[str, Any]:
-        """The matrices of queries, keys and values; in one piece where all are regrouped."""
-        three = {"q": layer.q, "k": layer.k, "v": layer.v}
-        found = {part: self._regrouped(tensor) for part, tensor in three.items()}
-        arrays = [array for array in found.values() if array is not None]
-        if len(arrays) < len(three):
-            return {part: self.matrix(tensor) for part, tensor in three.items()}
-        joined = placed(np.concatenate(arrays))
-        ends = np.cumsum([len(array) for array in arrays])
-        views = np.split(joined, ends[:-1])
-        made = {
-            part: Matrix(wide.FORMAT, view, *tensor.shape)
-            for (part, tensor), view in zip(three.items(), views, strict=True)
-        }
-        return {**made, "qkv": joined}
-
-    def _regrouped(self, tensor: Tensor) -> Array | None:
-        wanted = self.wide and tensor.format is Q4_0
-        return wide.regrouped(tensor.data, tensor.shape[1]) if wanted else None
