@@ -3,7 +3,7 @@
 `docs/found-in-the-wild.md` argues each finding. This command says which there are, one line per rule and kernel.
 With `--library` MLX's kernels come from its compiled library. One case of each kernel comes first, whatever its types
 and sizes, the smallest of them, then a second of each, and so on: a run that is stopped (`--limit`) has seen as
-many different kernels as it could; `--resume` goes on behind it.
+many different kernels as it could; `--resume` goes on behind it, with cases first that no earlier code has run.
 """
 
 from __future__ import annotations
@@ -72,6 +72,8 @@ def main(only: str, without: tuple[str, ...], library: bool, resume: bool, jobs:
     known = _known() if resume else {}
     done = [known[key] for case in cases if (key := _key(case, library)) in known]
     waiting = [case for case in cases if _key(case, library) not in known]
+    told = {one.label for one in known.values()}
+    waiting.sort(key=lambda case: case.label in told)  # what no code was told of comes first
     done += check_all(waiting, library, jobs, limit, console)
     _tell(done, len(cases), console)
 
