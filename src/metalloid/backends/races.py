@@ -15,6 +15,9 @@ Threads that store the same bytes that another unordered store has just put ther
 shows a difference: such a store is passed over. A read is not: it may come before the value is there, unless the
 reading thread has stored it as well. Another value that is stored then collides with any of those that agreed: the
 first of them, the latest of its SIMD-group and the latest of another one are remembered.
+
+Atomic changes leave the last of them as the writer. A plain read by that same thread still races with the others':
+the latest of another thread of the threadgroup and of another threadgroup are remembered in the same way.
 """
 
 from __future__ import annotations
@@ -124,6 +127,19 @@ class Cell:
         elif last.thread != event.thread:
             self.near = event
 
+    def change(self, event: Event) -> None:
+        """A new last write. An atomic one after that of another thread leaves that thread's to plain reads."""
+        last, near, far = self.writer, self.near, self.far
+        self.writer, self.agreeing, self.near, self.far = event, {event.thread}, None, None
+        if last is None or not (event.atomic and last.atomic):
+            return
+        if last.group != event.group:
+            far, near = last, None
+        elif last.thread != event.thread:
+            near = last
+        self.far = far if far is not None and far.group != event.group else None
+        self.near = near if near is not None and near.thread != event.thread else None
+
     @property
     def writers(self) -> tuple[Event, ...]:
         """Those that have put there what is there, as far as they are remembered."""
@@ -171,11 +187,12 @@ class Shadow:
                         self._meet(found, (reader,), event)
                 cell.agree(event)
                 continue
-            self._meet(found, cell.writers, event)
+            beside = last is not None and last.atomic  # those are for plain reads
+            self._meet(found, cell.writers[:1] if beside else cell.writers, event)
             for reader in cell.readers.values():
                 self._meet(found, (reader,), event)
             if last is None or not (event.atomic and self._open(last, event)):
-                cell.writer, cell.agreeing, cell.near, cell.far = event, {event.thread}, None, None
+                cell.change(event)
             cell.readers = {}
         return found
 

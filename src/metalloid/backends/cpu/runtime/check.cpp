@@ -190,6 +190,22 @@ u64 agree(Check &c, const void *at, u64 value, u64 entry) {
     return known;
 }
 
+// An atomic change after one of another thread: the word that is left is this thread's, and its plain reads still meet the others.
+u64 beside(Check &c, const void *at, u64 word, const Agreement *before, u64 entry) {
+    if (word < c.start || !(c.sites[site_of(c, word)].what & ATOMIC)) return entry;
+    u64 far = before ? before->far : 0, near = before ? before->near : 0, last = word & ~agreed_bit(c);
+    if (word < c.group) far = last;
+    else if (thread_of(c, word) != thread_of(c, entry)) near = last;
+    if (near && thread_of(c, near) == thread_of(c, entry)) near = 0;
+    if (!far && !near) return entry;
+    u64 known = entry | agreed_bit(c);
+    Agreement *a = agreement(c, at, known, true);
+    if (!a) return entry;
+    c.agreements++;
+    a->far = far, a->near = near;
+    return known;
+}
+
 bool same_bytes(const char *a, const char *b, u32 size) {
     for (u32 n = 0; n < size; n++)
         if (a[n] != b[n]) return false;
@@ -307,7 +323,8 @@ struct Slow {
         if (s.what & DEFINED && (memory ? word < c.group : word < c.start && shadow.undefined))
             report(memory ? LOCAL_UNDEFINED : DEVICE_UNDEFINED, me.thread, offset, 0);
         const Agreement *agreed = word & agreed_bit(c) ? agreement(c, at, word, false) : nullptr;
-        Met met = s.what & WRITER ? meets(agreed, word, me) : Met{{}, {}, 0};
+        bool beside_others = agreed && s.what & WRITE && c.sites[site_of(c, word)].what & ATOMIC;
+        Met met = s.what & WRITER ? meets(beside_others ? nullptr : agreed, word, me) : Met{{}, {}, 0};
         bool followed = s.what & READERS && shadow.first;
         if (!(s.what & WRITE)) {
             bool member = agreed && agreed->threads[me.thread >> 5] >> (me.thread & 31) & 1;
@@ -331,7 +348,7 @@ struct Slow {
         // An atomic change does not hide a plain one that others have yet to meet.
         bool fresh = word >= c.group && word >= c.from[memory];
         if (s.what & ATOMIC && fresh && !(c.sites[site_of(c, word)].what & ATOMIC)) return;
-        set_word(c, shadow.writer, n, entry);
+        set_word(c, shadow.writer, n, s.what & ATOMIC && followed ? beside(c, at, word, agreed, entry) : entry);
     }
 
     void read(const Shadow &shadow, u64 n, const Lane &me, u64 entry) const {
