@@ -121,7 +121,7 @@ class Code:
 
 
 def _own(instruction: Instruction) -> Dependences:
-    if instruction.opcode == "load":
+    if instruction.opcode in ("load", "atomicrmw", "cmpxchg"):  # an atomic gives each thread what it found
         space = getattr(instruction.operands[0].type, "space", 0)
         return frozenset([LOCAL_LOAD if space == 3 else DEVICE_LOAD])
     source = _SOURCES.get(instruction.called)

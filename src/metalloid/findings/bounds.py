@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
+from metalloid.findings import launch_words as words
+
 Triple = tuple[int, int, int]
 _INDEX = re.compile(r"\[([^\[\]]*)\]")
 
@@ -29,6 +31,7 @@ class Outside:
     form: str = "metal"  # how the kernel was given: who makes its outputs
     barrier: bool = False  # whether a barrier follows, which every thread has to reach
     packed: str = ""  # the type without gaps, where elements have some
+    start: int = 0  # where in its own buffer the memory was bound, in bytes
 
     @property
     def message(self) -> str:
@@ -77,7 +80,8 @@ def _groups(o: Outside) -> str:
         return ""
     return (
         f"{o.count} threadgroups of {each} threads are {o.threads} threads, and {o.name} has {o.count} elements:"
-        f" for one thread each pass grid={o.count} (dispatch_threads), not as a count of threadgroups"
+        f" for one thread each pass {words.threads(o.form, o.count)}"
+        f"{' (dispatch_threads)' * words.has_groups(o.form)}, not as a count of threadgroups"
     )
 
 
@@ -119,6 +123,17 @@ def _packed(o: Outside) -> str:
     )
 
 
+def _view(o: Outside) -> str:
+    """A buffer that was bound with an offset, and ends earlier than threads think."""
+    each = max(1, o.element or o.size)
+    if not o.start or not o.buffer or not 0 <= o.offset < o.start + o.bytes:
+        return ""
+    return (
+        f"{o.name} is bound with an offset of {o.start} bytes, {o.start // each} elements, so that {o.count} are left,"
+        f" and the index is {o.index}: bind it with a smaller offset, or keep the index below {o.count}"
+    )
+
+
 def _guard(o: Outside) -> str:
     if o.threads > o.count and o.barrier:
         use = "write only where" if o.write else "read it only where"
@@ -138,7 +153,16 @@ def _guard(o: Outside) -> str:
 
 
 # The first that has something to say.
-_WAYS: tuple[Callable[[Outside], str], ...] = (_negative, _small, _packed, _groups, _rows, _stride, _guard)
+_WAYS: tuple[Callable[[Outside], str], ...] = (
+    _negative,
+    _small,
+    _packed,
+    _groups,
+    _rows,
+    _view,
+    _stride,
+    _guard,
+)
 
 BARRIER_HINT = (
     "let every thread reach the barrier: instead of returning before it, put the work in `if (...) { }` and"

@@ -33,7 +33,7 @@ from metalloid.ir.intrinsics import (
 from metalloid.ir.layout import DataLayout, data_layout, scalar_bytes
 from metalloid.ir.loops import loops
 from metalloid.ir.types import I32, VOID, PointerType
-from metalloid.ir.values import Global, Int, Value
+from metalloid.ir.values import Global, Int, Local, Value
 from metalloid.records import dataclass, replace
 from metalloid.transforms.check_sites import Checks, CheckSite, Options
 
@@ -66,7 +66,8 @@ def instrument(module: Module, options: Options) -> tuple[Module, Checks]:
     found = list(_accesses(function, roots))
     device = [a for a in found if a.space == DEVICE and a.root.kind != "constant"]
     unknown = any(a.root.kind == "unknown" for a in device)
-    usage = _Usage(device, unknown or options.aliased)
+    anywhere = _device_buffers(function, roots) if unknown else frozenset[int]()
+    usage = _Usage(device, unknown or options.aliased, anywhere)
     together = _together(function, [a for a in found if a.space == LOCAL])
     sites: list[CheckSite] = []
     marks: dict[tuple[str, int], Instruction] = {}
@@ -212,11 +213,18 @@ def _marker(access: _Access, number: int) -> Instruction:
 # ---- what to look at ------------------------------------------------------------------------------------------------
 
 
+def _device_buffers(function: Function, roots: UnderlyingObjects) -> frozenset[int]:
+    """Where a pointer that went through memory may lead: recursive functions keep theirs on a stack."""
+    made = (i for i in function.instructions() if i.name and i.type == PointerType(DEVICE))
+    found = (roots.root(Local(i.name, i.type)) for i in made)
+    return frozenset(root.index for root in found if root is not None and root.kind == "buffer")
+
+
 class _Usage:
     """What a kernel does with each buffer."""
 
-    def __init__(self, device: list[_Access], together: bool) -> None:
-        buffers = {a.root.index for a in device if a.root.kind == "buffer"}
+    def __init__(self, device: list[_Access], together: bool, anywhere: frozenset[int]) -> None:
+        buffers = {a.root.index for a in device if a.root.kind == "buffer"} | anywhere
         self.sizes: dict[int, int] = {}
         read: set[int] = set()
         written: set[int] = set()

@@ -13,6 +13,7 @@ from metalloid.checker.explain.output import Output
 from metalloid.checker.guards import Store, guards, scalars, stores_to
 from metalloid.checker.rules.coverage import Extent, written_extent
 from metalloid.findings import Finding
+from metalloid.findings import launch_words as words
 
 
 def stored(output: Output, report: CheckedLaunches) -> Link:
@@ -23,6 +24,9 @@ def stored(output: Output, report: CheckedLaunches) -> Link:
     if ran:
         lines = ", ".join(f"line {line_of(case, s.location)} ({_times(s.count)})" for s in stores if s.count)
         return Link(True, f"stores to '{output.name}' ran: {lines}")
+    written = written_extent(case, output.parameter) if not stores else None
+    if written is not None and written.count:  # recursive functions keep pointers on a stack
+        return Link(True, f"stores to '{output.name}' ran, through a pointer that was kept in memory")
     if not stores:
         return Link(
             False,
@@ -103,7 +107,7 @@ def covered(output: Output, report: CheckedLaunches) -> Link | None:
 def _missing(output: Output, written: Extent, report: CheckedLaunches) -> Link:
     launch, threads = output.checked.launch, output.case.observation.threads
     said = f"only {written.count} of {written.total} elements of '{output.name}' were written; not {written.missing()}"
-    each = prod(launch.threadgroup)
+    each, form = prod(launch.threadgroup), output.case.kernel.source.form
     looks = next((f for f in report.findings if f.rule == "M304"), None)
     if looks is not None:  # it knows what the caller passed; the launch may have been cut to fit
         return Link(False, f"{said}\n{looks.message}", looks.hint, looks)
@@ -122,11 +126,14 @@ def _missing(output: Output, written: Extent, report: CheckedLaunches) -> Link:
     if each > 1 and threads == -(-written.total // each):
         said += f"\nthe grid is {threads} threads, which looks like a count of threadgroups of {each}"
         return Link(
-            False, said, f"grid counts threads: pass grid={threads * each}, or threadgroups={threads}"
+            False,
+            said,
+            f"{words.grid(form)} counts threads: pass {words.threads(form, threads * each)}"
+            + (f", or threadgroups={threads}" if words.has_groups(form) else ""),
         )
     if threads < written.total and written.prefix:
         said += f"\nthe grid has {threads} threads"
-        return Link(False, said, f"launch grid={written.total}, or loop in each thread")
+        return Link(False, said, f"launch {words.threads(form, written.total)}, or loop in each thread")
     return Link(False, said, "let a thread write each of them")
 
 

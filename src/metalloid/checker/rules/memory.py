@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from metalloid.backends.observe import Memory, Record
+import numpy as np
+
+from metalloid.backends.observe import Memory, Record, start_of
 from metalloid.checker.case import Case, nbytes
 from metalloid.checker.rules import mixed
 from metalloid.checker.rules.unset import unset
@@ -14,20 +17,29 @@ from metalloid.findings.bounds import Outside
 from metalloid.runtime.alive import buffer_at
 from metalloid.types import Vector
 
+# A message and what to do; what else is known, for those that put findings together (`fold.py`).
+Said = tuple[str, str] | tuple[str, str, Mapping[str, object]]
 _NULL = 1 << 16  # bytes around address 0 that nothing but null pointers lead to
 _NEAR = 1 << 16  # bytes behind a resource that are told from its end
+_TWIN = "mt_s"  # a twin of a private variable (`frontend/unset`): nobody wrote it
 _FAR = 1 << 40  # further from a buffer than any index of 32 bits goes
 
 
 def accesses(case: Case) -> Iterator[Finding]:
     for record in case.observation.records:
         say = _SAY.get(record.rule)
-        if say is not None:
-            message, hint = say(case, record)
-            yield case.finding(record, message, hint)
+        if say is None or (record.memory is not None and record.memory.name.startswith(_TWIN)):
+            continue
+        message, hint, *more = say(case, record)
+        yield case.finding(_noted(record, *more), message, hint)
 
 
-def _outside(case: Case, record: Record) -> tuple[str, str]:
+def _noted(record: Record, note: Mapping[str, object] | None = None) -> Record:
+    """A record with what a rule has found out about it."""
+    return replace(record, detail={**record.detail, **note}) if note else record
+
+
+def _outside(case: Case, record: Record) -> Said:
     assert record.memory is not None and record.offset is not None
     memory, what = record.memory, "write" if record.rule == "M102" else "read"
     if memory.kind == "null" and (left := _left(case, record.offset)) is not None:
@@ -66,18 +78,27 @@ def _outside(case: Case, record: Record) -> tuple[str, str]:
         case.kernel.source.form,
         _barrier_follows(case, record),
         _without_gaps(case, memory),
+        start_of(case.launch.buffers.get(memory.index)) if memory.kind == "buffer" else 0,
     )
-    return outside.message, mixed.outside_hint(case, record) or outside.hint
+    if by_position := mixed.outside_hint(case, record):
+        return outside.message, by_position, {"mixed": True}
+    return outside.message, outside.hint
 
 
 def _left(case: Case, address: int) -> tuple[Memory, int] | None:
     """The resource that an address is a little behind of, and how far from its start."""
-    near = ((address - at - nbytes(memory), at, memory) for at, memory in case.launch.resources)
+    known = [
+        (at, Memory("resource", name=case.launch.resource_name(at), bytes=nbytes(m)))
+        for at, m in case.launch.resources
+    ]
+    known += [
+        (memory.ctypes.data, Memory("buffer", index, bytes=nbytes(memory)))
+        for index, memory in case.launch.buffers.items()
+        if isinstance(memory, np.ndarray)
+    ]
+    near = ((address - at - memory.bytes, at, memory) for at, memory in known)
     found = min((one for one in near if 0 <= one[0] < _NEAR), key=lambda one: one[0], default=None)
-    if found is None:
-        return None
-    _, at, memory = found
-    return Memory("resource", name=case.launch.resource_name(at), bytes=nbytes(memory)), address - at
+    return None if found is None else (found[2], address - found[1])
 
 
 def _barrier_follows(case: Case, record: Record) -> bool:
@@ -156,18 +177,44 @@ def _input(case: Case, record: Record) -> tuple[str, str]:
     )
 
 
-def _array(case: Case, record: Record) -> tuple[str, str]:
-    index, size = record.detail["index"], record.detail["size"]
+def _array(case: Case, record: Record) -> Said:
+    index, size, place = record.detail["index"], record.detail["size"], case.place(record.access.location)
+    name, axes = _subscripted(case.line(place), place.column if place else 0)
     room = f", which has {size} element{'s' * (size != 1)}" if size else ""
     last = f"the last index is {size - 1}: " if size else ""
     where = "before the start" if index < 0 else "past the end"
+    if axes == 1:
+        what, more = f"'{name}'", f", or make '{name}' larger; what lies past an array is anything"
+    else:
+        named = f"'{name}'" if name else "an array"
+        what = f"{named}, or of one of its rows"
+        more = ", or make the rows longer. Past a row lies the next row, past a private array lies anything"
     return (
-        f"index {index} is {where} of an array, or of one of its rows{room}",
-        f"{last}keep the index inside. Past a row lies the next row, past a private array lies anything",
+        f"index {index} is {where} of {what}{room}",
+        f"{last}keep the index inside{more}",
+        {"axes": axes},
     )
 
 
-_SAY = {
+def _subscripted(line: str, column: int) -> tuple[str, int]:
+    """The array that stands at a column, and how many subscripts it has there: `tile[y][x]` is tile, 2."""
+    found = _SUBSCRIPTS.match(line, column - 1) if 0 < column <= len(line) else None
+    if found is None:
+        return "", 0
+    depth = axes = 0
+    for letter in found["rest"] + line[found.end() :]:
+        depth += letter == "["
+        axes += letter == "[" and depth == 1
+        depth -= letter == "]"
+        if depth == 0 and letter not in "]" and not letter.isspace():
+            break
+    return found["name"], axes
+
+
+_SUBSCRIPTS = re.compile(r"(?P<name>[A-Za-z_]\w*(?:(?:\.|->)\w+)*)(?P<rest>\s*\[)")
+
+
+_SAY: dict[str, Callable[[Case, Record], Said]] = {
     "M101": _outside,
     "M102": _outside,
     "M103": _misaligned,
