@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from metalloid.backends.interpret import simd
+from metalloid.backends.interpret.follow import born
 from metalloid.backends.interpret.twins import LOST_ULPS, MOST_ADDS, Real, belongs, real, ulp
 from metalloid.ir.floats import to_float
 from metalloid.ir.intrinsics import Collective, collective
@@ -33,7 +34,7 @@ def shared(function: Function, i: Instruction, threads: Lanes, arrived: Lanes) -
     if found.what in simd.SHUFFLES:
         return _moved(i.called, twins, arrived)
     if found.what == "sum" and isinstance(i.type, FloatType):
-        return _sums(found, i, twins, arrived)
+        return _sums(found, i, threads, twins, arrived)
     return {}
 
 
@@ -67,16 +68,21 @@ def _moved(name: str, twins: Mapping[int, Real], arrived: Lanes) -> dict[int, Re
     return {lane: twins[source] for lane, source in sources.items() if source in twins}
 
 
-def _sums(found: Collective, i: Instruction, twins: Mapping[int, Real], arrived: Lanes) -> dict[int, Real]:
+def _sums(
+    found: Collective, i: Instruction, threads: Lanes, twins: Mapping[int, Real], arrived: Lanes
+) -> dict[int, Real]:
     assert isinstance(i.type, FloatType)
     results = simd.operation(i.called)(dict(arrived))
     made: dict[int, Real] = {}
     for lane, bits in results.items():
-        if not math.isfinite(to_float(i.type, bits)):
-            continue  # who brought the infinity is asked elsewhere
         start = lane - lane % found.lanes
         parts = [twin for other, twin in twins.items() if start <= other < start + found.lanes]
-        made[lane] = _sum(i, i.type, bits, parts)
+        if math.isfinite(result := to_float(i.type, bits)):
+            made[lane] = _sum(i, i.type, bits, parts)
+        elif math.isinf(result) and all(math.isfinite(to_float(i.type, p.actual)) for p in parts):
+            birth = born(threads[lane], i, i.type, (), result)
+            made[lane] = Real(bits, sum(p.exact for p in parts), birth=birth)
+        # else who brought the infinity is asked elsewhere
     return made
 
 
