@@ -12,7 +12,8 @@ import re
 
 from metalloid.ir.intrinsics import BOUNDS
 
-FLAGS = ("-fsanitize=array-bounds", "-fsanitize-recover=array-bounds")
+# An array at the end of a struct has the size it says, too.
+FLAGS = ("-fsanitize=array-bounds", "-fsanitize-recover=array-bounds", "-fstrict-flex-arrays=3")
 _TWO_AXES = re.compile(r"\w\s*\[[^\[\]\n]*\]\s*\[")
 _PRIVATE = re.compile(
     r"^(?!.*\bthreadgroup\b).*?\b(?!return\b|else\b)[A-Za-z_][\w:]*(?:<[^<>\n]*>)?\s+\w+\s*\[[^\[\]\n]+\]\s*[;=,{]",

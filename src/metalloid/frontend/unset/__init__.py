@@ -9,9 +9,11 @@ through to the end: where all indices are known, nothing of the twin is left.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from metalloid.frontend import clang
 from metalloid.frontend.unset.code import watched
+from metalloid.frontend.unset.early import kept, without_uses
 
 _LIMIT = "-ftrivial-auto-var-init-max-size="
 LARGEST = 1 << 16  # bytes of a variable that is followed
@@ -29,11 +31,12 @@ def compiled(run: Callable[[Sequence[str]], clang.Result], arguments: Sequence[s
     first = run(_until_optimiser(arguments))
     if first.failed:
         return first
-    text = watched(first.output) if len(first.output) < TEXT else None
-    if text is not None:
-        second = clang.run((*_SECOND, "-o", "-", "-"), text)
-        if not second.failed:
-            return second
+    if len(first.output) < TEXT:
+        text = kept(watched(first.output) or first.output)
+        if text != first.output:
+            second = clang.run((*_SECOND, "-o", "-", "-"), text)
+            if not second.failed:
+                return replace(second, output=without_uses(second.output))
     return run(arguments)
 
 
