@@ -208,3 +208,19 @@ template [[host_name("scale_int")]] kernel void scale<int>(device int*, uint);
         library["scale_float"](np.zeros(60, np.float32), grid=64)
         library["scale_int"](np.zeros(60, np.int32), grid=64)
     assert [(f.rule, f.count) for f in report.findings] == [("M102", 8)]
+
+
+def test_another_block_looks_at_numbers_anew():
+    """A kernel and a size that were looked at with other data before."""
+    kernel = compiled(
+        HEADER
+        + """kernel void k(device const half* x, device half* out, uint i [[thread_position_in_grid]]) {
+    half sum = 0;
+    for (uint j = 0; j < 8; j++) sum += x[8 * i + j] * x[8 * i + j];
+    out[i] = half(sqrt(float(sum)));
+}"""
+    )
+    for value, rules in ((1, []), (200, ["M403"])):
+        with mt.checked() as report:
+            kernel(np.full(64, value, np.float16), np.zeros(8, np.float16), grid=8)
+        assert [f.rule for f in report.findings if f.severity != "note"] == rules

@@ -1,4 +1,4 @@
-"""Which buffers are written at places that were themselves read from memory.
+"""Which buffers are written at places that were themselves read from memory, and how much a thread writes of each.
 
 `table[at[i]] = x`: how many threads run says nothing about how long such an output is.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.ir import Function
 from metalloid.ir.intrinsics import POSITIONS, full
+from metalloid.ir.layout import DataLayout
 from metalloid.ir.module import Instruction
 from metalloid.ir.values import Local, Value
 
@@ -27,6 +28,18 @@ def scattered_stores(function: Function) -> frozenset[int]:
             if root is not None and root.kind == "buffer":
                 found.add(root.index)
     return frozenset(found)
+
+
+def stored_bytes(function: Function) -> dict[int, int]:
+    """How many bytes the stores of a thread have for each buffer, without loops; either side of a branch counts."""
+    roots, layout = UnderlyingObjects(function), DataLayout()
+    found: dict[int, int] = {}
+    for i in function.instructions():
+        if i.opcode == "store":
+            root = roots.root(i.operands[1])
+            if root is not None and root.kind == "buffer":
+                found[root.index] = found.get(root.index, 0) + layout.store_size(i.operands[0].type)
+    return found
 
 
 def _fetched(function: Function) -> set[str]:

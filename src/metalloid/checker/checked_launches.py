@@ -12,6 +12,7 @@ from metalloid.backends.base import Launch
 from metalloid.backends.observe import Observation
 from metalloid.checker.case import Case
 from metalloid.checker.fold import follows, merged
+from metalloid.checker.rules.coverage import written_extent
 from metalloid.findings import NOTE, Finding
 
 KEPT = 64  # launches that a report keeps whole; older ones without findings only count
@@ -93,8 +94,16 @@ class CheckedLaunches:
     def findings(self) -> tuple[Finding, ...]:
         """All findings; the same mistake in several launches once, with their counts added."""
         every = [f for launch in self._launches for f in launch.findings if not self.completed(launch, f)]
-        kept = [f for f in every if not any(follows(f, cause) for cause in self._more)]
-        return merged([*kept, *self._more])
+        more = [f for f in self._more if f.rule != "M304" or not self._all_written(f.kernel)]
+        kept = [f for f in every if not any(follows(f, cause) for cause in more)]
+        return merged([*kept, *more])
+
+    def _all_written(self, kernel: str) -> bool:
+        """Whether launches of a kernel wrote all of their outputs: then the grid was a count of threads (M304)."""
+        cases = [launch.case for launch in self._launches if launch.kernel == kernel]
+        extents = [written_extent(case, p) for case in cases for p in case.kernel.signature.buffers]
+        known = [extent for extent in extents if extent is not None]
+        return bool(known) and all(extent.count == extent.total for extent in known)
 
     def completed(self, launch: Checked, finding: Finding) -> bool:
         """Whether other launches wrote what one left out, or read what it wrote: a chunk, or a step of several."""

@@ -137,9 +137,9 @@ def before(kernel: KernelCode, launch: Launch) -> Before:
     return seen
 
 
-def forget(kernel: KernelCode) -> None:
-    """Look again at launches that were looked at before: whoever asks about one launch wants all of it."""
-    if (known := _known.get(kernel)) is not None:
+def forget(kernel: KernelCode | None = None) -> None:
+    """Look again at launches that were looked at before, of one kernel or all: whoever asks wants all of it."""
+    for known in list(_known.values()) if kernel is None else filter(None, [_known.get(kernel)]):
         known.sampled.clear()
         known.looks = 0
 

@@ -27,9 +27,9 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "M201": ("M206", "M104", "M205"),
     "M203": ("M206", "M105", "M106"),
     "M206": ("M104", "M105"),
-    "M101": ("M109", "M623"),
-    "M102": ("M101", "M106", "M305", "M109", "M623"),
-    "M109": ("M106",),
+    "M101": ("M109", "M110", "M623"),
+    "M102": ("M101", "M106", "M305", "M109", "M110", "M623"),
+    "M109": ("M106", "M101", "M102", "M104", "M110", "M201", "M202", "M203", "M206"),
     "M621": ("M407",),
     "M622": ("M110",),
     "M623": ("M109", "M106"),
@@ -48,9 +48,18 @@ _ORDER = (
 
 def fold(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings of one launch, without echoes, worst first."""
-    kept = joined(merged(findings))
+    kept = by_one_position(joined(merged(findings)))
     echoes = {id(f) for cause in kept for f in kept if f is not cause and follows(f, cause)}
     return tuple(f for f in kept if id(f) not in echoes)
+
+
+def by_one_position(findings: Sequence[Finding]) -> list[Finding]:
+    """Accesses outside of one thread: where a mixed-up position explains one of them, it explains the others."""
+    known = {f.thread: f.hint for f in findings if f.detail.get("mixed")}
+    outside = ("M101", "M102")
+    return [
+        replace(f, hint=known[f.thread]) if f.rule in outside and f.thread in known else f for f in findings
+    ]
 
 
 def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -81,6 +90,10 @@ def _lines(finding: Finding) -> set[tuple[str, int]]:
 def follows(finding: Finding, cause: Finding) -> bool:
     """Whether one finding is but an echo of another."""
     if finding.kernel != cause.kernel or finding.rule not in CAUSES.get(cause.rule, ()):
+        return False
+    if cause.rule == "M109" and finding.rule != "M106":  # a row that runs into the next one
+        return cause.detail.get("axes", 0) > 1 and bool(_lines(finding) & _lines(cause))
+    if finding.rule == "M109" and finding.detail.get("axes", 0) > 1:
         return False
     if finding.rule == "M110":  # the compiler saw it, too
         name = _QUOTED.search(cause.message)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from metalloid.backends.base import Launch
 from metalloid.checker.checked_launches import Checked
+from metalloid.checker.engines import within
+from metalloid.checker.examined import forget
 from metalloid.checker.ledger import Ledger
 from metalloid.checker.refusals import noticed, raised, refusal
 from metalloid.checker.report import Report
@@ -81,13 +83,18 @@ def listen(listener: Listener) -> None:
 
 
 @contextmanager
-def checked() -> Iterator[Report]:
-    """Every launch inside the block is checked; the report grows as they run."""
+def checked(timeout: float | None = None) -> Iterator[Report]:
+    """Every launch inside the block is checked; the report grows as they run.
+
+    A launch that has not ended after `timeout` seconds, 60 where nothing is said, is a finding.
+    """
     report, ledger = Report(), Ledger()
+    forget()  # another block may have had other data
     _checking.listen(report.add)
     watchers.append(ledger)
     try:
-        yield report
+        with within(timeout):
+            yield report
     except Exception as error:
         note_error(report, error)
         raise

@@ -13,7 +13,7 @@ FAST_MATH = "PYTORCH_MPS_FAST_MATH"
 
 
 def shader_source(text: str, name: str = "shader.metal") -> Source:
-    return Source(text, name=name, include=_headers(), math=_math())
+    return Source(text, name=name, include=_headers(), math=_math(), form="torch")
 
 
 def _math() -> MathMode:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from math import prod
 
 from metalloid.backends.base import Triple
+from metalloid.findings import launch_words as words
 from metalloid.runtime.arguments import WRITES, Memory
 from metalloid.runtime.kernel_code import KernelCode
 from metalloid.runtime.places import warn_once
@@ -36,18 +37,28 @@ def warn_about_grid(
         }
         largest = max(sizes.values(), default=0)
         few = largest > threads and -(-largest // each) == threads and not kernel.loops
-        # A table that is written where an index from memory says is as long as it is, whatever runs.
-        few = few and any(sizes[index] == largest for index in sizes.keys() - kernel.scatters)
+        # A table that is written where an index from memory says is as long as it is, whatever runs; a thread with
+        # several stores (a short loop, unrolled) writes as many elements.
+        few = few and any(
+            sizes[i] == largest and _one_each(kernel, i) for i in sizes.keys() - kernel.scatters
+        )
         why = f"an output has {largest} elements, which is {threads} threadgroups of {each}"
     if few:
         warn_once(
             "M304",
             f"launch {kernel.name}",
-            f"grid={shown(grid)} looks like a count of threadgroups: {why}.",
+            f"{words.threads(kernel.source.form, shown(grid))} looks like a count of threadgroups: {why}.",
             f"{form} threads, not threadgroups: multiply the grid by the threadgroup."
             if form
+            else "torch launches threads, not threadgroups: multiply threads by group_size."
+            if kernel.source.form == "torch"
             else f"grid counts threads; pass threadgroups={shown(grid)} if threadgroups are meant.",
         )
+
+
+def _one_each(kernel: KernelCode, index: int) -> bool:
+    size = next(p.type.size for p in kernel.signature.buffers if p.index == index)
+    return kernel.stored_bytes.get(index, 0) <= size
 
 
 def _output(parameter: object, memory: Mapping[int, Memory]) -> bool:

@@ -113,6 +113,15 @@ class KernelCode:
 
         return scattered_stores(read(self.ir).function[ENTRY])
 
+    @cached_property
+    def stored_bytes(self) -> dict[int, int]:
+        """How many bytes a thread stores in each buffer, where it goes over its code once."""
+        from metalloid.analysis.scattered_stores import stored_bytes
+        from metalloid.ir import read
+        from metalloid.ir.intrinsics import ENTRY
+
+        return stored_bytes(read(self.ir).function[ENTRY])
+
     @property
     def max_threads_per_threadgroup(self) -> int:
         return thread_limit(self.signature, self.device.backend.limits)

@@ -31,6 +31,7 @@ class Case:
     math: str = "fast"
     call: Callable[[Kernel], None] | None = None  # instead of one launch
     slow: bool = False  # for the oracle
+    seconds: float | None = None  # after which a launch of `call` is stopped
 
 
 def pair(
@@ -60,7 +61,7 @@ def report_of(case: Case) -> Report:
     kernel = compiled(HEADER + case.text, case.math)
     if case.call is None:
         return mt.check(kernel, *case.arguments(), **case.sizes)
-    with mt.checked() as report:
+    with mt.checked(timeout=case.seconds) as report:
         case.call(kernel)
     return report
 

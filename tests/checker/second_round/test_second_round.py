@@ -13,10 +13,13 @@ from tests.checker.second_round import (
     agreement,
     alarms,
     bindings,
+    call_words,
+    encoder_words,
     forms,
     histories,
     integers,
     layout,
+    mlx_words,
     more_histories,
     numbers,
     outputs,
@@ -26,6 +29,8 @@ from tests.checker.second_round import (
     progress,
     quiet,
     sentences,
+    torch_numbers,
+    torch_words,
     undefined,
     unset,
 )
@@ -52,12 +57,20 @@ PARTS = (
     histories,
     unset,
     more_histories,
+    torch_words,
+    torch_numbers,
+    mlx_words,
+    encoder_words,
+    call_words,
 )
 CASES = tuple(case for part in PARTS for case in part.CASES)
 
 
 # Cases that are like others run on one engine each time, mistakes on the vector engine; `pytest -m fuzz` has the rest.
-ONCE = frozenset(case.name for part in (histories, layout, unset, more_histories) for case in part.CASES)
+WORDS = (torch_words, torch_numbers, mlx_words, encoder_words, call_words)
+ONCE = frozenset(
+    case.name for part in (histories, layout, unset, more_histories, *WORDS) for case in part.CASES
+)
 
 
 def runs() -> Iterator[Any]:

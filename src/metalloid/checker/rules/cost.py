@@ -17,6 +17,7 @@ from metalloid.backends.base import SIMD_WIDTH
 from metalloid.checker.case import Case, nbytes
 from metalloid.checker.lanes import Touch, touches
 from metalloid.findings import Finding
+from metalloid.findings import launch_words as words
 from metalloid.ir.debug import Location, variable_name
 from metalloid.ir.types import ArrayType
 
@@ -122,7 +123,8 @@ def small_launch(case: Case, found: Iterable[Touch]) -> Iterator[Finding]:
         "M504",
         f"launch too small: {threads} threads in all, each going through a loop {longest} times; a GPU runs"
         " tens of thousands side by side",
-        f"spread the loop over more threads: pass grid={threads * longest} and let each take one round, or keep the"
+        f"spread the loop over more threads: pass"
+        f" {words.threads(case.kernel.source.form, threads * longest)} and let each take one round, or keep the"
         " loop, start it at the thread's position in the grid and step by threads_per_grid",
     )
 

@@ -31,6 +31,7 @@ from metalloid.checker.guards import guards, scalars, stores_to
 from metalloid.checker.rules import meant, mixed
 from metalloid.checker.rules.effect import nothing_stored, without_effect
 from metalloid.findings import Finding
+from metalloid.findings import launch_words as words
 from metalloid.ir.debug import Location
 from metalloid.types import Array, Parameter, Struct, Vector
 
@@ -153,7 +154,8 @@ def _short_grid(case: Case, written: Extent, share: int) -> Finding:
         "M305",
         written,
         f"the grid does not cover '{name}': {threads} threads wrote {each}, and it has {written.total}",
-        f"launch grid={needed}" + (f", or let each thread write {-(-written.total // threads)} elements"),
+        f"launch {words.threads(case.kernel.source.form, needed)}, or let each thread write"
+        f" {-(-written.total // threads)} elements",
     )
 
 
@@ -170,7 +172,7 @@ def _by_groups(case: Case, written: Extent) -> Finding | None:
     few = written.prefix and share and written.total == share * threads and threads > groups
     if not few or not meant.by_groups(case, index):
         return None
-    each = prod(case.launch.threadgroup)
+    each, form = prod(case.launch.threadgroup), case.kernel.source.form
     wrote = "one element each" if share == 1 else f"{share} elements each"
     return finding_of(
         case,
@@ -178,8 +180,9 @@ def _by_groups(case: Case, written: Extent) -> Finding | None:
         written,
         f"the grid does not cover '{written.parameter.name}': {groups} threadgroups wrote {wrote}, and it has"
         f" {written.total}, as many as {threads} threadgroups would write",
-        f"grid counts threads: for {threads} threadgroups of {each} pass grid={threads * each}"
-        + ("" if case.kernel.source.form == "mlx" else f", or threadgroups={threads}"),
+        f"{words.grid(form)} counts threads: for {threads} threadgroups of {each} pass"
+        f" {words.threads(form, threads * each)}"
+        + (f", or threadgroups={threads}" if words.has_groups(form) else ""),
     )
 
 
@@ -199,7 +202,7 @@ def _by_axis(case: Case, written: Extent, undefined: bool) -> Finding | None:
         f"the grid does not cover '{written.parameter.name}': its index asks for .{'xyz'[axis]} of the position, and"
         f" the grid {case.launch.grid} has one thread along {'xyz'[axis]}; {written.count} of {written.total} elements"
         " were written",
-        f"launch grid={needed}",
+        f"launch {words.threads(case.kernel.source.form, needed)}: the {_ORDINALS[axis + 1]} axis is missing",
     )
 
 
@@ -244,7 +247,8 @@ def _input(case: Case) -> Iterator[Finding]:
                 seen,
                 f"the grid does not cover '{parameter.name}': {threads} threads read one element each,"
                 f" and it has {seen.total}",
-                f"launch grid={seen.total}, or loop in each thread: for (uint j = i; j < n; j += threads_per_grid)",
+                f"launch {words.threads(case.kernel.source.form, seen.total)}, or loop in each thread:"
+                " for (uint j = i; j < n; j += threads_per_grid)",
             )
 
 

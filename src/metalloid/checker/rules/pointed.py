@@ -19,6 +19,7 @@ from metalloid.checker.pointed import Member
 from metalloid.checker.rules import meant
 from metalloid.checker.rules.coverage import Extent, finding_of
 from metalloid.findings import Finding
+from metalloid.findings import launch_words as words
 from metalloid.runtime.argument_encoder import members as argument_members
 from metalloid.runtime.arguments import element
 from metalloid.types import Scalar, Struct
@@ -112,7 +113,8 @@ def _part(case: Case, written: Extent, undefined: bool) -> Finding:
             "M305",
             written,
             f"the grid does not cover '{name}': {threads} threads wrote one element each, and it has {written.total}",
-            f"launch grid={written.total}, or let each thread write {-(-written.total // threads)} elements",
+            f"launch {words.threads(case.kernel.source.form, written.total)}, or"
+            f" let each thread write {-(-written.total // threads)} elements",
         )
     return finding_of(
         case,
