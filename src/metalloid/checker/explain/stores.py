@@ -83,7 +83,7 @@ def one_place(output: Output, report: CheckedLaunches) -> Link | None:
     stores = [s for s in stores_to(output.case, output.parameter.index) if s.count]
     groups = prod(output.checked.launch.threadgroups)
     shared = [s for s in stores if not s.varies and not (GROUP in s.address and groups > 1)]
-    if len(shared) < len(stores) or output.data.size < 2 or shared[0].count < 2:
+    if not stores or len(shared) < len(stores) or output.data.size < 2 or shared[0].count < 2:
         return None
     store = shared[0]
     return Link(
