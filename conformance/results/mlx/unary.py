@@ -196,12 +196,16 @@ def cases(turn: int = 0) -> list[Case]:
         for m, type in enumerate(host.FLOATS):
             made.append(case(f"{op} {type}", op, type, type, FORMS[(n + 2 * m + turn) % 6], function))
     for n, (op, function) in enumerate(COMPLEX.items()):
-        made.append(case(f"{op} complex64", op, "complex64_t", "complex64_t", FORMS[(n + turn) % 6], function))
+        made.append(
+            case(f"{op} complex64", op, "complex64_t", "complex64_t", FORMS[(n + turn) % 6], function)
+        )
     for n, op in enumerate(WHOLE):
         for m, type in enumerate(host.SIGNED[n % 2 :: 2] + host.UNSIGNED[(n + 1) % 2 :: 2]):
             if op == "Sign" and type.startswith("u") and type != "uint32_t":
                 continue
-            made.append(case(f"{op} {type}", op, type, type, FORMS[(n + m + turn) % 6], Function(WHOLE[op], ulps=0)))
+            made.append(
+                case(f"{op} {type}", op, type, type, FORMS[(n + m + turn) % 6], Function(WHOLE[op], ulps=0))
+            )
     made.append(case("LogicalNot bool", "LogicalNot", "bool", "bool", "vn", Function(np.logical_not, ulps=0)))
     made.append(case("Real", "Real", "complex64_t", "float", "v", Function(np.real, ulps=0)))
     made.append(case("Imag", "Imag", "complex64_t", "float", "g 2-D", Function(np.imag, ulps=0)))

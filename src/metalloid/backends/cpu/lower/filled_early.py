@@ -98,12 +98,12 @@ def _own(uniformity: Uniformity, pointer: Value, each: int, lanes: LaneLayout) -
     i = definitions[pointer.name] if isinstance(pointer, Local) else None
     if i is None or i.opcode != "getelementptr":
         return None
-    base, moved = i.operands[0], 0
+    base = i.operands[0]
     if isinstance(base, Expression) and base.opcode == "getelementptr":
-        base, moved = base.operands[0], constant_offset(uniformity.layout, base) or 0
+        start += constant_offset(uniformity.layout, base) or 0
+        base = base.operands[0]
     if not isinstance(base, Global):
         return None
-    start += moved
     *before, (index, stride) = steps(uniformity.layout, i.element, i.operands[1:])
     if stride != each or index is None or any(not isinstance(x, Int) for x, _ in before):
         return None
