@@ -42,7 +42,7 @@ SOURCES = Path(metalloid.__file__).parent
 SPELLED = {"ir/intrinsics/names.py", "frontend/names.py"}
 PREFIX = "__mt_"
 # Between passes: no kernel calls these, so neither the headers nor the oracle know them.
-MADE_BY_PASSES = {"private", "spill_", "reload_", "state", "check", "check_"}
+MADE_BY_PASSES = {"private", "spill_", "reload_", "state", "check", "check_", "row", "same_row"}
 
 
 def texts(tree: ast.AST) -> Iterator[ast.Constant]:

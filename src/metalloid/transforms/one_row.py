@@ -7,14 +7,13 @@ up from lane to lane, and what follows is written as for a grid of two dimension
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.intrinsics import BARRIER, ROW, SAME_ROW, among_lanes
 from metalloid.ir.module import CallStyle
 from metalloid.ir.types import I1, PTR, VOID, IntType
 from metalloid.ir.values import Global, Int, Local, Value
+from metalloid.records import dataclass, replace
 
 DIVISIONS = ("udiv", "sdiv", "urem", "srem")
 MOST = 400  # instructions that are written twice

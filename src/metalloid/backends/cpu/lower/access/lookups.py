@@ -7,8 +7,6 @@ the least and the greatest index; idle lanes read what the one with the greatest
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from metalloid.backends.cpu.lower.access.guard import access_slowly, either, stop_unless
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address
 from metalloid.backends.cpu.lower.emitter import Emitter
@@ -16,6 +14,7 @@ from metalloid.ir import Instruction
 from metalloid.ir.gep import steps
 from metalloid.ir.types import IntType
 from metalloid.ir.values import Int, Local, Value
+from metalloid.records import dataclass
 
 
 @dataclass(frozen=True)
