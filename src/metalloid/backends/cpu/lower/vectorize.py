@@ -102,11 +102,9 @@ def vectorize(
     table: LineTable | None = None,
     brief: bool = False,
 ) -> VectorCode:
-    """Vector code for a canonical module; `way`: how its threads come to barriers.
-
-    Loops that end soon need not look whether they should. With a `table`, lines say where they come from. `brief`: no
-    copies for gangs without idle lanes, so that machine code is there sooner.
-    """
+    """Vector code for a canonical module; `way`: how its threads come to barriers. Loops that end soon need not look
+    whether they should. With a `table`, lines say where they come from. `brief`: no copies for gangs without idle
+    lanes, so that machine code is there sooner."""
     module, privates = name_privates(module)
     checks = None
     if check is not None:
