@@ -14,7 +14,9 @@ import metalloid as mt
 from metalloid.analysis.intervals.prove import Prover
 from metalloid.backends.base import Launch
 from metalloid.backends.cuda import code
+from metalloid.backends.cuda.banks import best
 from metalloid.backends.cuda.coarse import straight
+from metalloid.backends.cuda.intrinsics import Lowering
 from metalloid.backends.cuda.proofs import LaunchProof, Proofs
 from metalloid.backends.cuda.ptx import compile_ptx
 from metalloid.backends.cuda.tile_size import tile_sizes
@@ -145,6 +147,29 @@ def test_what_members_share_is_loaded_and_stored_once() -> None:
         loop.index(what) for what in ("bar.sync", "st.shared.v4", "ld.global.nc.v4", "ldmatrix", "mma.sync")
     ]
     assert order == sorted(order)
+
+
+def test_lines_of_tiles_meet_in_no_bank() -> None:
+    four = tuple(
+        4096 + lane % 4 * 512 + lane // 4 * 16 for lane in range(32)
+    )  # of tiles that are four tiles apart
+    found = best([four])
+    assert found is not None
+    for start in range(0, 32, 8):
+        assert len({at // 16 % 8 ^ found.of(at) for at in four[start : start + 8]}) == 8
+    assert best([tuple(16 * lane for lane in range(32))]) is None  # nothing to mend
+
+
+def test_tiles_that_others_read_too_keep_their_order() -> None:
+    """A sum over elements of a matrix that was loaded knows nothing of other orders."""
+    text = MEMORY["the host's"].replace(
+        "sums[i / 2][i % 2]);", "sums[i / 2][i % 2]); c[t] = right[0].thread_elements()[0];"
+    )
+    orders = []
+    for source in (MEMORY["the host's"], text):
+        module, variant, *_ = proved(source, "product")
+        orders.append(len(Lowering(module, variant).orders))
+    assert orders == [16, 8]  # those of the left side
 
 
 def test_the_best_number_of_threadgroups_comes_first() -> None:

@@ -62,7 +62,8 @@ class Lowering(Robust):
         self._tensor = Tensor(
             self.function, self._all_come, self.call, self.name, inside, lanes, readers, self.orders
         )
-        if set(self.orders) - self._tensor.lined:  # somebody else reads tiles as well
+        if self.orders and not (self._tensor.all_products and self._tensor.lined.issuperset(self.orders)):
+            # Somebody reads tiles in another way.
             self.__init__(module, variant, False)  # type: ignore[misc]
             return
         self.table: LineTable | None = None  # where instructions come from, for people who read PTX

@@ -18,6 +18,7 @@ from metalloid.backends.cuda.other_lanes import Elements, OtherLanes
 from metalloid.backends.cuda.tiles import Pair, Product, Tile, Tiles
 from metalloid.ir import Function, Instruction
 from metalloid.ir.cfg import graph
+from metalloid.ir.intrinsics import MATRIX_PRODUCT
 from metalloid.ir.types import FLOAT, I32, I64, ArrayType
 from metalloid.ir.values import Float, Int, Local, Value
 
@@ -61,6 +62,8 @@ class Tensor:
         self._memory = OtherLanes(function, full, inside)
         self._starts: dict[Start, Local] = {}
         wanted = dict.fromkeys((r, pair) for tile in self._tiles.tiles for r, _, pair in _operands(tile))
+        products = sum(i.called == MATRIX_PRODUCT for i in function.instructions())
+        self.all_products = len(self._tiles.products) == products  # are done by tensor cores
         self.lined: set[str] = set()  # loads of matrices that are lines
         for load in loads(function, self._memory, lanes, wanted, orders or {}):
             self._lines(load)

@@ -15,7 +15,7 @@ from metalloid.backends.cuda.banks import Order, best
 from metalloid.backends.cuda.lanes import LANES, Lanes
 from metalloid.backends.cuda.regions import Regions
 from metalloid.ir import Block, Function, Instruction, Module
-from metalloid.ir.intrinsics import ENTRY, MATRIX_LOADS, Effect, effect
+from metalloid.ir.intrinsics import ENTRY, MATRIX_LOADS, MATRIX_PRODUCT, Effect, effect
 from metalloid.ir.layout import scalar_bytes
 from metalloid.ir.types import I8, I64
 from metalloid.ir.values import Int, Local, Value
@@ -59,7 +59,8 @@ def turned(module: Module, size: Triple, ordered: bool = True) -> Turned | None:
         tiles = _tiles(function, members, lanes)
         if tiles is None:
             continue
-        if ordered and regions.begins(region):
+        alone = all(_for_products(function, i) for i in tiles.loads.values())
+        if ordered and alone and regions.begins(region):
             tiles.order = best(_places(function, line, tiles.turns, lanes) for line in tiles.lines)
             variables |= {
                 name for name, parts in regions.variables.items() if region in parts and tiles.order
@@ -101,6 +102,18 @@ def _whole(i: Instruction, lanes: Lanes) -> bool:
     place = lanes.of(pointer)
     known = isinstance(stride, Int) and stride.signed == SIDE and isinstance(flag, Int)
     return known and place is not None and place.same and place.align % TILE == 0
+
+
+def _for_products(function: Function, load: Instruction) -> bool:
+    """Whether a matrix goes into products and nowhere else."""
+    work = [load.name]
+    for name in work:
+        for user in function.users.get(name, ()):
+            if user.opcode in ("trunc", "lshr", "bitcast", "fpext"):
+                work.append(user.name)
+            elif user.called != MATRIX_PRODUCT:
+                return False
+    return True
 
 
 def _lines(
