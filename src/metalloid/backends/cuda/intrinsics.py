@@ -44,32 +44,33 @@ _MATH = {"llvm.ldexp.f32.i32": "mtd_ldexp", "llvm.ldexp.f32.i64": "mtd_scaled"}
 class Lowering(Robust):
     """One kernel on its way to PTX."""
 
-    def __init__(self, module: Module, variant: Variant, ordered: bool = True) -> None:
-        super().__init__(module, variant, ordered)
+    def __init__(self, module: Module, variant: Variant) -> None:
+        super().__init__(module, variant)
+        self._tensor = self._products()
+        if self.orders and not (self._tensor.all_products and self._tensor.lined.issuperset(self.orders)):
+            super().__init__(module, variant, ordered=False)  # somebody reads tiles in another way
+            self._tensor = self._products()
         self._constant = (read_only(self.function) or frozenset()) if variant.apart else frozenset()
         if variant.early is not None:  # the rest may be written until the launch has waited
             self._constant &= variant.early
         self._waits = waits(self.function, self.roots, variant)
-        self._meetings = Meetings(self.function, variant, self.parted)
-        places = {
-            i.name: (b.name, n) for b in self.function.blocks for n, i in enumerate(b.instructions) if i.name
-        }
-        inside = lambda i: not variant.guard or self.safe(i, places[i.name])  # noqa: E731
-        self._fast = fast_forms(self.source)
-        home = self.function.home
-        readers = [(home[name], value) for name, form in self._fast.items() for value in form.of]
-        lanes = Lanes(self.function, variant.size)
-        self._tensor = Tensor(
-            self.function, self._all_come, self.call, self.name, inside, lanes, readers, self.orders
-        )
-        if self.orders and not (self._tensor.all_products and self._tensor.lined.issuperset(self.orders)):
-            # Somebody reads tiles in another way.
-            self.__init__(module, variant, False)  # type: ignore[misc]
-            return
         self.table: LineTable | None = None  # where instructions come from, for people who read PTX
         self.formats: list[str] = []  # of messages
         self._here = ""  # the block that is being written
         self._finite = variant.proof.loops if variant.proof is not None else frozenset()
+
+    def _products(self) -> Tensor:
+        """What tensor cores do of the kernel."""
+        function, variant = self.function, self.variant
+        self._meetings = Meetings(function, variant, self.parted)
+        self._fast = fast_forms(self.source)
+        places = {
+            i.name: (b.name, n) for b in function.blocks for n, i in enumerate(b.instructions) if i.name
+        }
+        inside = lambda i: not variant.guard or self.safe(i, places[i.name])  # noqa: E731
+        readers = [(function.home[name], value) for name, form in self._fast.items() for value in form.of]
+        lanes = Lanes(function, variant.size)
+        return Tensor(function, self._all_come, self.call, self.name, inside, lanes, readers, self.orders)
 
     def _all_come(self, block: str) -> bool:
         """Whether tensor cores can work in a block: all lanes come to it, and safe math is not asked for."""

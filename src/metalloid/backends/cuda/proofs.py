@@ -13,7 +13,7 @@ from metalloid.analysis.intervals.evaluate import Evaluator
 from metalloid.analysis.intervals.prove import Proof, Prover, access
 from metalloid.analysis.intervals.values import Facts, TooLong
 from metalloid.backends.base import Launch
-from metalloid.ir.intrinsics import short
+from metalloid.ir.intrinsics import MATRIX_PRODUCT, short
 from metalloid.ir.types import IntType
 
 MOST = 16  # bytes of one access
@@ -76,8 +76,11 @@ def _aligned(prover: Prover, facts: Facts) -> Aligned:
 
 
 def _known(prover: Prover, facts: Facts) -> frozenset[tuple[str, int]]:
+    """Asked where threadgroups may be worked on as one alone: code is made for each answer."""
     e = Evaluator(prover.flow, prover.roots, prover.layout, facts)
     function = prover.function
+    if not any(i.called == MATRIX_PRODUCT for i in function.instructions()):
+        return frozenset()
     work = [i.name for i in function.instructions() if i.opcode == "call" and short(i.called) in _PLACES]
     seen, found = set(work), set()
     try:
