@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import metalloid as mt
-from metalloid.backends.cuda import code
+from metalloid.backends.cuda import code, graph
 from metalloid.backends.cuda.ptx import compile_ptx
 from metalloid.backends.cuda.variant import Variant
 from metalloid.compile import scalar
@@ -56,8 +57,9 @@ def test_alone_it_waits_for_nobody() -> None:
     assert "griddepcontrol" not in ptx("", None)
 
 
-@linux
-def test_a_recording_knows_what_nobody_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[frozenset[int] | None]]:
+    """What code was made to read early, on an imitated GPU."""
     found: list[frozenset[int] | None] = []
     load = code.KernelCode.load
 
@@ -67,18 +69,40 @@ def test_a_recording_knows_what_nobody_writes(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(code.KernelCode, "load", told)
     with installed():
-        kernel = mt.device("cuda").library(SCALE.replace("WAY", ""))["scale"]
-        w = np.linspace(0.1, 0.5, 64, dtype=np.float32)
-        x, y, z = np.linspace(0, 1, 68, dtype=np.float32), *(np.full(68, 0.5, np.float32) for _ in range(2))
-        run = Recording()
-        for one, other in ((x, y), (y, z)):
-            run.add(kernel, w, one, other, grid=64, threadgroup=32)
-        run.run()
+        yield found
+
+
+def twice(name: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """A recording of two launches, the second of which reads what the first writes: what came out, and what should."""
+    kernel = mt.device("cuda").library(SCALE.replace("WAY", "").replace("scale", name))[name]
+    w = np.linspace(0.1, 0.5, 64, dtype=np.float32)
+    x, y, z = np.linspace(0, 1, 68, dtype=np.float32), *(np.full(68, 0.5, np.float32) for _ in range(2))
+    run = Recording()
+    for one, other in ((x, y), (y, z)):
+        run.add(kernel, w, one, other, grid=64, threadgroup=32)
+    run.run()
     right = x
     for _ in range(2):
         s = w.copy()
         for n in range(3):
             s = s * s + right[n : n + 64]
         right = np.concatenate([s.reshape(2, 32)[:, ::-1].reshape(-1), np.full(4, 0.5, np.float32)])
-    assert np.allclose(z, right, rtol=1e-5)
-    assert set(found) == {None, frozenset({0})}  # y is written, and both have their weights
+    return z, right
+
+
+@linux
+def test_a_recording_knows_what_nobody_writes(made: list[frozenset[int] | None]) -> None:
+    assert np.allclose(*twice("soon"), rtol=1e-5)
+    assert set(made) == {
+        None,
+        frozenset({0}),
+    }  # the first has nobody to wait for; y is written, weights are not
+
+
+@linux
+def test_a_long_launch_begins_when_the_one_before_has_ended(
+    made: list[frozenset[int] | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph, "FEW", 0)
+    assert np.allclose(*twice("later"), rtol=1e-5)
+    assert set(made) == {None}

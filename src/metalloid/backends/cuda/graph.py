@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from metalloid.backends.backend import Recorded
@@ -18,6 +19,8 @@ from metalloid.backends.cuda.driver import Gpu, Told
 from metalloid.backends.cuda.launch import Room, fill, start
 from metalloid.backends.cuda.memory import Memory, Mirror, Newer
 from metalloid.backends.cuda.program import CudaProgram, places
+
+FEW = 4  # times the threads that a GPU runs at once make a short launch
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Graph:
         self._keep: list[object] = []
         launches = [one for one in launches if 0 not in one.launch.grid]
         self._written = list(self._all_written(launches))
-        chosen = [self._chosen(one, n > 0 and memory.gpu.overlaps) for n, one in enumerate(launches)]
+        chosen = [self._chosen(one, n > 0 and self._hurries(one)) for n, one in enumerate(launches)]
         self._stage(chosen)
         self._prepared = [self._prepare(one) for one in chosen]
         self._executable = self._captured()
@@ -72,6 +75,12 @@ class Graph:
             for index, (address, size) in enumerate(zip(addresses, lengths, strict=True)):
                 if size and one.program.written[index]:
                     yield address, address + size
+
+    def _hurries(self, one: Recorded) -> bool:
+        """Whether a launch begins before the one before it has ended. It waits in each of its threadgroups, which a
+        short launch gains from and a long one loses by."""
+        gpu = self._memory.gpu
+        return gpu.overlaps and prod(one.launch.grid) <= FEW * gpu.threads
 
     def _quiet(self, address: int, size: int) -> bool:
         return all(address + size <= begin or end <= address for begin, end in self._written)
