@@ -13,10 +13,9 @@ import pytest
 import metalloid as mt
 from metalloid.analysis.intervals.prove import Prover
 from metalloid.backends.base import Launch
-from metalloid.backends.cuda import code
+from metalloid.backends.cuda import code, program
 from metalloid.backends.cuda.banks import best
 from metalloid.backends.cuda.coarse import straight
-from metalloid.backends.cuda.driver import Gpu
 from metalloid.backends.cuda.intrinsics import Lowering
 from metalloid.backends.cuda.proofs import LaunchProof, Proofs
 from metalloid.backends.cuda.ptx import compile_ptx
@@ -83,8 +82,8 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Variant]]:
         return load(self, variant)
 
     monkeypatch.setattr(code.KernelCode, "load", told)
-    monkeypatch.setattr(Gpu, "processors", 1)  # small launches have work for all
     with installed():
+        monkeypatch.setattr(program.memory().gpu, "processors", 1)  # small launches have work for all
         yield found
 
 
