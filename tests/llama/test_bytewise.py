@@ -68,7 +68,7 @@ def test_products_are_exact_for_what_was_rounded(format, rows, columns, inputs, 
     wanted = meant @ dequantize(of.data.reshape(rows, -1), format.name).astype(np.float64).T
     before = RNG.normal(size=(inputs, rows)).astype(np.float32)
     out = before.copy() if add else np.full((inputs, rows), np.nan, np.float32)
-    arrays = [matrix.data, x, out, number(rows), number(columns), number(inputs)]
+    arrays = [matrix.data, x, out, number(rows), number(columns), number(1), number(inputs)]
     grid = rows, -(-inputs // bytewise.INPUTS)
     name = f"times_{'many_' if inputs > 1 else ''}{add}{matrix.format}"
     widths = (0, 1, 8, 16) if inputs == 1 else (0,)
@@ -78,19 +78,26 @@ def test_products_are_exact_for_what_was_rounded(format, rows, columns, inputs, 
 
 
 def test_gate_and_up() -> None:
-    format = Q4_0
-    gate, up = tensor(format, 32, 64), tensor(format, 32, 64)
+    """Groups of rows of both in turns."""
+    gate, up = tensor(Q4_0, 32, 64), tensor(Q4_0, 32, 64)
+    one, other = bytewise.paired(gate, up)
     x, meant = rounded(RNG.normal(size=64))
-    g, u = (dequantize(w.data.reshape(32, -1), format.name).astype(np.float64) @ meant for w in (gate, up))
-    arrays = [
-        bytewise.regrouped(gate).data,
-        bytewise.regrouped(up).data,
-        x,
-        np.full(32, np.nan, np.float32),
-        number(64),
-    ]
-    got = same(TEXT, arrays, 32, 16, name=f"gate_up_{bytewise.regrouped(gate).format}", tolerance=1e-5)[3]
+    g, u = (dequantize(w.data.reshape(32, -1), "q4_0").astype(np.float64) @ meant for w in (gate, up))
+    arrays = [one.data, other.data.copy(), x, np.full(32, np.nan, np.float32), number(64), number(one.apart)]
+    got = same(TEXT, arrays, 32, 16, name=f"gate_up_{one.format}", tolerance=1e-5)[3]
     np.testing.assert_allclose(got, g / (1 + np.exp(-g)) * u, rtol=1e-5, atol=1e-5)
+    for matrix, wanted in ((one, g), (other, u)):
+        out = np.full(32, np.nan, np.float32)
+        numbers = [number(n) for n in (32, 64, matrix.apart, 1)]
+        got = same(
+            TEXT,
+            [matrix.data.copy(), x, out, *numbers],
+            (32, 1),
+            (16, 1),
+            name=f"times_{matrix.format}",
+            tolerance=1e-6,
+        )
+        np.testing.assert_allclose(got[2], wanted, rtol=1e-5, atol=1e-5)
 
 
 def test_inputs_are_rounded_to_the_nearest() -> None:

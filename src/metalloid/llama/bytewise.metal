@@ -44,12 +44,13 @@ struct Q8_0 {
     }
 };
 
-// A row of a group times INPUTS inputs from `first`; there are as many as `inputs`.
+// A row of a group times INPUTS inputs from `first`; there are as many as `inputs`. Groups lie `apart` times their own size
+// from each other: in between are those of other weights that are read next.
 template <typename F, uint INPUTS>
-inline void row_times(device const uint* weights, device const Block* x, uint group, uint lane, uint blocks, uint first,
-                      uint inputs, thread float* total) {
+inline void row_times(device const uint* weights, device const Block* x, uint group, uint lane, uint blocks, uint apart,
+                      uint first, uint inputs, thread float* total) {
     const uint size = ROWS / 2 + F::words * ROWS;
-    device const uint* at = weights + ulong(group) * blocks * size;
+    device const uint* at = weights + ulong(group) * blocks * size * apart;
     for (uint b = 0; b < blocks; b++) {
         float d = float(((device const half*)at)[lane]);
         for (uint n = 0; n < INPUTS; n++) {
@@ -63,11 +64,11 @@ inline void row_times(device const uint* weights, device const Block* x, uint gr
 // out[n][r] = weights[r] @ x[n]; ADD: onto what `out` holds.
 template <typename F, uint INPUTS, bool ADD>
 kernel void times(device const uint* weights, device const Block* x, device float* out, constant uint& rows,
-                  constant uint& columns, constant uint& inputs, uint2 group [[threadgroup_position_in_grid]],
-                  uint2 lane [[thread_position_in_threadgroup]]) {
+                  constant uint& columns, constant uint& apart, constant uint& inputs,
+                  uint2 group [[threadgroup_position_in_grid]], uint2 lane [[thread_position_in_threadgroup]]) {
     float total[INPUTS] = {};
     uint first = group.y * INPUTS, row = group.x * ROWS + lane.x;
-    row_times<F, INPUTS>(weights, x, group.x, lane.x, columns / 32, first, inputs, total);
+    row_times<F, INPUTS>(weights, x, group.x, lane.x, columns / 32, apart, first, inputs, total);
     for (uint n = 0; n < INPUTS; n++) {
         if (first + n >= inputs) return;
         device float& place = out[(first + n) * rows + row];
@@ -78,11 +79,11 @@ kernel void times(device const uint* weights, device const Block* x, device floa
 // out = silu(gate @ x) * (up @ x), for one input
 template <typename F>
 kernel void gate_up(device const uint* gate, device const uint* up, device const Block* x, device float* out,
-                    constant uint& columns, uint group [[threadgroup_position_in_grid]],
+                    constant uint& columns, constant uint& apart, uint group [[threadgroup_position_in_grid]],
                     uint lane [[thread_position_in_threadgroup]]) {
     float g = 0, u = 0;
-    row_times<F, 1>(gate, x, group, lane, columns / 32, 0, 1, &g);
-    row_times<F, 1>(up, x, group, lane, columns / 32, 0, 1, &u);
+    row_times<F, 1>(gate, x, group, lane, columns / 32, apart, 0, 1, &g);
+    row_times<F, 1>(up, x, group, lane, columns / 32, apart, 0, 1, &u);
     out[group * ROWS + lane] = g / (1 + exp(-g)) * u;
 }
 

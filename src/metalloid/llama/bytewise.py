@@ -48,17 +48,37 @@ def suits(tensor: Tensor) -> bool:
 
 def regrouped(tensor: Tensor) -> Matrix:
     """The same weights, the words of 16 rows side by side."""
+    made = np.empty(_shape(tensor), np.uint16)
+    _regroup(tensor, made)
+    return Matrix(_FORMATS[tensor.format.name][0], made.reshape(-1).view(np.uint32), *tensor.shape)
+
+
+def paired(first: Tensor, second: Tensor) -> tuple[Matrix, Matrix]:
+    """Two tensors of one kind that are multiplied with one input: groups of rows of both in turns, so that who goes
+    through both reads all memory in its order."""
+    groups, *group = _shape(first)
+    made = np.empty((groups, 2, *group), np.uint16)
+    for n, tensor in enumerate((first, second)):
+        _regroup(tensor, made[:, n])
+    words = made.reshape(-1).view(np.uint32)
+    name = _FORMATS[first.format.name][0]
+    own, other = (Matrix(name, words[at:], *first.shape, 2) for at in (0, len(words) // groups // 2))
+    return own, other
+
+
+def _shape(tensor: Tensor) -> tuple[int, int, int]:
+    """Groups of rows, blocks of a row, and the halves of words that a block of a group has."""
     rows, columns = tensor.shape
-    blocks = tensor.data.view(np.uint16).reshape(
-        rows // ROWS, ROWS, columns // BLOCK, tensor.format.size // 2
-    )
-    words = blocks.shape[-1] // 2
-    made = np.empty((rows // ROWS, columns // BLOCK, ROWS * blocks.shape[-1]), np.uint16)
-    made[..., :ROWS] = blocks[..., 0].swapaxes(1, 2)
-    bytes = made[..., ROWS:].reshape(*made.shape[:2], words, ROWS, 2)
-    bytes[...] = blocks[..., 1:].reshape(*blocks.shape[:3], words, 2).transpose(0, 2, 3, 1, 4)
-    made[..., ROWS:] = bytes.reshape(*made.shape[:2], -1)
-    return Matrix(_FORMATS[tensor.format.name][0], made.reshape(-1).view(np.uint32), rows, columns)
+    return rows // ROWS, columns // BLOCK, ROWS * tensor.format.size // 2
+
+
+def _regroup(tensor: Tensor, out: Array) -> None:
+    groups, blocks, size = _shape(tensor)
+    halves, words = size // ROWS, size // ROWS // 2
+    parts = tensor.data.view(np.uint16).reshape(groups, ROWS, blocks, halves)
+    out[..., :ROWS] = parts[..., 0].swapaxes(1, 2)
+    q = parts[..., 1:].reshape(groups, ROWS, blocks, words, 2)
+    out[..., ROWS:] = q.transpose(0, 2, 3, 1, 4).reshape(groups, blocks, -1)
 
 
 def normed(run: Recording, x: Array, gain: Array, out: Array, eps: float) -> None:
@@ -77,7 +97,7 @@ def multiply(run: Recording, matrix: Matrix, x: Array, out: Array, add: bool = F
     name = "times_many" if inputs > 1 else "times"
     run.add(
         _kernel(f"{name}_{'add_' if add else ''}{matrix.format}"),
-        *(matrix.data, x, out, matrix.rows, matrix.columns, inputs),
+        *(matrix.data, x, out, matrix.rows, matrix.columns, matrix.apart, inputs),
         threadgroups=(matrix.rows // ROWS, -(-inputs // INPUTS)),
         threadgroup=(ROWS, 1),
     )
@@ -86,7 +106,7 @@ def multiply(run: Recording, matrix: Matrix, x: Array, out: Array, add: bool = F
 def gate_up(run: Recording, gate: Matrix, up: Matrix, x: Array, out: Array) -> None:
     run.add(
         _kernel(f"gate_up_{gate.format}"),
-        *(gate.data, up.data, x, out, gate.columns),
+        *(gate.data, up.data, x, out, gate.columns, gate.apart),
         threadgroups=gate.rows // ROWS,
         threadgroup=ROWS,
     )

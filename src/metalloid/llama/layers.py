@@ -15,6 +15,7 @@ class Matrix:
     data: Array
     rows: int
     columns: int
+    apart: int = 1  # in bytewise.py: how far groups of rows lie from each other, in groups
 
 
 @dataclass(frozen=True)

@@ -42,9 +42,14 @@ class Placing:
         parts: dict[str, Any] = {
             part: gain(tensor) if part.endswith("norm") else self.matrix(tensor)
             for part, tensor in vars(layer).items()
-            if part not in ("q", "k", "v")
+            if part not in ("q", "k", "v", "gate", "up")
         }
+        parts["gate"], parts["up"] = self._together(layer.gate, layer.up)
         return Layer(**parts, **self._attention(layer))
+
+    def _together(self, gate: Tensor, up: Tensor) -> tuple[Matrix, Matrix]:
+        alike = gate.format is up.format and bytewise.suits(gate)
+        return bytewise.paired(gate, up) if self.bytewise and alike else (self.matrix(gate), self.matrix(up))
 
     def _attention(self, layer: weights.Layer) -> dict[str, Any]:
         """The matrices of queries, keys and values; in one piece where all are regrouped."""
