@@ -27,8 +27,11 @@ def filled_before(
 ) -> list[Filled]:
     """For each part; those from `first` on begin where others meet, not behind a barrier, and so may run before."""
     each = [_fills(part, lanes, sizes) for part in parts]
-    before = _always_before(parts)
-    if len(parts) > first:
+    every = set(range(len(parts)))
+    follow = [_next(part) or every for part in parts]
+    before = _always_before(follow)
+    if len(parts) > first or any(0 in f and f != {0} for f in follow):
+        # Threads that have returned store no more: only what stands before all barriers is done by everybody.
         before = [{0} if 0 < n < first else set() for n in range(len(parts))]
     found: list[Filled] = []
     for earlier in before:
@@ -40,16 +43,15 @@ def filled_before(
     return found
 
 
-def _always_before(parts: Sequence[Part]) -> list[set[int]]:
-    """The regions on every way to a region, without itself."""
-    every = set(range(len(parts)))
-    follow = [_next(part) or every for part in parts]
-    found = [{0}, *(every for _ in parts[1:])]
+def _always_before(follow: Sequence[set[int]]) -> list[set[int]]:
+    """The regions on every way to a region, without itself; `follow`: those that may come next."""
+    count = len(follow)
+    found = [{0}, *(set(range(count)) for _ in range(1, count))]
     changed = True
     while changed:
         changed = False
-        for n in range(1, len(parts)):
-            sources = [found[m] for m in range(len(parts)) if n in follow[m]]
+        for n in range(1, count):
+            sources = [found[m] for m in range(count) if n in follow[m]]
             new = {n} | (set.intersection(*sources) if sources else set())
             changed |= new != found[n]
             found[n] = new

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from metalloid.analysis.intervals import is_fixed
 from metalloid.backends.cpu.lower.access import prefetch
@@ -34,6 +35,7 @@ from metalloid.backends.cpu.lower.access.patterns import planned_load, planned_s
 from metalloid.backends.cpu.lower.access.plan import AccessPlan, Lie, access_plan
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.ops.memory_orders import order
+from metalloid.backends.cpu.lower.ops.owned_atomics import owned, whole_steps
 from metalloid.ir import Instruction
 from metalloid.ir.intrinsics import BUFFER
 from metalloid.ir.types import PointerType
@@ -42,6 +44,7 @@ from metalloid.ir.values import Local, Value
 
 def load(e: Emitter, i: Instruction) -> None:
     kind, size = memory_type(i.type)
+    i = _as_plain(e, i, i.operands[0], size)
     place = resolve(e, i.operands[0], size)
     align = alignment(i, size)
     atomic, tail = (" atomic", f" {order('load', i.operands[0])}") if i.ordering else ("", "")
@@ -69,6 +72,14 @@ def load(e: Emitter, i: Instruction) -> None:
         prefetch.ask(e, i, place, plan)
 
 
+def _as_plain(e: Emitter, i: Instruction, pointer: Value, size: int) -> Instruction:
+    """Threadgroup memory belongs to one processor: an atomic load or store of it is like any other, where every lane is
+    at a multiple of its size. Not in coroutines, where another gang may run between two loads of a loop."""
+    if not i.ordering or e.out.suspends or not owned(e, pointer, "xchg") or not whole_steps(e, pointer, size):
+        return i
+    return replace(i, ordering="")
+
+
 def _is_start(e: Emitter, pointer: Value) -> bool:
     """Whether a pointer is where a buffer begins: of a number that the launch has its own copy of, so much is there."""
     return isinstance(pointer, Local) and e.function.definitions[pointer.name].called == BUFFER
@@ -94,6 +105,7 @@ def store(e: Emitter, i: Instruction) -> None:
     value, pointer = i.operands
     value_type = value.type
     kind, size = memory_type(value_type)
+    i = _as_plain(e, i, pointer, size)
     place = resolve(e, pointer, size)
     align = alignment(i, size)
     if isinstance(value_type, PointerType):
