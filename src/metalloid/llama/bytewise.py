@@ -62,7 +62,8 @@ def paired(first: Tensor, second: Tensor) -> tuple[Matrix, Matrix]:
         _regroup(tensor, made[:, n])
     words = made.reshape(-1).view(np.uint32)
     name = _FORMATS[first.format.name][0]
-    own, other = (Matrix(name, words[at:], *first.shape, apart=2) for at in (0, len(words) // groups // 2))
+    rows, columns = first.shape
+    own, other = (Matrix(name, words[at:], rows, columns, 2) for at in (0, len(words) // groups // 2))
     return own, other
 
 
