@@ -9,11 +9,11 @@ through to the end: where all indices are known, nothing of the twin is left.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from metalloid.frontend import clang
 from metalloid.frontend.unset.code import watched
 from metalloid.frontend.unset.early import kept, without_uses
+from metalloid.records import replace
 
 _LIMIT = "-ftrivial-auto-var-init-max-size="
 LARGEST = 1 << 16  # bytes of a variable that is followed
