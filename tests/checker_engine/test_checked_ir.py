@@ -53,3 +53,20 @@ def test_a_conditional_load_stays_conditional():
 def test_nothing_of_the_sanitizer_is_left():
     ir = scalar(Source(HEADER + BRANCHES), "k", checked=True)[0]
     assert "tsan" not in ir
+
+
+EARLY = """kernel void k(device const float* a, device const float4* p, device float* o,
+              uint i [[thread_position_in_grid]]) {
+    float x = a[i];
+    float4 y = p[i];
+    if (i >= 50) return;
+    o[i] = x + y.x;
+}"""
+
+
+def test_a_read_in_front_of_a_test_stays_there():
+    ir = scalar(Source(HEADER + EARLY), "k", checked=True)[0]
+    entry = read(ir).function["__mt_entry"].entry
+    lines = [location(read(ir), i) for i in entry.instructions if i.opcode == "load"]
+    assert {3, 4} <= {place.line - 2 for place in lines if place}
+    assert "asm" not in ir

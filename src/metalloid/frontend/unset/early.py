@@ -8,14 +8,17 @@ optimiser is done. A value is moved to the next block only, so blocks that end i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from itertools import count
 
 _LOAD = re.compile(
     r"  (?P<name>%[\w.]+) = load (?P<type>float|half|bfloat|i\d+|<\d+ x \w+>), ptr addrspace\(1\) "
 )
 _COPY = re.compile(
-    r"  call void @llvm\.memcpy\.p(?P<to>[05])\.p1\.i64\(ptr(?: addrspace\(5\))? [^%,]*(?P<place>%[\w.]+), "
+    r"  call void @llvm\.memcpy\.p(?P<to>[05])\.p[01]\.i64\(ptr(?: addrspace\(5\))? [^%,]*(?P<place>%[\w.]+), "
+    r"ptr(?P<device> addrspace\(1\))? (?:align (?P<align>\d+) )?[^%,]*(?P<of>%[\w.]+), i64 (?P<bytes>\d+),"
 )
+_CAST = re.compile(r"  (?P<name>%[\w.]+) = addrspacecast ptr addrspace\(1\) ")
 _DEBUG = re.compile(r", !dbg !\d+")
 _TEST = "  br i1 "
 _USE = 'call void asm sideeffect "", "r"'
@@ -26,31 +29,34 @@ def kept(ir: str) -> str:
     """The module before the optimiser, with uses of what is read in front of a test."""
     made: list[str] = []
     block: list[str] = []
+    numbers = count()
     for line in ir.splitlines(keepends=True):
         if line.startswith("  "):
             block.append(line)
             continue
-        made += _with_uses(block)
+        made += _with_uses(block, numbers)
         block = []
         made.append(line)
-    return "".join([*made, *_with_uses(block)])
+    return "".join([*made, *_with_uses(block, numbers)])
 
 
-def _with_uses(block: list[str]) -> list[str]:
+def _with_uses(block: list[str], numbers: Iterator[int]) -> list[str]:
     if not any(line.startswith(_TEST) for line in block[-1:]):
         return block
-    return [each for n, line in enumerate(block) for each in (line, *_use(n, line))]
+    device = {cast["name"] for line in block if (cast := _CAST.match(line))}  # vectors are copied from there
+    return [each for line in block for each in (line, *_use(numbers, line, device))]
 
 
-def _use(number: int, line: str) -> Iterator[str]:
+def _use(numbers: Iterator[int], line: str, device: Set[str]) -> Iterator[str]:
     debug = _DEBUG.search(line)
     end = f"{debug[0] if debug else ''}\n"
     if load := _LOAD.match(line):
         yield f"  {_USE}({load['type']} {load['name']}){end}"
-    elif copy := _COPY.match(line):
-        space, name = " addrspace(5)" if copy["to"] == "5" else "", f"%mt_k{number}.{copy['place'][1:]}"
-        yield f"  {name} = load i8, ptr{space} {copy['place']}, align 1{end}"
-        yield f"  {_USE}(i8 {name}){end}"
+    elif (copy := _COPY.match(line)) and (copy["device"] or copy["of"] in device):
+        space, name = " addrspace(5)" if copy["to"] == "5" else "", f"%mt_k.{next(numbers)}"
+        each = min(int(copy["align"] or 1), int(copy["bytes"]), 4)  # as its parts are read
+        yield f"  {name} = load i{8 * each}, ptr{space} {copy['place']}, align 1{end}"
+        yield f"  {_USE}(i{8 * each} {name}){end}"
 
 
 def without_uses(ir: str) -> str:
