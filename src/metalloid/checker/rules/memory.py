@@ -30,8 +30,17 @@ def accesses(case: Case) -> Iterator[Finding]:
         say = _SAY.get(record.rule)
         if say is None or (record.memory is not None and record.memory.name.startswith(_TWIN)):
             continue
+        record = _placed(case, record)
         message, hint, *more = say(case, record)
         yield case.finding(_noted(record, *more), message, hint)
+
+
+def _placed(case: Case, record: Record) -> Record:
+    """An address where no memory is as an offset of what it is a little behind of."""
+    if record.rule not in ("M101", "M102") or record.memory is None or record.memory.kind != "null":
+        return record
+    left = _left(case, record.offset or 0)
+    return record if left is None else replace(record, memory=left[0], offset=left[1])
 
 
 def _noted(record: Record, note: Mapping[str, object] | None = None) -> Record:
@@ -42,9 +51,6 @@ def _noted(record: Record, note: Mapping[str, object] | None = None) -> Record:
 def _outside(case: Case, record: Record) -> Said:
     assert record.memory is not None and record.offset is not None
     memory, what = record.memory, "write" if record.rule == "M102" else "read"
-    if memory.kind == "null" and (left := _left(case, record.offset)) is not None:
-        memory, record = left[0], replace(record, memory=left[0], offset=left[1])
-    assert record.offset is not None
     if memory.kind == "null" or abs(record.offset) >= _FAR:
         return _nowhere(memory, record.offset, what)
     name = case.called(memory)
