@@ -49,17 +49,21 @@ def main(suites: Sequence[str], only: str, resume: bool, limit: int) -> None:
     cases = [
         c for s in suites or SUITES for c in by_turns(SUITES[s]()) if only in c.name and c.name not in told
     ]
-    for number, case in enumerate(cases[: limit or None], 1):
-        told[case.name] = found = tell(case)
-        with KEPT.open("a") as file:
-            file.write(json.dumps(asdict(found)) + "\n")
-        state = "[red]wrong[/red]" if found.wrong else "ok" if found.agreed else "not run"
-        console.print(
-            f"{number}/{len(cases)} {state} {case.name}", *found.wrong, *found.skipped, sep="\n    "
-        )
-    if not only:
-        write_page(list(told.values()))
+    try:
+        for number, case in enumerate(cases[: limit or None], 1):
+            told[case.name] = found = tell(case)
+            with KEPT.open("a") as file:
+                file.write(json.dumps(asdict(found)) + "\n")
+            _say(console, f"{number}/{len(cases)}", found)
+    finally:  # a run that is stopped has seen something, too
+        if not only:
+            write_page(list(told.values()))
     sys.exit(any(t.wrong for t in told.values()))
+
+
+def _say(console: Console, number: str, found: Told) -> None:
+    state = "[red]wrong[/red]" if found.wrong else "ok" if found.agreed else "not run"
+    console.print(f"{number} {state} {found.name}", *found.wrong, *found.skipped, sep="\n    ")
 
 
 def tell(case: Case) -> Told:
@@ -86,4 +90,4 @@ def by_turns(cases: Sequence[Case]) -> Iterator[Case]:
 def _kept() -> dict[str, Told]:
     lines = KEPT.read_text().splitlines() if KEPT.exists() else []
     found = (Told(**json.loads(line)) for line in lines)
-    return {told.name: told for told in found}
+    return {told.name: told for told in found}  # the last word on each
