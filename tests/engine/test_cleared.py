@@ -26,7 +26,7 @@ BODIES = {
     "scaled": f"threadgroup float s[512]; s[2 * t] = a[i]; {WAIT} out[i] = s[t + 1];",
     "its own group": f"threadgroup float s[128]; s[n - 1 - t] = a[i]; {WAIT} out[i] = s[t] + s[t + n / 2 < 128 ? t + n / 2 : 0];",
     "below a limit": f"threadgroup float s[256]; s[t] = a[i]; {WAIT} if (t < 16) out[i] = s[t + 16] + s[t + 130]; else out[i] = 0;",
-    "some have left": f"threadgroup float s[2][128]; s[0][t] = a[i]; {WAIT} out[i] = 3; if (t >= 20) return; s[1][t] = s[0][t]; {WAIT} out[i] = s[1][n - 1 - t];",
+    "some have left": f"threadgroup float s[2][128]; s[0][t] = a[i]; {WAIT} out[i] = 3; if (t >= 20) return; {WAIT} s[1][t] = s[0][t]; {WAIT} out[i] = s[1][n - 1 - t];",
     "before any": f"threadgroup float s[128]; float x = s[n - 1 - t]; {WAIT} s[t] = a[i]; {WAIT} out[i] = x + s[n - 1 - t];",
 }
 
