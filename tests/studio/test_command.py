@@ -40,7 +40,13 @@ def test_the_studio_says_where_it_is_and_leaves_nothing_behind(tmp_path: Path) -
     file = tmp_path / "k.metal"
     file.write_text("kernel void k(device float* x [[buffer(0)]]) { x[0] = 1; }\n")
     command = [sys.executable, "-m", "metalloid", "studio", str(file), "--no-browser"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    # A suite that was started in the background ignores it, and so would the studio.
+    heard = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, heard)
+    with process:
         assert process.stdout is not None
         said = re.fullmatch(
             r"metalloid studio: (http://127\.0\.0\.1:\d+/[\w-]{32}/)\n", process.stdout.readline()

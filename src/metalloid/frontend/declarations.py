@@ -52,6 +52,11 @@ class Kernel:
     def qualified(self) -> str:
         return "::".join((*self.scope, self.name))
 
+    @property
+    def specialises(self) -> bool:
+        """Whether it is another's template for certain arguments: `template <> kernel void f<half>`."""
+        return self.template.replace(" ", "") == "template<>"
+
 
 @dataclass(frozen=True)
 class Instantiation:
@@ -148,9 +153,10 @@ class Declarations:
 
 def _instantiated(one: Instantiation, overloads: Sequence[Kernel]) -> Entry:
     """Of several templates the one whose parameters are written, or the first that fits."""
-    if len(overloads) == 1 or not one.arguments:
+    general = [kernel for kernel in overloads if not kernel.specialises]
+    if len(general) <= 1 or not one.arguments:
         return Entry(one.host_name, one.expression, overloads[0], tuple(overloads[1:]))
-    kernel = max(overloads, key=one.takes)
+    kernel = max(general, key=one.takes)
     parameters = ", ".join(" ".join(argument.words) for argument in one.arguments)
     return Entry(one.host_name, one.expression, kernel, type=(one.scope, parameters))
 
