@@ -80,7 +80,6 @@ def _rows(
     return Work((step,), (Output("y", y, expected, allowed(y, k, True)),))
 
 
-
 def with_room(weights: Weights) -> tuple[Array, ...]:
     """The kernels for floats of few bits look at weights and scales behind the last ones, for a tile that nobody uses
     (docs/found-in-the-wild.md)."""
