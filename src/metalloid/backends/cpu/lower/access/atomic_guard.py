@@ -13,6 +13,7 @@ from metalloid.backends.cpu.lower.access.guard import (
     fault,
     guarded_scalar,
     only_where,
+    settle,
     told_unless,
 )
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef
@@ -45,6 +46,7 @@ def atomic_lanes(
     """The lanes of an atomic that are carried out, one after the other.
 
     `whole`: they are elements from the start of their memory, so that is all one has to look at."""
+    settle(e, place.check, place.offset)
     mask = checked_mask(e, i, place, size, write)
     if not e.out.guard or size == 1:
         return mask

@@ -82,10 +82,17 @@ def only_where(
     return e.put(f"load {kind}, ptr {result}") if kind else ""
 
 
+def settle(e: Emitter, *values: Val) -> None:
+    """Get the coefficients of values here: what a branch gets first is not there behind it."""
+    for name in dict.fromkeys(c for val in values for c, _ in val.terms if c):
+        e.coefficient(name, "i64")
+
+
 def stop_unless(
     e: Emitter, fine: str, i: Instruction, place: MemRef, size: int, write: bool, places: list[Val]
 ) -> None:
     """All lanes access; where one is outside it is reported, and that is the end. `places` are what to look at."""
+    settle(e, *places)
     good, bad = e.fresh_label("in"), e.fresh_label("out")
     e.do(f"br i1 {fine}, label %{good}, label %{bad}, !prof !1")
     e.label(bad)

@@ -7,7 +7,7 @@ the least and the greatest index; idle lanes read what the one with the greatest
 
 from __future__ import annotations
 
-from metalloid.backends.cpu.lower.access.guard import access_slowly, either, stop_unless
+from metalloid.backends.cpu.lower.access.guard import access_slowly, either, settle, stop_unless
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.ir import Instruction
@@ -83,6 +83,7 @@ def look_up(
         stop_unless(e, fine, i, place, size, False, [place.check])
         return _each(e, place, found, index, kind, align)
     site = e.out.site(i, place.root, size)
+    settle(e, place.check, place.offset)
     return either(
         e,
         fine,

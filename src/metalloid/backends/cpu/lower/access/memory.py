@@ -17,6 +17,7 @@ from metalloid.backends.cpu.lower.access.guard import (
     checked_mask,
     guarded_scalar,
     part_ways,
+    settle,
     spans,
     stop_unless,
 )
@@ -204,6 +205,7 @@ def _guarded(
         stop_unless(e, fine, i, place, size, write, [place.check])
         return quick()
     site = e.out.site(i, place.root, size, write)
+    settle(e, place.check, place.offset)
     good, bad, done, join = (e.fresh_label(x) for x in ("in", "out", "done", "join"))
     if e.mask is None:
         e.do(f"br i1 {fine}, label %{good}, label %{bad}, !prof !1")
