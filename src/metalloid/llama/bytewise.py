@@ -6,18 +6,15 @@ What goes into a product is rounded to 8 bits, 32 numbers with one scale, as lla
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 
-from metalloid.kernels.families import HERE, target
+from metalloid.kernels.families import target
 from metalloid.llama.formats import Array, Tensor
 from metalloid.llama.layers import Matrix
-from metalloid.runtime.kernel import Kernel
-from metalloid.runtime.library import Library
+from metalloid.llama.own_kernels import own_kernel
 from metalloid.runtime.recording import Recording
-from metalloid.source import Source
 
 ROWS, INPUTS, LANES = 16, 4, 32  # of weights that lie together; of inputs that share them; of a SIMD-group
 BLOCK = 32  # numbers that have one scale
@@ -27,15 +24,7 @@ _FORMATS = {"q4_0": ("q4_0x16", {"ss", "us"}), "q8_0": ("q8_0x16", {"ss"})}
 FORMATS = frozenset(name for name, _ in _FORMATS.values())
 
 
-@cache
-def _library() -> Library:
-    source = Source.from_file(Path(__file__).with_suffix(".metal"), math="safe", include=(HERE,))
-    return Library(target(), source, {}, trusted=True)
-
-
-@cache
-def _kernel(name: str) -> Kernel:
-    return _library()[name]
+_kernel = partial(own_kernel, "bytewise.metal")
 
 
 def suits(tensor: Tensor) -> bool:

@@ -6,20 +6,17 @@ Weights in q4_0 are kept in another order: eight blocks together, so that a lane
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 
-from metalloid.kernels.families import HERE, target
+from metalloid.kernels.families import target
 from metalloid.llama.buffers import PARTS, Buffers
 from metalloid.llama.config import Config
 from metalloid.llama.formats import Array
 from metalloid.llama.layers import Layer, Matrix
-from metalloid.runtime.kernel import Kernel
-from metalloid.runtime.library import Library
+from metalloid.llama.own_kernels import own_kernel
 from metalloid.runtime.recording import Recording
-from metalloid.source import Source
 
 FORMAT = "q4_0x8"
 SIMDS, THREADS = 8, 256  # of a threadgroup
@@ -27,15 +24,7 @@ MOST = 8192  # floats that threadgroup memory has room for
 _BLOCK, _TOGETHER = 18, 8  # bytes of a block, and the blocks that are kept together
 
 
-@cache
-def _library() -> Library:
-    source = Source.from_file(Path(__file__).with_suffix(".metal"), math="safe", include=(HERE,))
-    return Library(target(), source, {}, trusted=True)
-
-
-@cache
-def _kernel(name: str) -> Kernel:
-    return _library()[name]
+_kernel = partial(own_kernel, "wide.metal")
 
 
 def apart() -> bool:
