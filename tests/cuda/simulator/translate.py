@@ -6,11 +6,9 @@ import re
 
 import llvmlite.binding as llvm
 
-from metalloid.backends.cuda.intrinsics import Lowering
-from metalloid.backends.cuda.ptx import KERNEL, Ptx, link
+from metalloid.backends.cuda.ptx import KERNEL, Ptx, link, lowerings, written
 from metalloid.backends.cuda.variant import Variant
 from metalloid.ir import Module
-from metalloid.transforms.canonicalize import canonical
 
 _RULES = (
     (r'(?m)^target (datalayout|triple) = ".*"$', ""),
@@ -97,12 +95,12 @@ _MORE += "".join(_tensor(kind, deep) for kind in ("f16", "bf16") for deep in (1,
 
 def simulated(ir: str | Module, processor: str = "sm_90", variant: Variant | None = None) -> Ptx:
     """In place of `compile_ptx`: its text is LLVM IR that this machine runs."""
-    lowering = Lowering(canonical(ir) if isinstance(ir, str) else ir, variant or Variant())
-    linked, _ = link(lowering, processor)
+    parts = lowerings(ir, variant or Variant())
+    linked, _ = link(parts, processor)
     text = re.sub(r"@llvm\.nvvm\.([\w.]+)", lambda m: "@sim_" + m[1].replace(".", "_"), str(linked))
     for pattern, into in _RULES:
         text = re.sub(pattern, into, text, flags=re.M)
-    return Ptx(text + _MORE, tuple(lowering.sites), lowering.local, tuple(lowering.formats))
+    return written(text + _MORE, parts)
 
 
 _KEPT: list[object] = []  # engines must go before their contexts do, so neither goes

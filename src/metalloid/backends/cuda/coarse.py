@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from metalloid.backends.base import Triple
+from metalloid.backends.cuda.chains import joined
 from metalloid.backends.cuda.regions import Regions
 from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.intrinsics import ENTRY, PRIVATE, Effect, effect, family, short
@@ -99,13 +100,8 @@ def straight(module: Module, dead: frozenset[tuple[str, str]]) -> Coarsened:
     """The kernel without ways that no thread goes."""
     function = module.function[ENTRY]
     homes = {id(i): (b.name, n) for b in function.blocks for n, i in enumerate(b.instructions)}
-    pruned = prune(function, dead)
-    places = {
-        (b.name, n): homes[id(i)]
-        for b in pruned.blocks
-        for n, i in enumerate(b.instructions)
-        if id(i) in homes
-    }
+    pruned, origins = joined(prune(function, dead))
+    places = {place: homes[id(i)] for place, i in origins.items() if id(i) in homes}
     return Coarsened(module.with_function(pruned), places)
 
 
@@ -220,7 +216,7 @@ class _Members:
         return i.substitute(values) if values else i
 
     def _positions(self, i: Instruction) -> Iterator[Instruction]:
-        """Where members are: the threadgroup of the hardware's is the first of them."""
+        """Where members are: the position of a block is that of the first of them."""
         thread = short(i.called) == "thread_position_in_grid"
         step = self.size[self.axis] if thread else 1
         assert isinstance(i.type, IntType)
@@ -233,7 +229,7 @@ class _Members:
             return replace(i, name=into.name, callee=Global(f"{PREFIX}{what}", PointerType()))
 
         yield called("threadgroup_position_in_grid", group)
-        yield Instruction("mul", i.type, (group, Int(kind, self.count * step)), first.name)
+        yield Instruction("mul", i.type, (group, Int(kind, step)), first.name)
         if thread:
             yield called("thread_position_in_threadgroup", own)
             yield Instruction("add", i.type, (first, own), start.name)

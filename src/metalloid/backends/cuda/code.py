@@ -17,6 +17,7 @@ import llvmlite
 from metalloid import cache as disk
 from metalloid.analysis.intervals.prove import Prover
 from metalloid.backends.cuda.driver import Gpu
+from metalloid.backends.cuda.form import gpu_form
 from metalloid.backends.cuda.ptx import KERNEL, compile_ptx
 from metalloid.backends.cuda.record import RECORD
 from metalloid.backends.cuda.variant import Variant, inlinable
@@ -25,12 +26,12 @@ from metalloid.backends.sites import Site
 from metalloid.errors import DeviceError
 from metalloid.ir import Module
 from metalloid.ir.intrinsics import ENTRY
-from metalloid.transforms.canonicalize import canonical
 from metalloid.types import Signature
 
 MANY = 1024  # threads that a multiprocessor should have room for
 REGISTERS = 65536  # of a multiprocessor
-_FORMAT = 3
+PINNED = 48 << 10  # bytes of threadgroup memory that every kernel may have
+_FORMAT = 4
 _PARTS = ("ir", "analysis", "transforms", "backends/cuda")  # of metalloid, that make the code
 
 
@@ -55,9 +56,9 @@ class Loaded:
 
     def sizes(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
         """Grid, block and threadgroup memory of a launch that has these where threadgroups are worked on one by one."""
-        if self.members == 1:
+        if self.members == 1 and not self.variant.parts:
             return sizes
-        groups = (n // many for n, many in zip(sizes[:3], self.variant.coarse, strict=True))
+        groups = self.variant.blocks((sizes[0], sizes[1], sizes[2]))
         return (*groups, *sizes[3:6], sizes[6] * self.members)
 
     @cached_property
@@ -75,8 +76,8 @@ class KernelCode:
 
     @cached_property
     def module(self) -> Module:
-        """The kernel in canonical form."""
-        return canonical(self._ir)
+        constant = [p.index for p in self._signature.buffers if p.space == "constant"]
+        return gpu_form(self._ir, constant)
 
     @cached_property
     def inlinable(self) -> dict[int, int]:
@@ -104,6 +105,8 @@ class KernelCode:
             else:
                 code, sites, formats, local = pickle.loads(entry)
             module, function = self._gpu.load(code, KERNEL)
+            if (room := variant.room) > PINNED:
+                self._gpu.allow(function, room)
             return Loaded(variant, function, module, lambda: pickle.loads(sites), formats, local)
 
     def _assembled(self, ptx: str, variant: Variant) -> tuple[bytes, int]:
@@ -113,6 +116,7 @@ class KernelCode:
         plain = self._gpu.assemble(ptx)
         registers, local = self._gpu.needs(plain, KERNEL)
         groups, threads = max(MANY // variant.threads, 2), -(-variant.threads // 32) * 32
+        groups = 2 if variant.parts else groups  # their sums fill the registers of a multiprocessor
         while groups > 1 and -(-registers // 8) * 8 * threads * groups > REGISTERS:
             crowded = self._held(several_at_once(ptx, groups))
             if (
@@ -154,7 +158,8 @@ def _stable(variant: Variant) -> str:
         variant.even,
         sorted(variant.aligned),
         None if variant.early is None else sorted(variant.early),
-        (variant.coarse, sorted(variant.known), variant.local),
+        (variant.coarse, sorted(variant.known), variant.local, variant.places),
+        [_stable(part) for part in variant.parts],
     )
     return repr((variant.size, facts, inlined, proved))
 

@@ -64,6 +64,7 @@ class Graph:
         chosen = [self._chosen(one, n > 0 and self._hurries(one)) for n, one in enumerate(launches)]
         self._stage(chosen)
         self._prepared = [self._prepare(one) for one in chosen]
+        self._changed = [mirror for mirror, written in self._mirrors.items() if written]
         self._executable = self._captured()
         weakref.finalize(self, _gone, memory.gpu, self._told, self._staged, self._executable)
 
@@ -157,10 +158,10 @@ class Graph:
             gpu.upload(device, host, size)
         gpu.replay(self._executable)
         gpu.wait()
-        for mirror, written in self._mirrors.items():
-            if written and mirror.watched:
+        for mirror in self._changed:
+            if mirror.watched:
                 gpu.download(mirror.host, mirror.device, mirror.size)
-            elif written:
+            else:
                 mirror.newer = Newer.DEVICE
         for (host, size), device in self._back.items():
             gpu.download(host, device, size)

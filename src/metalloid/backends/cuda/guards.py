@@ -32,7 +32,7 @@ class Guards:
         self.variant, self.source = variant, module
         marked = variant.proof.mark(module) if variant.proof is not None else module
         places = None
-        if variant.members > 1 and variant.proof is not None:
+        if (variant.members > 1 or variant.places is not None) and variant.proof is not None:
             alone = straight(marked, variant.proof.dead)
             together = coarsened(alone, variant.size, variant.coarse, variant.local, dict(variant.known))
             marked, places = together.module, together.places
@@ -50,6 +50,7 @@ class Guards:
         self.layout = data_layout(module.datalayout)
         self.roots = UnderlyingObjects(self.function)
         self.sites: list[Site] = []
+        self.first_site = 0  # its number, where other parts of the launch have sites
         self.declared: dict[str, tuple[Type, tuple[Type, ...]]] = {}
         self.private_names = {
             i.operands[0].value: i.name
@@ -153,7 +154,7 @@ class Guards:
         root = self.roots.root(pointer)
         assert isinstance(pointer.type, PointerType)
         space = pointer.type.space
-        site = Int(I32, len(self.sites))
+        site = Int(I32, self.first_site + len(self.sites))
         self.sites.append(Site(location(self.source, i), root, size, write))
         align = min(size, i.align or size) if not shape else size
         rest = (*shape, Int(I32, size), Int(I32, align & -align), site, LAUNCH)

@@ -19,6 +19,7 @@ from metalloid.backends.cuda.messages import format_of, piece
 from metalloid.backends.cuda.prefetch import prefetched
 from metalloid.backends.cuda.record import LAUNCH, RECORD
 from metalloid.backends.cuda.robust import Robust
+from metalloid.backends.cuda.store_halves import StoreHalves
 from metalloid.backends.cuda.tensor import Tensor
 from metalloid.backends.cuda.variant import Variant, read_only
 from metalloid.backends.line_table import LineTable
@@ -30,6 +31,7 @@ from metalloid.ir.loops import loops
 from metalloid.ir.module import Parameter
 from metalloid.ir.types import BFLOAT, FLOAT, HALF, I8, I32, I64, VOID, ArrayType, IntType, PointerType, Type
 from metalloid.ir.values import Int, Local, Named, Value
+from metalloid.transforms.byte_dots import DOT
 
 ROUNDS = Local("mt.rounds", PointerType(0))
 _DIVISIONS = ("sdiv", "udiv", "srem", "urem")
@@ -98,8 +100,10 @@ class Lowering(Robust):
         first = (*self.private_place(), *(self._counter() if polled else ()))
         if first:
             blocks = (Block(blocks[0].name, (*first, *blocks[0].instructions)), *blocks[1:])
-        if not self.sites:  # a guard belongs to the round of its access
-            blocks = prefetched(self.function.with_blocks(blocks), self.call).blocks
+        blocks = prefetched(self.function.with_blocks(blocks), self.call).blocks
+        if self._tensor.used and not self.variant.flat:
+            parted = StoreHalves(Lanes(self.function, self.variant.size), self.call)
+            blocks = tuple(map(parted.block, blocks))
         entry = replace(
             self.function,
             blocks=blocks,
@@ -254,6 +258,8 @@ class Lowering(Robust):
             yield from self._private(i)
         elif i.opcode in _DIVISIONS:
             yield from self._divided(i)
+        elif i.called.startswith(DOT):
+            yield self.call(f"mtd_dot_{i.called[-2:]}", I32, *i.operands, into=i.name)
         elif i.called in _FUSED:
             yield self.call(_FUSED[i.called], i.type, *i.operands, into=i.name)
         elif i.opcode == "fneg" and "nnan" not in i.flags and self._bits_are_seen(i):

@@ -84,10 +84,38 @@ class Lanes:
             return self._stepped(i)
         if i.opcode in ("zext", "sext", "trunc", "freeze"):  # none of them is negative, and all fit
             return self.of(i.operands[0])
+        if i.opcode == "sub":
+            return self._remainder(i)
         two = [self.of(o) for o in i.operands] if i.opcode in _TWO else []
         if len(two) != 2 or two[0] is None or two[1] is None:
             return None
         return _TWO[i.opcode](two[0], two[1], "disjoint" in i.flags)
+
+    def _remainder(self, i: Instruction) -> Spread | None:
+        """x - x / n * n, as the optimiser writes x % n where x / n is needed as well."""
+        product = self._definition(i.operands[1])
+        if (
+            product is None
+            or product.opcode not in ("mul", "shl")
+            or not isinstance(product.operands[1], Int)
+        ):
+            return None
+        quotient, by = self._definition(product.operands[0]), product.operands[1]
+        number_ = by.signed if product.opcode == "mul" else 1 << by.value
+        known = ("udiv", "sdiv") if product.opcode == "mul" else ("udiv", "sdiv", "lshr", "ashr")
+        if quotient is None or quotient.opcode not in known or quotient.operands[0] != i.operands[0]:
+            return None
+        divisor = quotient.operands[1]
+        if not isinstance(divisor, Int):
+            return None
+        shifted = quotient.opcode in ("lshr", "ashr")
+        if (1 << divisor.value if shifted else divisor.signed) != number_:
+            return None
+        whole = self.of(i.operands[0])
+        return _rest(whole, number(number_), False) if whole is not None else None
+
+    def _definition(self, value: Value) -> Instruction | None:
+        return self._function.definitions.get(value.name) if isinstance(value, Local) else None
 
     def _position(self, name: str, i: Instruction) -> Spread | None:
         x, y, z = self._size

@@ -11,14 +11,13 @@ from functools import lru_cache
 from typing import Any
 
 from metalloid.backends.base import Triple
-from metalloid.backends.cuda.code import Loaded
+from metalloid.backends.cuda.code import PINNED, Loaded
 from metalloid.backends.cuda.driver import Told
 from metalloid.backends.cuda.memory import Memory, Mirror, Newer
 from metalloid.backends.cuda.record import REGION, SLOTS, LaunchRecord
 from metalloid.errors import DeviceError
 
 _STOPPING = 10.0  # seconds that a kernel has to notice that it should stop
-_PINNED = 48 << 10  # bytes of threadgroup memory that every kernel may have
 _move = ctypes.memmove
 _FAULT = LaunchRecord.fault.offset
 _REGIONS = LaunchRecord.regions.offset
@@ -207,7 +206,7 @@ def start(
 ) -> None:
     """`early`: it may begin before the launch before it has ended."""
     sizes = code.sizes(shape.sizes)
-    if sizes[-1] > _PINNED:
+    if sizes[-1] > PINNED:
         memory.gpu.allow(code.function, sizes[-1])
     if number:
         struct.pack_into("I", room.bytes, _NUMBER, number)

@@ -19,6 +19,7 @@ from metalloid.ir.values import Int, Local, Value
 MOST = 128  # bytes of a thread that are on their way
 LINE = 16  # bytes of one load
 BARRIER = "mtd_threadgroup_barrier"
+GUARDS = "mtd_guard"
 CONSTANT = ("invariant.load", "!{}")
 _PURE = frozenset(
     "getelementptr add sub mul shl lshr ashr and or xor sext zext trunc icmp select bitcast freeze".split()
@@ -99,7 +100,7 @@ class _Loop:
 
 
 def prefetched(function: Function, call: Callable[..., Instruction]) -> Function:
-    """The kernel, lowered and without guards, with its loops changed where that is possible. `call` calls the device
+    """The kernel, lowered, with its loops changed where that is possible. `call` calls the device
     runtime."""
     blocks = {b.name: b for b in function.blocks}
     for block in function.blocks:
@@ -114,6 +115,8 @@ def _changed(loop: _Loop, call: Callable[..., Instruction]) -> tuple[Block, ...]
     body = loop.block.instructions
     waits = [n for n, i in enumerate(body) if i.called == BARRIER]
     condition = loop.block.terminator.operands
+    if any(i.called.startswith(GUARDS) for i in body):  # a guard belongs to the round of its access
+        return ()
     if not waits or len(condition) != 1 or loop.chain(condition[0]) is None:
         return ()
     wide = [w for w in _together(loop) if _known(loop, w)]

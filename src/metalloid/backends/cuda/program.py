@@ -18,6 +18,7 @@ from metalloid.backends.cuda.launch import Bound, Resource, Room, Shape, fill, s
 from metalloid.backends.cuda.memory import Memory, Newer
 from metalloid.backends.cuda.messages import Messages
 from metalloid.backends.cuda.proofs import LaunchProof, Proofs
+from metalloid.backends.cuda.ptx import GuardedTogether
 from metalloid.backends.cuda.quick import CudaQuick
 from metalloid.backends.cuda.record import SLOTS, FaultRecord
 from metalloid.backends.cuda.span import CudaSpan
@@ -213,12 +214,8 @@ class CudaProgram:
             bounds, aligned = (known.bounds, known.aligned) if known is not None else (None, frozenset())
             proved = (inlined, bounds, aligned, even)
             plain = Variant(size, flat, bool(guard), apart, *proved, guard == "robust", early)
-            if known is not None and apart and not flat:
-                for one in self._together(plain, known, small):
-                    made = self.code.load(one)
-                    if not made.local and not made.sites():
-                        return made
-            return self.code.load(plain)
+            made = self._large(plain, known, small) if known is not None and apart and not flat else None
+            return made or self.code.load(plain)
 
         small = Launch(launch.grid, launch.threadgroup, {}, launch.threadgroup_memory, kernel=launch.kernel)
         prover = self.code.prover if guard else None
@@ -226,15 +223,36 @@ class CudaProgram:
             small, bool(guard), Proofs(prover, inlined) if prover is not None else None, _TARGET, load
         )
 
+    def _large(self, plain: Variant, proof: LaunchProof, launch: Launch) -> Loaded | None:
+        """Code for several threadgroups as one, where that has no guards and spills no registers."""
+        try:
+            for one in self._together(plain, proof, launch):
+                made = self.code.load(one)
+                if not made.local:
+                    return made
+        except GuardedTogether:
+            pass
+        return None
+
     def _together(self, plain: Variant, proof: LaunchProof, launch: Launch) -> Iterator[Variant]:
         """Variants that work on several threadgroups as one, the best first."""
         if plain.robust or self._signature.logs:
             return
-        known, local = dict(proof.known), self.shape(launch).local
-        alone = straight(proof.bounds.mark(self.code.module), proof.bounds.dead)
-        processors = self.memory.gpu.processors
-        for factors in tile_sizes(alone, plain.size, launch.threadgroups, local, processors, known):
-            yield replace(plain, coarse=factors, known=proof.known, local=local)
+        x, y, z = launch.threadgroups
+        *edges, (places, inside) = proof.parts or ((((0, x), (0, y), (0, z)), proof),)
+        local, processors = self.shape(launch).local, self.memory.gpu.processors
+        alone = straight(inside.bounds.mark(self.code.module), inside.bounds.dead)
+        (a, b), (c, d), (e, f) = places
+        around = tuple(
+            replace(plain, proof=one.bounds, aligned=one.aligned, known=one.known, local=local, places=at)
+            for at, one in edges
+        )
+        for factors in tile_sizes(
+            alone, plain.size, (b - a, d - c, f - e), local, processors, dict(inside.known)
+        ):
+            most = replace(plain, proof=inside.bounds, aligned=inside.aligned, coarse=factors)
+            most = replace(most, known=inside.known, local=local, places=places)
+            yield replace(plain, parts=(*around, most)) if around else most
 
     def _even(self, address: int) -> bool:
         """Whether memory starts at a multiple of 16 on the GPU; copies of the caller's arrays do."""

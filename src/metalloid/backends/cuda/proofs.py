@@ -6,19 +6,22 @@ loads four floats at once only where that is proved, or nobody guards.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 
 from metalloid.analysis.intervals.evaluate import Evaluator
 from metalloid.analysis.intervals.prove import Proof, Prover, access
 from metalloid.analysis.intervals.values import Facts, TooLong
-from metalloid.backends.base import Launch
+from metalloid.backends.base import Launch, Triple
+from metalloid.backends.cuda.tile_size import grows
+from metalloid.backends.cuda.variant import Aligned, Places
 from metalloid.ir.intrinsics import MATRIX_PRODUCT, short
 from metalloid.ir.types import IntType
 
 MOST = 16  # bytes of one access
+AXES = (0, 1)  # along which a launch may be cut
 _PLACES = ("threadgroup_position_in_grid", "thread_position_in_grid")
-Aligned = frozenset[tuple[str, int, int]]  # block, place in it, a power of two that divides the offset
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class LaunchProof:
     aligned: Aligned
     # Numbers that are made from the place of a threadgroup, and yet are the same in the whole launch.
     known: frozenset[tuple[str, int]] = frozenset()
+    # Parts of a launch whose matrices go to tensor cores, where they are more than one (parts.py).
+    parts: tuple[tuple[Places, LaunchProof], ...] = ()
 
 
 class Proofs:
@@ -49,9 +54,44 @@ class Proofs:
     ) -> LaunchProof:
         local = launch.threadgroup_memory
         facts = Facts(launch.grid, launch.threadgroup, launch.threadgroups, lengths, local, contents)
+        whole = self._proved(facts)
+        if not grows(self._prover.module):
+            return whole
+        found = tuple(
+            _parts(launch.threadgroups, whole, lambda part: self._proved(replace(facts, part=part)))
+        )
+        return replace(whole, parts=found) if len(found) > 1 else whole
+
+    def _proved(self, facts: Facts) -> LaunchProof:
         return LaunchProof(
             self._prover.prove(facts), _aligned(self._prover, facts), _known(self._prover, facts)
         )
+
+
+def _parts(
+    groups: Triple, all_of_them: LaunchProof, prove: Callable[[Places], LaunchProof]
+) -> Iterator[tuple[Places, LaunchProof]]:
+    """The parts of a grid, that inside last; one where nothing is known of fewer threadgroups that is not known of
+    all."""
+    cut = tuple(axis for axis in AXES if groups[axis] > 2)
+    inside = prove(_inside(groups, cut)) if cut else all_of_them
+    for axis in cut:
+        fewer = tuple(a for a in cut if a != axis)
+        if not _says_more(inside, prove(_inside(groups, fewer)) if fewer else all_of_them):
+            cut = fewer
+    pieces = [((n - 1, n), (0, n - 1)) if axis in cut else ((0, n),) for axis, n in enumerate(groups)]
+    for x, y, z in product(*pieces):
+        yield (x, y, z), prove((x, y, z)) if cut else all_of_them
+
+
+def _inside(groups: Triple, cut: Collection[int]) -> Places:
+    x, y, z = ((0, n - (axis in cut)) for axis, n in enumerate(groups))
+    return x, y, z
+
+
+def _says_more(one: LaunchProof, other: LaunchProof) -> bool:
+    """Whether accesses or ways that a proof leaves open are settled by another."""
+    return not (one.bounds.accesses <= other.bounds.accesses and one.bounds.dead <= other.bounds.dead)
 
 
 def _aligned(prover: Prover, facts: Facts) -> Aligned:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import llvmlite.binding as llvm
 
 from metalloid import guest
+from metalloid.backends.cuda.form import gpu_form
 from metalloid.backends.cuda.intrinsics import Lowering
 from metalloid.backends.cuda.library import FEATURES, HEAD, TRIPLE, pieces
+from metalloid.backends.cuda.parts import chosen, positions
 from metalloid.backends.cuda.record import RECORD
 from metalloid.backends.cuda.variant import Variant, carried
 from metalloid.backends.line_table import LineTable, debug_info
@@ -19,10 +22,13 @@ from metalloid.backends.sites import Site
 from metalloid.errors import NotVectorised
 from metalloid.ir import Module, write
 from metalloid.ir.intrinsics import ENTRY, THREADGROUP
-from metalloid.transforms.canonicalize import canonical
 
 KERNEL = "mt_kernel"
 _LOCK = threading.RLock()
+
+
+class GuardedTogether(Exception):
+    """A guard would speak for one threadgroup, where several are worked on as one."""
 
 
 @dataclass(frozen=True)
@@ -50,33 +56,65 @@ def compile_ptx(
 
     With a `table`, its lines say where they come from, for people who read them.
     """
-    lowering = Lowering(canonical(ir) if isinstance(ir, str) else ir, variant or Variant())
-    lowering.table = table
+    parts = lowerings(ir, variant or Variant())
+    parts[0].table = table
     with _LOCK:
-        linked, machine = link(lowering, processor)
+        linked, machine = link(parts, processor)
         made: str = machine.emit_assembly(linked)
     if outside := sorted(set(re.findall(r"^\.extern \.func .*?(\w+)\s*$", made, flags=re.M))):
         raise NotVectorised(f"[cuda] there is no code for {', '.join(outside)} on this device")
-    return Ptx(made, tuple(lowering.sites), lowering.local, tuple(lowering.formats))
+    return written(made, parts)
 
 
-def link(lowering: Lowering, processor: str) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+def lowerings(ir: str | Module, variant: Variant) -> list[Lowering]:
+    """The kernel on its way to PTX, once for each part of a launch."""
+    module = gpu_form(ir) if isinstance(ir, str) else ir
+    return [Lowering(module, part) for part in variant.parts or (variant,)]
+
+
+def written(text: str, parts: Sequence[Lowering]) -> Ptx:
+    sites = tuple(site for part in parts for site in part.sites)
+    return Ptx(text, sites, sum(part.local for part in parts), tuple(parts[0].formats))
+
+
+def link(parts: Sequence[Lowering], processor: str) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
     """The whole kernel as LLVM sees it before it writes PTX, optimised."""
-    text = _without_attributes(write(lowering.lowered()))
-    entry = _entry(lowering)
-    called = {*lowering.declared, *re.findall(r"@(mtd_\w+)", "\n".join(entry))}
-    kernel = "\n".join([HEAD, text, *_declared(called - set(lowering.declared)), *entry])
-    kernel = debug_info(kernel) if lowering.table is not None else kernel
-    return _optimised(kernel, pieces(processor).closure(called), processor)
+    texts: list[str] = []
+    called: set[str] = set()
+    for n, lowering in enumerate(parts):
+        lowering.first_site = sum(len(part.sites) for part in parts[:n])
+        text = _without_attributes(write(lowering.lowered()))
+        if lowering.sites and lowering.variant.members > 1:
+            raise GuardedTogether
+        lines = [*_part(lowering, n), *(_entry([p.variant for p in parts]) if len(parts) == 1 else [])]
+        needs = set(re.findall(r"@(mtd_\w+)", "\n".join(lines)))
+        called |= {*lowering.declared, *needs}
+        texts.append("\n".join([HEAD, text, *_declared(needs - set(lowering.declared)), *lines]))
+    if len(parts) > 1:
+        entry = _entry([p.variant for p in parts])
+        needs = set(re.findall(r"@(mtd_\w+)", "\n".join(entry)))
+        called |= needs
+        named = (f"declare void @mt_part_{n}(ptr)" for n in range(len(parts)))
+        texts.insert(0, "\n".join([HEAD, *named, *_declared(needs), *entry]))
+    elif parts[0].table is not None:
+        texts = [debug_info(texts[0])]
+    return _optimised(texts, pieces(processor).closure(called), processor)
 
 
-def _optimised(kernel: str, library: str, processor: str) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+def _optimised(
+    texts: Sequence[str], library: str, processor: str
+) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
     _start()
     context = llvm.create_context()
     try:
-        linked = llvm.parse_assembly(kernel, context)
+        linked, *rest = (llvm.parse_assembly(text, context) for text in texts)
     except RuntimeError as error:
         raise NotVectorised(f"[cuda] LLVM cannot read the kernel: {str(error)[:500]}") from None
+    for part in rest:
+        for one in (*part.functions, *part.global_variables):
+            if not one.is_declaration and not one.name.startswith("mt_part_"):
+                one.linkage = "internal"  # each part has its own
+        linked.link_in(part)
     linked.link_in(llvm.parse_assembly(library, context))
     for function in linked.functions:
         if not function.is_declaration and function.name != KERNEL:
@@ -109,9 +147,8 @@ def _declared(names: set[str]) -> list[str]:
     return [f"declare void @{name}{_LIBRARY[name]}" for name in sorted(names)]
 
 
-def _entry(lowering: Lowering) -> list[str]:
-    """The kernel: threads behind the edge end, threadgroup memory is cleared, and the program runs."""
-    variant = lowering.variant
+def _part(lowering: Lowering, number: int) -> list[str]:
+    """Threadgroup memory is cleared, and the program runs."""
     variables = [g for g in lowering.module.globals if g.space == 3]
     dynamic = any(i.called == THREADGROUP for i in lowering.function.instructions())
     clear = [
@@ -122,6 +159,20 @@ def _entry(lowering: Lowering) -> list[str]:
     clear += ["  call void @mtd_clear_spare(ptr %launch)"] if lowering.spares else []
     settle = ["  call void @mtd_settle()"] if clear else []
     part = ["  call void @mtd_part(ptr %launch)"] if lowering.parted else []
+    return [
+        f"define void @mt_part_{number}(ptr %launch) alwaysinline {{",
+        *clear,
+        *(settle if not part else []),
+        *part,
+        f"  call void @{ENTRY}(ptr %launch)",
+        "  ret void",
+        "}",
+    ]
+
+
+def _entry(variants: Sequence[Variant]) -> list[str]:
+    """The kernel: threads behind the edge end, and the others run the program of their part."""
+    variant = variants[0]
     x, y, z = (variant.threads, 1, 1) if variant.flat else variant.size
     constants = {
         **dict(zip(("mt_size_x", "mt_size_y", "mt_size_z"), variant.size, strict=True)),
@@ -132,15 +183,12 @@ def _entry(lowering: Lowering) -> list[str]:
     room = RECORD + carried(variant.inlined)
     return [
         *(f"@{name} = constant i32 {value}" for name, value in constants.items()),
+        *positions(variants),
         f"define ptx_kernel void @{KERNEL}(ptr noalias readonly byval([{room} x i8]) align 16"
         ' "nvvm.grid_constant" %launch) #99 {',
         "  call void @mtd_begin(ptr %launch)",
         *(["  call void @mtd_next()"] if variant.early is not None else []),
-        *clear,
-        *(settle if not part else []),
-        *part,
-        f"  call void @{ENTRY}(ptr %launch)",
-        "  ret void",
+        *chosen(variants),
         "}",
         f'attributes #99 = {{ "nvvm.reqntid"="{x},{y},{z}" }}',
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -11,14 +12,14 @@ from metalloid.backends.cuda.coarse import Coarsened, possible, varying
 from metalloid.backends.cuda.fast_math import relaxed
 from metalloid.backends.cuda.regions import Regions
 from metalloid.backends.cuda.variant import read_only
-from metalloid.ir import Block, Function
+from metalloid.ir import Block, Function, Module
 from metalloid.ir.intrinsics import ENTRY, MATRIX_PRODUCT
 from metalloid.ir.loops import loops
 from metalloid.ir.types import FLOAT, I32
 from metalloid.ir.values import Local
 
 SUMS = 128  # floats of a thread that products are added up in
-MOST = 48 << 10  # bytes of threadgroup memory
+MOST = 64 << 10  # bytes of threadgroup memory; a GPU has room for as many in one block
 _COUNTS = (1, 2, 4, 8)
 
 
@@ -42,7 +43,7 @@ def tile_sizes(
     module = straight.module
     function = module.function[ENTRY]
     bodies = _bodies(function)
-    if not bodies or not relaxed(module):
+    if not grows(module):
         return
     regions = Regions(module, function, size)
     quiet = read_only(function)
@@ -55,22 +56,24 @@ def tile_sizes(
     found = []
     for x in _COUNTS:
         for y in _COUNTS:
-            if (
-                (x > 1 and differ[0] is None)
-                or (y > 1 and differ[1] is None)
-                or groups[0] % x
-                or groups[1] % y
-            ):
+            if (x > 1 and differ[0] is None) or (y > 1 and differ[1] is None):
                 continue
-            if x * y * sums > SUMS or x * y * (local + shared) > MOST:
+            if x > groups[0] or y > groups[1] or x * y * sums > SUMS or x * y * (local + shared) > MOST:
                 continue
-            if groups[0] * groups[1] * groups[2] < x * y * processors:
+            blocks = -(-groups[0] // x) * -(-groups[1] // y) * groups[2]
+            if blocks < processors:
                 continue
-            found.append((cost.of(x, y), x * y, (x, y, 1)))
+            again = blocks * x * y / math.prod(groups)  # the last ones reach back (parts.py)
+            found.append((cost.of(x, y) * again, x * y, (x, y, 1)))
     for _, many, factors in sorted(found):
         if many == 1:
             return
         yield factors
+
+
+def grows(module: Module) -> bool:
+    """Whether tensor cores may do what a kernel multiplies in its loops."""
+    return relaxed(module) and bool(_bodies(module.function[ENTRY]))
 
 
 def _bodies(function: Function) -> list[Block]:

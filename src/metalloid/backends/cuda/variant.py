@@ -5,6 +5,7 @@ Constant arguments of known size (`constant Params& p`) travel inside the launch
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -19,10 +20,13 @@ from metalloid.types import Signature
 
 if TYPE_CHECKING:
     from metalloid.analysis.intervals.prove import Proof
-    from metalloid.backends.cuda.proofs import Aligned
 
 MOST_ARRAY = 256  # bytes of an array in constant memory, such as a shape
 MOST_INLINE = 3072  # bytes of arguments in a launch; the driver takes 4096 with the record
+
+
+Aligned = frozenset[tuple[str, int, int]]  # block, place in it, a power of two that divides the offset
+Places = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]  # along each axis the first, and the end
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,9 @@ class Variant:
     coarse: Triple = (1, 1, 1)
     known: frozenset[tuple[str, int]] = frozenset()
     local: int = 0
+    # The threadgroups that code is for, where that matters; and parts of a launch, each with its own (parts.py).
+    places: Places | None = None
+    parts: tuple[Variant, ...] = ()
 
     @property
     def threads(self) -> int:
@@ -53,8 +60,25 @@ class Variant:
 
     @property
     def members(self) -> int:
-        """Threadgroups that are worked on as one."""
+        """Threadgroups that are worked on as one, at most."""
+        if self.parts:
+            return max(part.members for part in self.parts)
         return self.coarse[0] * self.coarse[1] * self.coarse[2]
+
+    @property
+    def room(self) -> int:
+        """Bytes of threadgroup memory that the host gives all that are worked on as one."""
+        return max((part.room for part in self.parts), default=self.local * self.members)
+
+    def blocks(self, groups: Triple = (1, 1, 1)) -> Triple:
+        """What a grid of these threadgroups is launched as."""
+        if self.parts:
+            return sum(math.prod(part.blocks()) for part in self.parts), 1, 1
+        if self.places is not None:
+            (a, b), (c, d), (e, f) = self.places
+            groups = b - a, d - c, f - e
+        x, y, z = (-(-n // many) for n, many in zip(groups, self.coarse, strict=True))
+        return x, y, z
 
 
 def inlinable(function: Function, signature: Signature, parameters: Collection[int]) -> dict[int, int]:

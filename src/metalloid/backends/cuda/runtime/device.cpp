@@ -61,6 +61,7 @@ extern "C" const u32 mt_size_x, mt_size_y, mt_size_z;  // of a threadgroup
 extern "C" const u32 mt_flat;    // blocks are one row of threads: positions are computed, in a ragged size
 extern "C" const u32 mt_even;    // buffers start at multiples of 16
 extern "C" const u32 mt_robust;  // an access outside is told and left out; else it ends the launch
+extern "C" __attribute__((const)) u32 mt_group(u32 axis);  // where this threadgroup is, the first where it is several
 
 // ---- positions ------------------------------------------------------------------------------------------------------
 
@@ -68,9 +69,7 @@ IN u32 size(u32 axis) { return axis == 0 ? mt_size_x : axis == 1 ? mt_size_y : m
 IN u32 hardware_thread(u32 axis) {
     return axis == 0 ? __nvvm_read_ptx_sreg_tid_x() : axis == 1 ? __nvvm_read_ptx_sreg_tid_y() : __nvvm_read_ptx_sreg_tid_z();
 }
-IN u32 group(u32 axis) {
-    return axis == 0 ? __nvvm_read_ptx_sreg_ctaid_x() : axis == 1 ? __nvvm_read_ptx_sreg_ctaid_y() : __nvvm_read_ptx_sreg_ctaid_z();
-}
+IN u32 group(u32 axis) { return mt_group(axis); }
 IN u32 own_size(const Launch* l, u32 axis) {  // of this threadgroup: smaller at the edge of a grid
     if (!mt_flat) return size(axis);
     u32 rest = l->grid[axis] - group(axis) * size(axis);

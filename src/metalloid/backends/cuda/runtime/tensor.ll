@@ -178,3 +178,19 @@ define bfloat @mtd_negated_bf16(bfloat %x) alwaysinline nounwind {
   %made = bitcast i16 %turned to bfloat
   ret bfloat %made
 }
+; A sum and the products of the bytes of two words; after the name the signs of the bytes.
+define i32 @mtd_dot_ss(i32 %sum, i32 %a, i32 %b) alwaysinline nounwind {
+  %made = call i32 @llvm.nvvm.idp4a.s.s(i32 %a, i32 %b, i32 %sum)
+  ret i32 %made
+}
+declare i32 @llvm.nvvm.idp4a.s.s(i32, i32, i32)
+define i32 @mtd_dot_us(i32 %sum, i32 %a, i32 %b) alwaysinline nounwind {
+  %made = call i32 @llvm.nvvm.idp4a.u.s(i32 %a, i32 %b, i32 %sum)
+  ret i32 %made
+}
+declare i32 @llvm.nvvm.idp4a.u.s(i32, i32, i32)
+define i32 @mtd_dot_uu(i32 %sum, i32 %a, i32 %b) alwaysinline nounwind {
+  %made = call i32 @llvm.nvvm.idp4a.u.u(i32 %a, i32 %b, i32 %sum)
+  ret i32 %made
+}
+declare i32 @llvm.nvvm.idp4a.u.u(i32, i32, i32)
