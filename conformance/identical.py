@@ -1,24 +1,33 @@
-"""Whether a change leaves generated code as it was: run with `--save FILE` before it, with `--against FILE` behind it.
+"""Whether a change leaves generated code as it was: `python -m conformance.identical main` compares with a commit.
 
-The vector code of kernels of every suite, evenly sampled, for three sizes of threadgroup (`--checked`: also under
-observation), each as a SHA-256. No machine code is made, nothing runs.
+The vector code of 200 kernels (ours, ggml's, MLX's, those inside Python packages), for three sizes of threadgroup
+(`--checked`: also under observation), each as a SHA-256. The commit's tree makes its own, with its own tools, so that
+moves and renames do not matter. No machine code is made, nothing runs. `--save FILE` keeps the hashes, `--against FILE`
+compares with those.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
+import os
+import subprocess
 import sys
+import tarfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
 from conformance import ggml, inline_kernels, mlx_headers
 from conformance.cases import Case
+from conformance.packages import STORE
 from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.pipeline import vector_code, vector_stage
 from metalloid.compile import scalar
@@ -124,12 +133,31 @@ def made(cases: list[Case], checked: bool, jobs: int) -> Hashes:
     return found
 
 
+def of_commit(commit: str, options: list[str]) -> Hashes:
+    """What the tree of a commit makes, in a folder of its own."""
+    with TemporaryDirectory() as folder:
+        tree, file = Path(folder) / "tree", Path(folder) / "hashes.json"
+        packed = subprocess.run(
+            ["git", "archive", commit, "src", "conformance", "bench"], cwd=ROOT, capture_output=True
+        )
+        if packed.returncode:
+            raise click.ClickException(f"git knows no tree of '{commit}': {packed.stderr.decode().strip()}")
+        with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+            archive.extractall(tree, filter="data")
+        (tree / STORE.name).symlink_to(STORE)
+        command = [sys.executable, "-m", "conformance.identical", "--save", str(file), *options]
+        places = os.pathsep.join([str(tree / "src"), str(tree)])
+        subprocess.run(command, cwd=tree, env=os.environ | {"PYTHONPATH": places}, check=True)
+        return Hashes(json.loads(file.read_text(encoding="utf-8")))
+
+
 def differences(before: Hashes, now: Hashes) -> list[str]:
     """Names under which two runs do not hold the same."""
     return sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
 
 
 @click.command(help=__doc__)
+@click.argument("commit", required=False)
 @click.option("--save", type=click.Path(dir_okay=False, path_type=Path), help="Write the hashes here.")
 @click.option(
     "--against", type=click.Path(exists=True, path_type=Path), help="Compare with hashes written before."
@@ -137,14 +165,22 @@ def differences(before: Hashes, now: Hashes) -> list[str]:
 @click.option("--count", default=200, help="About how many kernels.")
 @click.option("--checked", is_flag=True, help="Also the code of checked runs.")
 @click.option("--jobs", default=1, help="Processes.")
-def main(save: Path | None, against: Path | None, count: int, checked: bool, jobs: int) -> None:
-    found = made(corpus(count), checked, jobs)
+def main(
+    commit: str | None, save: Path | None, against: Path | None, count: int, checked: bool, jobs: int
+) -> None:
+    options = ["--count", str(count), "--jobs", str(jobs), *["--checked"] * checked]
+    before = of_commit(commit, options) if commit else None
+    if against:
+        before = Hashes(json.loads(against.read_text(encoding="utf-8")))
+    cases = corpus(count)
+    found = made(cases, checked, jobs)
     if save:
         save.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     refused = sum(":" in value for value in found.values())
-    print(f"{len(found)} texts, {refused} of them refused in a sentence")
-    if against:
-        differing = differences(json.loads(against.read_text(encoding="utf-8")), found)
+    suites = ", ".join(f"{number} of {suite}" for suite, number in Counter(c.suite for c in cases).items())
+    print(f"{len(cases)} kernels ({suites}): {len(found)} texts, {refused} of them refused in a sentence")
+    if before is not None:
+        differing = differences(before, found)
         print("\n".join(["identical"] if not differing else [f"differs: {name}" for name in differing]))
         sys.exit(bool(differing))
 

@@ -60,6 +60,43 @@ def test_vectors_go_to_and_from_volatile_memory() -> None:
     np.testing.assert_array_equal(out, np.column_stack([h[:, :3] + np.float32(1), steps + 3.0]))
 
 
+VOLATILE = """#include <metal_stdlib>
+using namespace metal;
+kernel void k(volatile device float4* a [[buffer(0)]], volatile device int4* n [[buffer(1)]],
+              device float4* out [[buffer(2)]], device int4* whole [[buffer(3)]],
+              uint i [[thread_position_in_grid]]) {
+  volatile threadgroup float4 t[40];
+  t[i] = a[i] * 0.5f;
+  a[i] += t[i] - float4(1);
+  float s = 0;
+  for (int k = 0; k < 4; k++) s += a[i][k];
+  a[i][2] = 7;
+  out[i] = -a[i] / t[i] + s * a[i].wzyx + select(float4(0), t[i], a[i] > t[i]) + fma(a[i], t[i], 1 + a[i].xxyy);
+  n[i] <<= 2;
+  int4 old = n[i]++;
+  --n[i];
+  whole[i] = (n[i] >> 1) % 5 + (old ^ n[i]) + (n[i] & 6) + int4(!(n[i] == old)) + ~n[i];
+}
+"""
+
+
+def test_vectors_in_volatile_memory_are_operands() -> None:
+    a = np.arange(1, 161).reshape(COUNT, 4).astype("f4")
+    n = np.arange(-80, 80).reshape(COUNT, 4).astype("i4")
+    out, whole = np.full((COUNT, 4), np.nan, "f4"), np.full((COUNT, 4), 99, "i4")
+    t = a.astype("f8") * 0.5
+    x = a + t - 1
+    s = x.sum(axis=1, keepdims=True)
+    x[:, 2] = 7
+    m = n * 4
+    wanted = -x / t + s * x[:, ::-1] + np.where(x > t, t, 0) + x * t + 1 + x[:, [0, 0, 1, 1]]
+    mt.device().library(VOLATILE)["k"](a, n, out, whole, grid=COUNT, threadgroup=COUNT)
+    np.testing.assert_array_equal(a, x)
+    np.testing.assert_array_equal(n, m)
+    np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=1e-3)
+    np.testing.assert_array_equal(whole, np.fmod(m >> 1, 5) + (m & 6) + ~m)
+
+
 COUNTS = """#include <metal_stdlib>
 using namespace metal;
 struct Local { array<atomic_uint, 4> n; atomic_int one; };

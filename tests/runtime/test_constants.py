@@ -27,3 +27,18 @@ def test_given_by_name_or_index_it_runs(constants, result):
     out = np.zeros(1, np.int32)
     mt.device().library(TEXT).kernel("k", constants=constants)(out, grid=1)
     assert out[0] == result
+
+
+def test_a_kernel_whose_last_buffer_is_switched_off_runs_again_and_again() -> None:
+    text = """#include <metal_stdlib>
+using namespace metal;
+constant bool has [[function_constant(0)]];
+kernel void k(device float* x [[buffer(0)]], device const float* y [[buffer(3), function_constant(has)]],
+              constant float& s [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+  x[i] += has ? y[i] : s;
+}"""
+    made = mt.device("cpu").library(text).kernel("k", constants={0: False})
+    x = np.zeros(64, np.float32)
+    for _ in range(40):
+        made(x=x, s=2.0, grid=64, threadgroup=64)
+    np.testing.assert_array_equal(x, 80)

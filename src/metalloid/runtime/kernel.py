@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metalloid import config
+from metalloid import config, deadline
 from metalloid.backends.base import Fault, Guard, Launch
-from metalloid.errors import KernelFault, LaunchError, NotVectorised
+from metalloid.errors import KernelFault, LaunchError, NotVectorised, OutOfTime
 from metalloid.runtime.arguments import WRITES, bound, labels, unshared, untouched, untouched_inside
 from metalloid.runtime.guarding import GUARDS, refuse_guard, warn_outside
 from metalloid.runtime.guess import warn_about_grid
@@ -162,9 +162,8 @@ class Kernel(KernelCode):
             for watcher in tuple(watchers):
                 done = watcher.before(self, launch) or done
             if not done:
-                with step(
-                    "pipeline", self.name, f"machine code for threadgroups of {shown(launch.threadgroup)}"
-                ):
+                what = f"machine code for threadgroups of {shown(launch.threadgroup)}"
+                with step("pipeline", self.name, what), deadline.within(timeout):
                     self._compile(launch, guard)
         error: BaseException | None = None
         start = time.perf_counter()
@@ -216,9 +215,11 @@ class Kernel(KernelCode):
                 self._go_slowly(error)
 
     def _go_slowly(self, error: NotVectorised) -> None:
-        self.interpreted = " ".join(str(error).removeprefix("[engine] ").split())[:200]
+        why = " ".join(str(error).removeprefix("[engine] ").split())[:200]
+        if not isinstance(error, OutOfTime):  # another launch may have more
+            self.interpreted = why
         warn_slow(
-            f"[launch {self.name}] there is no vector code for this kernel ({self.interpreted}): "
+            f"[launch {self.name}] there is no vector code for this kernel ({why}): "
             "it is interpreted, one thread after the other, slowly."
         )
 

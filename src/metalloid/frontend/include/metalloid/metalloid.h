@@ -7,6 +7,7 @@
 #include "types.h"
 #include "entry.h"
 #include "long_vec.h"
+#include "volatile.h"
 #include "library.h"
 #include "sync.h"
 #include "atomic.h"

@@ -49,21 +49,25 @@ constexpr T __to(U u) {
 // The second letter of each pair is the colour name.
 #define __MT_SWIZZLE2(a, A, b, B)                                              \
   constexpr vec<T, 2> __get_##a##b() const { return vec<T, 2>(a, b); }         \
+  constexpr vec<T, 2> __get_##a##b() const volatile { return vec<T, 2>(a, b); } \
   constexpr vec<T, 2> __put_##a##b(const vec<T, 2>& u) { vec<T, 2> v = u; a = v.x, b = v.y; return v; } \
   __declspec(property(get = __get_##a##b, put = __put_##a##b)) vec<T, 2> a##b; \
   __declspec(property(get = __get_##a##b, put = __put_##a##b)) vec<T, 2> A##B;
 #define __MT_SWIZZLE3(a, A, b, B, c, C)                                                 \
   constexpr vec<T, 3> __get_##a##b##c() const { return vec<T, 3>(a, b, c); }            \
+  constexpr vec<T, 3> __get_##a##b##c() const volatile { return vec<T, 3>(a, b, c); }   \
   constexpr vec<T, 3> __put_##a##b##c(const vec<T, 3>& u) { vec<T, 3> v = u; a = v.x, b = v.y, c = v.z; return v; } \
   __declspec(property(get = __get_##a##b##c, put = __put_##a##b##c)) vec<T, 3> a##b##c; \
   __declspec(property(get = __get_##a##b##c, put = __put_##a##b##c)) vec<T, 3> A##B##C;
 #define __MT_SWIZZLE4(a, A, b, B, c, C, d, D)                                                       \
   constexpr vec<T, 4> __get_##a##b##c##d() const { return vec<T, 4>(a, b, c, d); }                  \
+  constexpr vec<T, 4> __get_##a##b##c##d() const volatile { return vec<T, 4>(a, b, c, d); }         \
   constexpr vec<T, 4> __put_##a##b##c##d(const vec<T, 4>& u) { vec<T, 4> v = u; a = v.x, b = v.y, c = v.z, d = v.w; return v; } \
   __declspec(property(get = __get_##a##b##c##d, put = __put_##a##b##c##d)) vec<T, 4> a##b##c##d; \
   __declspec(property(get = __get_##a##b##c##d, put = __put_##a##b##c##d)) vec<T, 4> A##B##C##D;
 #define __MT_COLOUR(a, A)                    \
   constexpr T __get_##a() const { return a; } \
+  constexpr T __get_##a() const volatile { return a; } \
   constexpr T __put_##a(T v) { return a = v; } \
   __declspec(property(get = __get_##a, put = __put_##a)) T A;
 
@@ -93,12 +97,18 @@ constexpr void __copy_elements(To& to, From& from) {
   vec(const volatile vec<U, N>& v) { __copy_elements<N>(*this, v); }             \
   template <class U, class = enable_if_t<is_same_v<U, T>>>                       \
   void operator=(const vec<U, N>& v) volatile { __copy_elements<N>(*this, v); }
+#define __MT_VOLATILE_TO(op)                              \
+  constexpr vec operator op##=(const vec& b) volatile {   \
+    const vec result = vec(*this) op b;                   \
+    *this = result;                                       \
+    return result;                                        \
+  }
 
 #define __MT_VEC_REFUSED_TO(op)                    \
   template <class S, class = __if_lost<T, S>>      \
   void operator op(S) = delete;
 #define __MT_VEC_BINARY(op, EACH)                                     \
-  __MT_VEC_REFUSED_TO(op##=)                                          \
+  __MT_VOLATILE_TO(op) __MT_VEC_REFUSED_TO(op##=)                     \
   friend constexpr vec operator op(const vec& a, const vec& b) { return EACH(op); } \
   constexpr vec& operator op##=(const vec& b) {                              \
     vec& a = *this;                                                   \
@@ -106,7 +116,7 @@ constexpr void __copy_elements(To& to, From& from) {
   }
 // In checked runs vectors of 8 or 16 bits tell of what they do not hold.
 #define __MT_VEC_WATCHED(op, EACH, CALL, function)                    \
-  __MT_VEC_REFUSED_TO(op##=)                                          \
+  __MT_VOLATILE_TO(op) __MT_VEC_REFUSED_TO(op##=)                     \
   friend constexpr vec operator op(const vec& a, const vec& b) {      \
     if constexpr (::__mt::watched<T>) return CALL(::__mt::function);  \
     else return EACH(op);                                             \
@@ -117,7 +127,7 @@ constexpr void __copy_elements(To& to, From& from) {
     else return a = EACH(op);                                         \
   }
 #define __MT_VEC_GUARDED(op, CALL, function)                          \
-  __MT_VEC_REFUSED_TO(op##=)                                          \
+  __MT_VOLATILE_TO(op) __MT_VEC_REFUSED_TO(op##=)                     \
   friend constexpr vec operator op(const vec& a, const vec& b) { return CALL(::__mt::function); } \
   constexpr vec& operator op##=(const vec& b) { return *this = *this op b; }
 #define __MT_VEC_COMPARE(op, EACH, N) \
@@ -130,6 +140,8 @@ constexpr void __copy_elements(To& to, From& from) {
   using value_type = T;                                                                  \
   constexpr T& operator[](size_t i) { return (&x)[i]; }                                  \
   constexpr const T& operator[](size_t i) const { return (&x)[i]; }                      \
+  constexpr volatile T& operator[](size_t i) volatile { return (&x)[i]; }                \
+  constexpr const volatile T& operator[](size_t i) const volatile { return (&x)[i]; }    \
   __MT_VEC_WATCHED(+, EACH, CALL, element_sum) __MT_VEC_WATCHED(-, EACH, CALL, element_difference) \
   __MT_VEC_WATCHED(*, EACH, CALL, element_product)                                       \
   __MT_VEC_BINARY(&, EACH) __MT_VEC_BINARY(|, EACH) __MT_VEC_BINARY(^, EACH)             \
@@ -143,6 +155,14 @@ constexpr void __copy_elements(To& to, From& from) {
   constexpr vec operator-() const { const vec& a = *this; return UNARY(-); }             \
   constexpr vec operator~() const { const vec& a = *this; return UNARY(~); }             \
   constexpr vec<bool, N> operator!() const { return *this == vec(T(0)); }                \
+  constexpr vec operator+() const volatile { return vec(*this); }                        \
+  constexpr vec operator-() const volatile { return -vec(*this); }                       \
+  constexpr vec operator~() const volatile { return ~vec(*this); }                       \
+  constexpr vec<bool, N> operator!() const volatile { return !vec(*this); }              \
+  constexpr vec operator++() volatile { return *this += vec(T(1)); }                     \
+  constexpr vec operator--() volatile { return *this -= vec(T(1)); }                     \
+  constexpr vec operator++(int) volatile { const vec old = *this; *this = vec(old + vec(T(1))); return old; } \
+  constexpr vec operator--(int) volatile { const vec old = *this; *this = vec(old - vec(T(1))); return old; } \
   constexpr vec& operator++() { return *this += vec(T(1)); }                             \
   constexpr vec& operator--() { return *this -= vec(T(1)); }                             \
   constexpr vec operator++(int) { vec old = *this; ++*this; return old; }                \
