@@ -7,6 +7,7 @@
     ├── ModelError      a model's files are damaged, or hold something that is not supported
     └── DeviceError     the machine, the compiler or the cache failed, not the kernel
         └── NotVectorised   the engine has no vector code for a kernel; a launch then interprets it
+            └── OutOfTime   or has none within the time that the launch was given
 
 A message says where, what was expected, what arrived, what to do.
 """
@@ -110,6 +111,10 @@ class ModelError(MetalloidError):
 
 class NotVectorised(DeviceError):
     """The engine has no vector code for a kernel. A launch goes the slow way, thread by thread, and says so."""
+
+
+class OutOfTime(NotVectorised):
+    """Compiling takes longer than the launch was given."""
 
 
 class NotWatched(DeviceError):

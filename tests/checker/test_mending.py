@@ -51,7 +51,7 @@ def apply(text: str, finding: Finding, sizes: dict[str, Any]) -> tuple[str, dict
             lines.insert(at, barrier)
     elif found := re.match(AT_THE_END, hint):
         lines.insert(loop_around(lines, int(found[2])), found[1] + ";")
-    elif found := re.search(r"return early where the index is not below (\d+)", hint):
+    elif found := re.search(r"return before this line where the index is not below (\d+)", hint):
         body = next(n for n, line in enumerate(lines) if line.rstrip().endswith(") {"))
         lines.insert(body + 1, f"if (i >= {found[1]}) return;")
     elif found := re.match(r"launch grid=(\d+)", hint):

@@ -39,7 +39,7 @@ def test_a_finding_reads_like_a_compilers_diagnostic():
         "scale.metal:5:5: M102 out-of-bounds write, 4 bytes past 'y' (64 bytes)\n"
         "    y[i] = 2 * x[i];\n"
         "    ^ thread (16,0,0), threadgroup (0,0,0)\n"
-        "    hint: the grid has 17 threads and y 16 elements; return early where the index is not below 16\n"
+        "    hint: the grid has 17 threads and y 16 elements; return before this line where the index is not below 16\n"
         "\n"
         "1 finding (1 launch, 17 threads checked)"
     )

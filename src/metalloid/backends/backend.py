@@ -55,7 +55,8 @@ class Quick(Protocol):
 
     A `room` is what one launch uses at a time. `code` is what `find` has chosen for the memory. A device may also have
     `again(room, code, addresses, lengths)`: what runs the launch that a room was used for once more, given `told`, and
-    says whether it could; with `repeats_arrays` for arrays of the caller's as well, which it works in.
+    says whether it could; with `repeats_arrays` for arrays of the caller's as well, which it works in; and `count`, how
+    many addresses it always takes, those of buffers that a function constant has switched off included.
     """
 
     @property
@@ -135,6 +136,7 @@ class Checked(Protocol):
         backwards: bool = False,
         on_log: OnLog | None = None,
         seed: int | None = None,
+        compiling: float | None = None,
     ) -> Observation:
         """May raise NotWatched or NotVectorised; the oracle observes such launches."""
         ...

@@ -8,31 +8,35 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from metalloid import config
+from metalloid import config, deadline
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch
 from metalloid.backends.observe import Observation
 from metalloid.checker.code import Code
 from metalloid.checker.rules.progress import spins
-from metalloid.errors import NotVectorised, NotWatched
+from metalloid.errors import NotVectorised, NotWatched, OutOfTime
 
 if TYPE_CHECKING:
     from metalloid.runtime.kernel_code import KernelCode
 
 SECONDS = 60.0  # of the launch itself; what takes longer is stopped, and says so
+COMPILING = 300.0  # for its code; a limit that somebody gives counts for both
 PATIENCE = 10.0  # with a loop that only looks at memory: who waits for another threadgroup waits for ever
+
+SLOW = "compiling took longer than {:g} s, so the interpreter watched the launch; give it more (timeout=)"
 
 
 @contextmanager
 def within(seconds: float | None) -> Iterator[None]:
-    """Launches inside are given this many seconds each; None leaves them what they have."""
-    global SECONDS
-    before = SECONDS
-    SECONDS = before if seconds is None else seconds
+    """Launches inside are given this many seconds each, and their code as many; None leaves them what they have."""
+    global SECONDS, COMPILING
+    before = SECONDS, COMPILING
+    if seconds is not None:
+        SECONDS = COMPILING = seconds
     try:
         yield
     finally:
-        SECONDS = before
+        SECONDS, COMPILING = before
 
 
 def observe(kernel: KernelCode, launch: Launch) -> Observation:
@@ -45,9 +49,14 @@ def observe(kernel: KernelCode, launch: Launch) -> Observation:
     if config.check_engine() == "oracle":
         return _oracle(kernel, launch, "it was asked for", seconds)
     try:
-        return kernel.checked_program.run(launch, seconds, on_log=kernel.on_log)
+        with deadline.within(COMPILING):
+            program = kernel.checked_program
+        return program.run(launch, seconds, on_log=kernel.on_log, compiling=COMPILING)
     except (NotVectorised, NotWatched) as why:
-        return _oracle(kernel, launch, str(why), seconds)
+        seen = _oracle(kernel, launch, str(why), seconds)
+        if isinstance(why, OutOfTime):  # who gave the time can give more
+            seen = replace(seen, left=(*seen.left, SLOW.format(max(COMPILING, deadline.LEAST))))
+        return seen
 
 
 @lru_cache(maxsize=256)

@@ -152,7 +152,7 @@ def with_numbers(seen: Before, observation: Observation) -> Observation:
     new = key not in seen.known.sampled
     seen.known.sampled.add(key)
     found, looked = _examined(seen, observation, new)
-    records, left = (*observation.records, *found), [looked] if looked else []
+    records, left = (*observation.records, *found), [*observation.left, *filter(None, [looked])]
     if (
         new
         and seen.known.arrivals

@@ -17,7 +17,7 @@ from metalloid.ir.debug import Location
 
 # The first of two that speak of one line and memory is the cause.
 CAUSES: dict[str, tuple[str, ...]] = {
-    "M404": ("M101", "M102", "M103", "M106", "M203", "M305"),
+    "M404": ("M101", "M102", "M103", "M106", "M202", "M203", "M206", "M305"),
     "M310": ("M105",),
     "M408": ("M101", "M102", "M103", "M106", "M202", "M203", "M305", "M404"),
     "M108": ("M101", "M102", "M104"),

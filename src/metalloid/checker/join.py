@@ -16,7 +16,7 @@ from metalloid.findings import Finding
 
 _RACES = ("M201", "M202", "M203", "M206")
 _LOCAL = ("M201", "M206")
-_SAME_MEND = re.compile(r"return early where .*|pass grid=\d+ .*")
+_SAME_MEND = re.compile(r"return before this line where .*|pass grid=\d+ .*")
 
 
 def joined(findings: Iterable[Finding]) -> list[Finding]:

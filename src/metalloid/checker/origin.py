@@ -45,6 +45,7 @@ _WORDS = {
     "xor": "^",
 }
 _MOST_STEPS = 10_000
+CONSTANT = "the value is the constant 0 from the start, and nothing was added to it"
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,7 @@ class _Walk:
         for _ in range(_MOST_STEPS):
             place = self.case.code.location(user)
             if not isinstance(value, Local):
-                return Origin(
-                    "the value is the constant 0 from the start, and nothing was added to it", place
-                )
+                return Origin(CONSTANT, place)
             at = self._made_before(value.name, before)
             made = self.case.code.defined.get(value.name)
             if at < 0 or made is None:

@@ -145,10 +145,11 @@ def _guard(o: Outside) -> str:
         larger = ", or make it larger: output_shapes" if o.form == "mlx" and o.write else ""
         return (
             f"the grid has {o.threads} threads and {o.name} {o.count} elements;"
-            f" return early where the index is not below {o.count}{larger}"
+            f" return before this line where the index is not below {o.count}{larger}"
         )
     return (
-        f"the index is {o.index} and {o.name} has {o.count} elements; use it only where it is below {o.count}"
+        f"the index is {o.index} and {o.name} has {o.count} elements; make it larger, or use it only where the index is"
+        f" below {o.count}"
     )
 
 

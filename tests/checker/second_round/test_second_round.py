@@ -14,6 +14,7 @@ from tests.checker.second_round import (
     alarms,
     bindings,
     call_words,
+    early,
     encoder_words,
     forms,
     histories,
@@ -38,6 +39,7 @@ from tests.checker.second_round.case import Case, report_of
 
 PARTS = (
     agreement,
+    early,
     outputs,
     undefined,
     progress,

@@ -15,8 +15,9 @@ from metalloid.checker.explain.lines import line_of
 from metalloid.checker.explain.link import Link, said_of
 from metalloid.checker.explain.output import Output
 from metalloid.checker.guards import stores_to
-from metalloid.checker.origin import of_zero
+from metalloid.checker.origin import CONSTANT, of_zero
 from metalloid.findings import NOTE
+from metalloid.location import Location
 
 
 def kept(output: Output, report: CheckedLaunches) -> Link | None:
@@ -60,9 +61,19 @@ def value(output: Output, report: CheckedLaunches) -> Link | None:
         return Link(False, f"{said}: the value itself is 0", "look at how it is computed")
     line = output.case.line(origin.location).strip()
     where = f"\nline {line_of(output.case, origin.location)}: {line}" if origin.location and line else ""
+    if origin.words == CONSTANT and _found_at(output, origin.location):
+        return Link(
+            False, f"{said}, of the line with this finding{where}", "this is where the value becomes 0"
+        )
     none = ", ".join(f"'{name}'" for name in _zero_scalars(output.case))
     also = f"\n{none}, which the caller passes, is 0" if none else ""
     return Link(False, f"{said}: {origin.words}{where}{also}", "this is where the value becomes 0")
+
+
+def _found_at(output: Output, place: Location | None) -> bool:
+    """Whether a finding is about this line: it knows better why its value is 0."""
+    line = line_of(output.case, place) if place is not None else 0
+    return any(f.location and f.location.line == line and f.severity != NOTE for f in output.checked.findings)
 
 
 def found(output: Output, report: CheckedLaunches) -> Link | None:

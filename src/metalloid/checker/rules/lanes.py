@@ -41,7 +41,8 @@ def inactive(case: Case) -> Iterator[Finding]:
             hint = "do the SIMD-group operation outside the branch, in all lanes"
         else:
             why = "which this SIMD-group does not have"
-            hint = "make the threadgroup a multiple of 32 threads, or read only lanes that exist"
+            hint = "make the threadgroup a multiple of 32 threads"
+            hint += "" if record.detail.get("matrix") else ", or read only lanes that exist"
         if record.detail.get("matrix"):
             if (read, record.access.thread) in told:
                 continue

@@ -159,10 +159,19 @@ def _misaligned(case: Case, record: Record) -> tuple[str, str]:
     )
 
 
+def _element(case: Case, record: Record) -> str:
+    """Where an access went, as its author counts."""
+    assert record.memory is not None and record.offset is not None
+    each = case.element_size(record.memory) or record.access.size
+    if not each or record.offset % each:
+        return f"offset {record.offset}"
+    return f"element {record.offset // each}"
+
+
 def _threadgroup_undefined(case: Case, record: Record) -> tuple[str, str]:
     name = case.called(record.memory)
     return (
-        f"{name} is read before any thread of the threadgroup has written there (offset {record.offset})",
+        f"{name} is read before any thread of the threadgroup has written there ({_element(case, record)})",
         f"write every element of {name} that is read, then threadgroup_barrier(mem_flags::mem_threadgroup)",
     )
 
@@ -170,7 +179,7 @@ def _threadgroup_undefined(case: Case, record: Record) -> tuple[str, str]:
 def _device_undefined(case: Case, record: Record) -> tuple[str, str]:
     name = case.called(record.memory)
     return (
-        f"{name} is read before anything was written there (offset {record.offset}); its memory starts undefined",
+        f"{name} is read before anything was written there ({_element(case, record)}); its memory starts undefined",
         f"fill {name} before the launch (device.zeros, or init_value in MLX), or do not read it before it is written",
     )
 
@@ -191,6 +200,9 @@ def _array(case: Case, record: Record) -> Said:
     where = "before the start" if index < 0 else "past the end"
     if axes == 1:
         what, more = f"'{name}'", f", or make '{name}' larger; what lies past an array is anything"
+    elif size and _rows(case, name) == size:
+        what, room = f"the rows of '{name}'", f", of which there are {size}"
+        more = f", or give '{name}' more rows; is it divided by the length of a row?"
     else:
         named = f"'{name}'" if name else "an array"
         what = f"{named}, or of one of its rows"
@@ -200,6 +212,13 @@ def _array(case: Case, record: Record) -> Said:
         f"{last}keep the index inside{more}",
         {"axes": axes},
     )
+
+
+def _rows(case: Case, name: str) -> int:
+    """How many rows an array of two axes is declared with, where its rows have another length; 0 of anything else."""
+    last = re.escape(re.split(r"\.|->", name)[-1])
+    found = re.findall(rf"\b{last}\s*\[\s*(\d+)\s*\]\s*\[\s*(\d+)\s*\]\s*[;,=]", case.kernel.source.text)
+    return int(found[0][0]) if len(found) == 1 and found[0][0] != found[0][1] else 0
 
 
 def _subscripted(line: str, column: int) -> tuple[str, int]:

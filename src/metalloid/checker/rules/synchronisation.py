@@ -283,6 +283,11 @@ def _device_hint(case: Case, record: Record) -> str:
             f"{own}no barrier orders threadgroups: let one thread own each element of '{name}', use atomics,"
             " or split the work into two launches"
         )
+    if _both_write(record):  # in rounds of a loop
+        return (
+            f"let one thread own each element of '{name}', or use atomics; a barrier at the end of the loop helps only"
+            " where a later round is meant to replace what an earlier one wrote"
+        )
     return (
         f"put threadgroup_barrier({_DEVICE}) {_between(case, record)}; or let one thread own each element of '{name}',"
         " or use atomics"

@@ -1,8 +1,9 @@
 """Values that are read before a test and used behind it: the read stays where the author wrote it.
 
 `float v = x[i]; if (i >= n) return;` reads past the end, and the optimiser moves the read behind the test, where no run
-can see it. Before the optimiser such a read is given a use of its own, an empty piece of assembly, which goes when the
-optimiser is done. A value is moved to the next block only, so blocks that end in a test are looked at.
+can see it, or leaves it out, in device and in threadgroup memory. Before the optimiser such a read is given a use of
+its own, an empty piece of assembly, which goes when the optimiser is done. A value is moved to the next block only, so
+blocks that end in a test are looked at.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from collections.abc import Iterator, Set
 from itertools import count
 
 _LOAD = re.compile(
-    r"  (?P<name>%[\w.]+) = load (?P<type>float|half|bfloat|i\d+|<\d+ x \w+>), ptr addrspace\(1\) "
+    r"  (?P<name>%[\w.]+) = load (?P<type>float|half|bfloat|i\d+|<\d+ x \w+>), ptr addrspace\([13]\) "
 )
 _COPY = re.compile(
-    r"  call void @llvm\.memcpy\.p(?P<to>[05])\.p[01]\.i64\(ptr(?: addrspace\(5\))? [^%,]*(?P<place>%[\w.]+), "
-    r"ptr(?P<device> addrspace\(1\))? (?:align (?P<align>\d+) )?[^%,]*(?P<of>%[\w.]+), i64 (?P<bytes>\d+),"
+    r"  call void @llvm\.memcpy\.p(?P<to>[05])\.p[013]\.i64\(ptr(?: addrspace\(5\))? [^%,]*(?P<place>%[\w.]+), "
+    r"ptr(?P<shared> addrspace\([13]\))? (?:align (?P<align>\d+) )?[^%,]*(?P<of>%[\w.]+), i64 (?P<bytes>\d+),"
 )
-_CAST = re.compile(r"  (?P<name>%[\w.]+) = addrspacecast ptr addrspace\(1\) ")
+_CAST = re.compile(r"  (?P<name>%[\w.]+) = addrspacecast ptr addrspace\([13]\) ")
 _DEBUG = re.compile(r", !dbg !\d+")
 _TEST = "  br i1 "
 _USE = 'call void asm sideeffect "", "r"'
@@ -44,16 +45,16 @@ def kept(ir: str) -> str:
 def _with_uses(block: list[str], numbers: Iterator[int]) -> list[str]:
     if not any(line.startswith(_TEST) for line in block[-1:]):
         return block
-    device = {cast["name"] for line in block if (cast := _CAST.match(line))}  # vectors are copied from there
-    return [each for line in block for each in (line, *_use(numbers, line, device))]
+    shared = {cast["name"] for line in block if (cast := _CAST.match(line))}  # vectors are copied from there
+    return [each for line in block for each in (line, *_use(numbers, line, shared))]
 
 
-def _use(numbers: Iterator[int], line: str, device: Set[str]) -> Iterator[str]:
+def _use(numbers: Iterator[int], line: str, shared: Set[str]) -> Iterator[str]:
     debug = _DEBUG.search(line)
     end = f"{debug[0] if debug else ''}\n"
     if load := _LOAD.match(line):
         yield f"  {_USE}({load['type']} {load['name']}) {_QUIET}{end}"
-    elif (copy := _COPY.match(line)) and (copy["device"] or copy["of"] in device):
+    elif (copy := _COPY.match(line)) and (copy["shared"] or copy["of"] in shared):
         space, name = " addrspace(5)" if copy["to"] == "5" else "", f"%mt_k.{next(numbers)}"
         each = min(int(copy["align"] or 1), int(copy["bytes"]), 4)  # as its parts are read
         yield f"  {name} = load i{8 * each}, ptr{space} {copy['place']}, align 1{end}"

@@ -8,12 +8,15 @@ three times the buffers, these are divided into windows, and the launch runs onc
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
+from metalloid import deadline
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch, LogMessage, Triple
 from metalloid.backends.cpu import native
@@ -62,11 +65,12 @@ class CheckedProgram:
         backwards: bool = False,
         on_log: Callable[[LogMessage], None] | None = None,
         seed: int | None = None,
+        compiling: float | None = None,
     ) -> Observation:
         """Run to the end; the launch's buffers are changed in place, as by any run.
 
         `backwards` runs threadgroups and SIMD-groups from the last to the first; a `seed` shuffles the
-        threadgroups, and an odd one turns the SIMD-groups round.
+        threadgroups, and an odd one turns the SIMD-groups round. `compiling` are seconds that its code is given.
         """
         if seed is not None:
             backwards = bool(seed & 1)
@@ -78,9 +82,15 @@ class CheckedProgram:
             marked=self._marked(launch),
             starts=tuple((i, far) for i, m in sorted(launch.buffers.items()) if (far := start_of(m) % 16)),
         )
-        launch = self._writable(launch, mode, backwards)
-        end = time.monotonic() + timeout if timeout else None
-        run = CheckedRun(launch, self.program(mode), backwards, mode, self._names, seed)
+        clock = _Clock(timeout, compiling)
+        with clock.compiling():
+            launch = self._writable(launch, mode, backwards)
+
+        def prepared(mode: Options, window: tuple[int, int] = (0, 1)) -> CheckedRun:
+            with clock.compiling():
+                return CheckedRun(launch, self.program(mode), backwards, mode, self._names, seed, window)
+
+        run = prepared(mode)
         backup = _Backup(launch, run)
         try:
             while True:
@@ -88,16 +98,12 @@ class CheckedProgram:
                     run.end()
                     mode = replace(mode, windowed=True)
                     backup.keep(launch, run.checks)
-
-                def prepared(window: tuple[int, int], mode: Options = mode) -> CheckedRun:
-                    return CheckedRun(launch, self.program(mode), backwards, mode, self._names, seed, window)
-
-                seen = self._passes(prepared, run, backup, end, timeout, on_log)
+                seen = self._passes(partial(prepared, mode), run, backup, clock, on_log)
                 if isinstance(seen, Observation):
                     return seen
                 mode = seen
                 backup.restore()
-                run = CheckedRun(launch, self.program(mode), backwards, mode, self._names, seed)
+                run = prepared(mode)
         finally:
             backup.end()
 
@@ -106,8 +112,7 @@ class CheckedProgram:
         prepared: Callable[[tuple[int, int]], CheckedRun],
         run: CheckedRun,
         backup: _Backup,
-        end: float | None,
-        timeout: float | None,
+        clock: _Clock,
         on_log: Callable[[LogMessage], None] | None,
     ) -> Observation | Options:
         """The launch, once for each window of its buffers; how to run again where it has to."""
@@ -118,12 +123,12 @@ class CheckedProgram:
                 backup.restore()
             if count > 1:
                 run = prepared((number, count))
-            status = run.start(max(1e-3, end - time.monotonic()) if end else None)
+            status = run.start(clock.left())
             better = self._better(run, status)
             if better is not None:
                 run.end()
                 return better
-            seen = self._end(run, status, timeout, None if number else on_log)
+            seen = self._end(run, status, clock.seconds, None if number else on_log)
             if status == native.FAULT:
                 return _told(seen, run, self.ir)
             if status == native.TIMEOUT:
@@ -191,6 +196,24 @@ class CheckedProgram:
         elif status == native.FAULT:
             stopped = "a barrier was not reached by all threads of a threadgroup"
         return Findings(run).observation(stopped)
+
+
+class _Clock:
+    """What a launch has left of its seconds. Compiling has its own."""
+
+    def __init__(self, seconds: float | None, compiling: float | None) -> None:
+        self.seconds, self._compiling = seconds, compiling
+        self._end = time.monotonic() + (seconds or 0.0)
+
+    @contextmanager
+    def compiling(self) -> Iterator[None]:
+        begun = time.monotonic()
+        with deadline.within(self._compiling):
+            yield
+        self._end += time.monotonic() - begun
+
+    def left(self) -> float | None:
+        return max(1e-3, self._end - time.monotonic()) if self.seconds else None
 
 
 class _Backup:
