@@ -98,3 +98,11 @@ def test_every_element_is_read_and_nothing_beyond_the_lanes() -> None:
         for spot in had:
             same = [s.offset for s in lanes if s.part == spot.part]
             assert min(same) <= spot.offset < max(same) + n * size
+
+
+def test_elements_that_were_stored_one_by_one_are_read_so() -> None:
+    gaps = [Spot((), 8 * n) for n in range(4)]
+    assert reads(gaps, 1, 4) == [Piece(gaps[0], 7)]
+    assert reads(gaps, 1, 4, stored=True) == [Piece(s, 1) for s in gaps]
+    row = [Spot((), 4 * n) for n in range(4)]
+    assert reads(row, 1, 4, stored=True) == [Piece(row[0], 4)]

@@ -11,7 +11,7 @@ import pytest
 
 import metalloid as mt
 from metalloid.backends.cpu import codegen, parallel_codegen
-from metalloid.backends.cpu.lower import vectorize as passes
+from metalloid.backends.cpu.lower import region_text as passes
 from tests.engine.both import same
 
 SOURCE = """#include <metal_stdlib>

@@ -20,6 +20,7 @@ from metalloid.backends.cpu.build import cpu_program
 from metalloid.backends.cpu.pipeline import vector_code, vector_stage
 from metalloid.errors import KernelFault
 from metalloid.ir.debug import location
+from metalloid.records import replace
 from metalloid.runtime.buffer import aligned
 from metalloid.transforms.canonicalize import canonical
 from tests.engine.both import HEADER, launch, program, same, scalar_ir, triple
@@ -562,3 +563,27 @@ def test_a_signed_remainder_beside_its_quotient_is_proved() -> None:
     assert done == all_ and all_ > 0
     done, _ = proved(text, [some, some[:-1].copy()], 128, 128)
     assert done < all_
+
+
+LEFT = """kernel void k(device const float* a, device float* out, constant short& n, ushort i [[thread_index_in_threadgroup]]) {
+  short row = short(i) / 2, left = n - row;
+  if (left > 0) out[row] = a[row];
+}"""
+
+
+def test_what_is_left_says_how_much_was_taken_away() -> None:
+    """n - i > 0 in 16 bits, as MLX asks whether a row of a tile is there."""
+    arrays = [np.ones(20, F), np.zeros(20, F), n_(20, np.int16)]
+    assert proved(LEFT, arrays, 64, 64) == (3, 3)
+    assert proved(LEFT, [a[:19] for a in arrays[:2]] + arrays[2:], 64, 64) == (1, 3)
+
+
+def test_a_part_of_a_launch_has_its_own_proof() -> None:
+    p = prover("""kernel void k(device float* out, constant uint& n, uint g [[threadgroup_position_in_grid]],
+      uint t [[thread_index_in_threadgroup]], uint i [[thread_position_in_grid]]) {
+      if (g * 32 + 32 <= n) out[g * 32 + t] = 1; else if (i < n) out[i] = 2;
+    }""")  # fmt: skip
+    whole = facts(p, [np.zeros(100, F), n_(100)], 128, 32)
+    inside, edge = (replace(whole, part=(part, (0, 1), (0, 1))) for part in ((0, 3), (3, 4)))
+    dead = [p.prove(f).dead for f in (whole, inside, edge)]
+    assert not dead[0] and len(dead[1]) >= 1 and len(dead[2]) >= 1 and dead[1] != dead[2]

@@ -1,7 +1,7 @@
 """How often the text of a module is parsed and printed on the way of one kernel, from clang to machine code.
 
 The model reads clang's IR and writes the scalar IR that is kept; it reads that, and LLVM reads the vector code. Between
-the two a kernel is a module, also where it is cut at barriers. LLVM sees it where it has a `switch` or small branches.
+the two a kernel is a module, also where it is cut at barriers and where it has a `switch`.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def trips(monkeypatch: pytest.MonkeyPatch, tmp_path) -> Counter[str]:
     return seen
 
 
-@pytest.mark.parametrize(("text", "most"), [(PLAIN, 4), (TREE, 4), (SWITCH, 8)])
+@pytest.mark.parametrize(("text", "most"), [(PLAIN, 4), (TREE, 4), (SWITCH, 4)])
 def test_trips_of_a_kernel(trips: Counter[str], text: str, most: int) -> None:
     x = np.arange(1024, dtype=np.float32)
     mt.device("cpu").library(HEAD + text)["k"](x, grid=1024, threadgroup=1024)
     assert x[0] == (523776 if text == TREE else 1)
-    assert trips["LLVM parses"] == (2 if text == SWITCH else 1)  # or nothing was counted
+    assert trips["LLVM parses"] == 1  # or nothing was counted
     assert sum(trips.values()) <= most, trips
 
 

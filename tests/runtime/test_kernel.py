@@ -94,7 +94,8 @@ kernel void scale(device float* y [[buffer(0)]], device const float* x [[buffer(
             "scale.metal:5:5: M102 out-of-bounds write, 4 bytes past 'y' (64 bytes)\n"
             "    y[i] = 2 * x[i];\n"
             "    ^ thread (16,0,0), threadgroup (0,0,0)\n"
-            "    hint: the grid has 17 threads and y 16 elements; return early where the index is not below 16"
+            "    hint: the grid has 17 threads and y 16 elements; return before this line where the index is"
+            " not below 16"
         )
     finding = caught.value.finding
     assert (finding.rule, finding.buffer, finding.thread) == ("M102", "y", (16, 0, 0))

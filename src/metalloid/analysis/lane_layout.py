@@ -34,7 +34,7 @@ class PositionPattern:
     modulo: int = 0
     table: bool = False
     limit: int = MAX_THREADS  # values are below it
-    row: str = ""  # instead, where gangs are rows: "y", "z" or "index" of row j
+    row: str = ""  # instead, where gangs are rows: "x", "y", "z" or "index" of row j
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class LaneLayout:
     tables: bool = False  # positions come from a table whatever the size: any threadgroup
     may_wrap32: bool = False  # there are buffers in which an index of 32 bits that has wrapped is inside
     rows: bool = False  # a gang is a row of the threadgroup; lanes beyond the row's end are idle
+    slides: bool = False  # with rows: a part of one, from any of its threads on
 
     @property
     def count(self) -> int:
@@ -79,13 +80,13 @@ class LaneLayout:
     def gangs(self) -> int:
         """How many there are at most."""
         if self.rows:
-            return self.size[1] * self.size[2]
+            return self.size[1] * self.size[2] * (self.size[0] if self.slides else 1)
         return -(-(MAX_THREADS if self.tables else self.count) // self.width)
 
     @property
     def single_gang(self) -> bool:
         """Whether a single gang is the whole threadgroup."""
-        return self.gangs == 1
+        return self.gangs == 1 and not self.slides
 
     @cached_property
     def places(self) -> tuple[PositionPattern, PositionPattern, PositionPattern]:
@@ -94,7 +95,7 @@ class LaneLayout:
         iota = tuple(range(w))
         if self.rows:
             return (
-                PositionPattern(iota, limit=w),
+                PositionPattern(iota, 1, limit=x, row="x") if self.slides else PositionPattern(iota, limit=w),
                 PositionPattern(step=1, limit=y, row="y"),
                 PositionPattern(step=1, limit=z, row="z"),
             )
@@ -146,6 +147,12 @@ class LaneLayout:
             case "quadgroup_index_in_threadgroup":
                 return PositionPattern(tuple(n // QUAD for n in iota), w, QUAD, limit=-(-all // QUAD))
         return None
+
+    def looks_up(self, i: Instruction) -> bool:
+        """Whether a call is a position that is not computed from the gang's."""
+        axis = i.operands[0].value if i.operands and isinstance(i.operands[0], Int) else 0
+        place = self.place(short(i.called), axis) if i.opcode == "call" else None
+        return place is not None and place.table
 
     def call(self, i: Instruction) -> object:
         """The shape of a position builtin; NotImplemented for another call."""

@@ -248,6 +248,18 @@ def _bitcast(c: Context, i: Instruction, o: Operands) -> LaneShape | None:
     return o[0]
 
 
+def _icmp(c: Context, i: Instruction, o: Operands) -> LaneShape | None:
+    """The same for all lanes where both sides are, or where no lane's number reaches a constant: `t < 256`."""
+    left, limit = o[0], i.operands[1]
+    if left is not None and left.exact and isinstance(limit, Int):
+        below = left.umax < limit.value
+        if i.predicate in _BELOW and (below or (i.predicate in ("ule", "ugt") and left.umax == limit.value)):
+            return S.constant(_BELOW[i.predicate], 1)
+    return UNIFORM if all(s is not None and s.uniform for s in o) else None
+
+
+_BELOW = {"ult": 1, "ule": 1, "ne": 1, "ugt": 0, "uge": 0, "eq": 0}  # what a number below another is to it
+
 TRANSFER: dict[str, Callable[[Context, Instruction, Operands], LaneShape | None]] = {
     "add": _add,
     "sub": _add,
@@ -272,4 +284,5 @@ TRANSFER: dict[str, Callable[[Context, Instruction, Operands], LaneShape | None]
     "bitcast": _bitcast,
     "atomicrmw": _never,
     "cmpxchg": _never,
+    "icmp": _icmp,
 }

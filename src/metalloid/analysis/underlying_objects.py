@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from metalloid import deadline
 from metalloid.ir import Function
 from metalloid.ir.intrinsics import BUFFER, PRIVATE, THREADGROUP, is_reload
 from metalloid.ir.types import PointerType
@@ -40,6 +41,7 @@ class UnderlyingObjects:
         self.slots = slots or {}  # of pointers that were kept across a barrier
         changed = True
         while changed:
+            deadline.look()
             changed = False
             for i in function.instructions():
                 if isinstance(i.type, PointerType) and i.name:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
+from metalloid import deadline
 from metalloid.ir.types import VOID, StructType, Type
 from metalloid.ir.values import Constant, Global, Local, Value
 from metalloid.records import dataclass, field, replace
@@ -193,6 +194,7 @@ class Function:
             yield from b.instructions
 
     def with_blocks(self, blocks: tuple[Block, ...]) -> Function:
+        deadline.look()  # every pass comes by here
         return replace(self, blocks=blocks)
 
     def map_instructions(self, change: Callable[[Instruction], Instruction]) -> Function:

@@ -124,7 +124,8 @@ class Plan:
         self._slots = tuple(Slot(p) for p in kernel.signature.buffers)
         self._free: list[Spare] = []
         self._known: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}  # memory, numbers: the code
-        self._count = 1 + max((slot.index for slot in self._slots), default=-1)
+        bound = 1 + max((slot.index for slot in self._slots), default=-1)
+        self._count = max(bound, getattr(quick, "count", 0))
         self._gaps = self._count != len(self._slots)
         self._again: dict[tuple[Any, ...], Again] = {}
         self._repeat: Callable[..., Repeat | None] | None = getattr(quick, "again", None)

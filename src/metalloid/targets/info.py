@@ -12,6 +12,7 @@ class TargetInfo:
     name: str
     vector_bytes: int  # of a register
     vector_registers: int  # as many as a loop's values may fill
+    spare_registers: int = 0  # more, for a threadgroup that is one gang with them
     # ---- memory
     line: int = 64  # of the caches
     stream_piece: int = 16  # the least that a store past the caches is aligned to

@@ -55,6 +55,8 @@ def _base(i: Instruction, key: Key) -> list[Instruction]:
     for n, term in enumerate(more):
         code.append(Instruction("add", index.type, (index, term), f"{i.name}.sum{n}", metadata=i.debug_only))
         index = code[-1].value
+    if not opcode:
+        return [*code, replace(i, name=f"{i.name}.base", operands=(pointer, index), flags=())]
     wide = Instruction(opcode, IntType(64), (index,), f"{i.name}.index", metadata=said)
     return [*code, wide, replace(i, name=f"{i.name}.base", operands=(pointer, wide.value), flags=())]
 
@@ -63,6 +65,9 @@ def _place(function: Function, i: Instruction) -> tuple[Key, int] | None:
     """A pointer's base, and how many elements it is from it."""
     if i.opcode != "getelementptr" or len(i.operands) != 2 or not isinstance(i.operands[1], Local):
         return None
+    if i.operands[1].type == IntType(32):  # of threadgroup memory
+        index, distance = _parted(function, i.operands[1], False)
+        return (i.operands[0], str(i.element), index, "", False), distance
     wide = function.definitions[i.operands[1].name]
     if wide.opcode not in ("zext", "sext") or wide.operands[0].type != IntType(32):
         return None

@@ -7,6 +7,8 @@ threads.
 
 from __future__ import annotations
 
+from functools import cache
+
 import llvmlite.binding as llvm
 
 from metalloid.ir import Function, Instruction, Module, read, write
@@ -14,8 +16,9 @@ from metalloid.ir.intrinsics import BARRIER, ENTRY, short
 from metalloid.ir.loops import loops
 from metalloid.ir.types import IntType
 from metalloid.ir.values import Int, Value
+from metalloid.ir.verify import survive_broken
 from metalloid.records import replace
-from metalloid.transforms.canonicalize import canonical_form, start_llvm
+from metalloid.transforms.canonicalize import canonical_form
 
 Triple = tuple[int, int, int]
 _SIZES = ("threads_per_threadgroup", "dispatch_threads_per_threadgroup")
@@ -48,8 +51,15 @@ def _with_numbers(function: Function, size: Triple) -> Function:
     return function.map_instructions(lambda i: i.substitute(known)) if known else function
 
 
+@cache
+def _start_llvm() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    survive_broken()
+
+
 def _passed(text: str, unroll: bool) -> Module:
-    start_llvm()
+    _start_llvm()
     parsed = llvm.parse_assembly(text, context=llvm.create_context())
     machine = llvm.Target.from_default_triple().create_target_machine()
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))

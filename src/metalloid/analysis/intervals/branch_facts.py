@@ -37,8 +37,9 @@ class Context:
     key: str
     depth: int
     parent: Context | None = None
-    # By name: predicate, other, and the number that is added to the value before it compares so.
-    facts: dict[str, list[tuple[str, Value, int]]] = field(default_factory=dict)
+    # By name: predicate, other, and the number that is added to the value before it compares so; or the difference that
+    # compares so, and that the value is taken away in.
+    facts: dict[str, list[tuple[str, Value, int | Instruction]]] = field(default_factory=dict)
 
 
 def facts(function: Function, condition: Value, holds: bool) -> list[Fact]:
@@ -117,7 +118,9 @@ class Contexts:
                 return
 
     def _note_summand(self, context: Context, fact: Fact, i: Instruction) -> None:
-        """`x + 1 < n` says something about x as well, where the sum does not go round."""
+        """`x + 1 < n` says something about x as well, where the sum does not go round; and `n - x > 0` does."""
+        if i.opcode == "sub" and isinstance(i.operands[1], Local):
+            context.facts.setdefault(i.operands[1].name, []).append((fact.predicate, fact.other, i))
         if i.opcode != "add" or fact.predicate not in ("ult", "ule", "ugt", "uge"):
             return
         value, more = i.operands

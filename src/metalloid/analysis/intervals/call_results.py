@@ -57,6 +57,12 @@ def _threads(launch: Facts) -> int:
     return x * y * z
 
 
+def _threads_of(launch: Facts, axis: int) -> tuple[int, int]:
+    first, last = launch.places(axis)
+    size = launch.threadgroup[axis]
+    return first * size, min((last + 1) * size, launch.grid[axis]) - 1
+
+
 def _smallest(launch: Facts, axis: int) -> int:
     """Threads in the smallest threadgroup along an axis."""
     size, grid = launch.threadgroup[axis], launch.grid[axis]
@@ -73,9 +79,9 @@ def _per(launch: Facts, unit: int, asked: bool) -> tuple[int, int]:
 
 
 POSITIONS: dict[str, Callable[[Facts, int], tuple[int, int]]] = {
-    "thread_position_in_grid": lambda f, a: (0, f.grid[a] - 1),
+    "thread_position_in_grid": lambda f, a: _threads_of(f, a),
     "thread_position_in_threadgroup": lambda f, a: (0, min(f.threadgroup[a], f.grid[a]) - 1),
-    "threadgroup_position_in_grid": lambda f, a: (0, f.groups[a] - 1),
+    "threadgroup_position_in_grid": lambda f, a: f.places(a),
     "threads_per_grid": lambda f, a: (f.grid[a], f.grid[a]),
     "grid_size": lambda f, a: (f.grid[a], f.grid[a]),
     "grid_origin": lambda f, a: (0, 0),

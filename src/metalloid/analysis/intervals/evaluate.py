@@ -115,7 +115,9 @@ class Evaluator:
             limit = self.value(other, context.parent or context)
             if limit is None:
                 return None
-            if shift:
+            if isinstance(shift, Instruction):
+                found = self._taken_away(found, shift, predicate, limit, context.parent or context)
+            elif shift:
                 found = refine_summand(found, predicate, limit, shift, bits, bits_of(other.type))
             else:
                 found = refine(found, predicate, limit, bits, bits_of(other.type))
@@ -123,6 +125,17 @@ class Evaluator:
             above = self._local(name, context.parent)
             found = S.meet(found, above, bits) if above is not None else None
         return found
+
+    def _taken_away(
+        self, found: Span, difference: Instruction, predicate: str, limit: Span, context: Context
+    ) -> Span | None:
+        """x of n - x, where it is known how the difference compares: n less the difference."""
+        bits = bits_of(difference.type)
+        whole, rest = (self.value(v, context) for v in (difference.operands[0], difference.value))
+        if whole is None or rest is None:
+            return None
+        rest = refine(rest, predicate, limit, bits, bits)
+        return S.meet(found, S.sub(whole, rest, bits), bits) if rest is not None else None
 
     def slice(self, name: str) -> frozenset[str]:
         """The names that facts about would change what is known of this one; phis are not looked through."""

@@ -32,6 +32,13 @@ class Facts:
     lengths: Mapping[int, int]  # of buffers, in bytes
     local_lengths: Mapping[int, int] = field(default_factory=dict)
     parameters: Mapping[int, bytes] = field(default_factory=dict)  # contents of buffers nobody writes
+    # The threadgroups that are asked about, along each axis: the first, and the one behind the last. None: all.
+    part: tuple[tuple[int, int], ...] | None = None
+
+    def places(self, axis: int) -> tuple[int, int]:
+        """The first and the last threadgroup along an axis."""
+        first, end = self.part[axis] if self.part is not None else (0, self.groups[axis])
+        return first, end - 1
 
 
 def bits_of(type: Type) -> int:

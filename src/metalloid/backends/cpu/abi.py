@@ -26,6 +26,7 @@ LOCAL_START = 64  # no variable lies at offset 0, so none looks like a null poin
 FAULT = "mt_fault"  # is told of what stops a launch
 NOTE = "mt_note"  # of what does not
 OUTSIDE = "mt_outside"
+LANES = "lanes."  # begins the names of tables of lanes: constants, of which each half of a module has its own
 LOG = "mt_log"
 CONSTANTS = "mt_constants"  # in the module of a kernel that looks for buffers: (start, length) of its tables
 

@@ -14,14 +14,24 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from metalloid import cache as disk
-from metalloid import guest, stopwatch, targets
+from metalloid import deadline, guest, stopwatch, targets
 from metalloid.backends.cpu.flag_slots import flags_as_bytes
-from metalloid.backends.cpu.parallel_codegen import OtherProcess, Part, answer, halves, joined, parted
+from metalloid.backends.cpu.parallel_codegen import (
+    Halves,
+    OtherProcess,
+    Part,
+    answer,
+    can_start,
+    halves,
+    joined,
+    parted,
+)
+from metalloid.backends.cpu.short_blocks import short_blocks
 from metalloid.errors import DeviceError, NotVectorised
 from metalloid.records import dataclass
 from metalloid.targets import TargetInfo, probe
 
-_FORMAT = 9  # of what is done here to a text; part of every key
+_FORMAT = 12  # of what is done here to a text; part of every key
 LOOPS = "; loops in vectors"  # the first line of code whose gangs are one lane: LLVM is to look at its loops
 COROUTINE = "presplitcoroutine"  # an attribute of functions
 LARGE = 20_000  # lines of a module
@@ -84,6 +94,8 @@ def as_written(text: str) -> str:
 def _start() -> None:
     # What aarch64 has instead without optimisation asserts in LLVM 22, and makes wrong code, of vectors of addresses.
     llvm.set_option("metalloid", "-global-isel=0")
+    # Nor the fast selector: kill flags of long vectors are wrong there, and the register allocator asserts. 3% slower.
+    llvm.set_option("metalloid", "-fast-isel=0")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     guest.keep_llvm()
@@ -126,6 +138,7 @@ def optimise(
     text = as_written(text) if target.info.baseline or loops else text
     text = flags_as_bytes(text) if target.info.flag_bytes else text
     text = finish(text) if finish is not None else text
+    text = short_blocks(text) if baseline and COROUTINE not in text else text
     try:
         module = llvm.parse_assembly(head + text, context=llvm.create_context())
         module.verify()  # parsing lets code through that makes the optimiser hang
@@ -139,42 +152,54 @@ def optimise(
     if few is None:
         few = level > 0 and takes_long(text)
     if few or baseline:
-        _run_few(module, made, builder, COROUTINE in text)
+        _run_few(module, made, builder, text, baseline)
     else:
         builder.getModulePassManager().run(module, builder)
     return module, made
 
 
 def takes_long(text: str) -> bool:
-    """Whether LLVM's own pipeline would take seconds, nearly all of them for eight runs of InstCombine.
+    """Whether LLVM's own pipeline would take seconds, nearly all of them for eight runs of InstCombine."""
+    return text.count("\n") > LARGE or tangled(text)
 
-    It climbs through the blocks above a freeze whenever it asks what is known of one.
-    """
-    blocks = text.count(":\n")
-    return text.count("\n") > LARGE or text.count("= freeze ") * blocks > TANGLED
+
+def tangled(text: str) -> bool:
+    """Whether InstCombine takes long: it climbs through the blocks above a freeze whenever it asks what is known of
+    one (5 s of a flash attention's baseline code, whose blocks are short)."""
+    return text.count("= freeze ") * text.count(":\n") > TANGLED
 
 
 def _run_few(
-    module: llvm.ModuleRef, made: llvm.TargetMachine, builder: llvm.PassBuilder, coroutine: bool
+    module: llvm.ModuleRef,
+    made: llvm.TargetMachine,
+    builder: llvm.PassBuilder,
+    text: str,
+    baseline: bool,
 ) -> None:
     """InstCombine once: flash attention runs as fast, and its passes take 0.4 s instead of 1.5 to 2.8.
 
     Not for all code: ggml's mul_mm, which is a third as long, is 9% slower with it.
     A coroutine is taken apart by LLVM's pipeline without optimisation, when its variables are values: what lives across
     no barrier then stays out of its frame. What is left of its copies that only end it goes afterwards.
+    Else values stay in their slots in baseline code: LLVM copies each vector that passes through a block into a slot of
+    its own there without optimisation (MLX's col_reduce_looped: 3.0 MB of code, 0.7 with slots).
     """
+    coroutine = COROUTINE in text
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
-    passes.add_sroa_pass()
-    if not coroutine:
+    if coroutine or not baseline:
+        passes.add_sroa_pass()
+    if not coroutine and not baseline:
         passes.add_simplify_cfg_pass()
-    passes.add_instruction_combine_pass()
+    if coroutine or not (baseline and tangled(text)):
+        passes.add_instruction_combine_pass()
     if coroutine:
         passes.run(module, builder)
         none = llvm.create_pass_builder(made, llvm.create_pipeline_tuning_options(speed_level=0))
         none.getModulePassManager().run(module, none)
         passes = llvm.create_new_module_pass_manager()
-    passes.add_simplify_cfg_pass()
+    if coroutine or not baseline:
+        passes.add_simplify_cfg_pass()
     passes.add_dead_code_elimination_pass()
     passes.run(module, builder)
 
@@ -197,15 +222,27 @@ def to_object(
 def _made(text: str, target: Target, level: int, ready: bool, baseline: bool) -> bytes:
     few = level > 0 and takes_long(text)
     parts = halves(text) if few and COROUTINE not in text else None
+    how = target.cpu, target.features, target.triple, level, few, baseline
+    if not ready and (seconds := deadline.left()) is not None and text.count("\n") > LARGE and can_start():
+        return _made_elsewhere([parts.second, parts.first] if parts else [text], how, seconds, parts)
     if parts is None:
         return _emitted(text, target, level, ready, few, baseline)
-    other = OtherProcess(parts.second, target.cpu, target.features, target.triple, level, baseline)
+    other = OtherProcess(parts.second, *how)
     try:
         first = _emitted(parts.first, target, level, ready, few, baseline)
     finally:
         second = other.result()
     second = second or _emitted(parts.second, target, level, ready, few, baseline)
     return joined([Part(second, parts.exported), Part(first)])
+
+
+def _made_elsewhere(texts: list[str], how: tuple[object, ...], seconds: float, parts: Halves | None) -> bytes:
+    """Long code with a limit of time: by processes that can be ended, which LLVM in this one cannot."""
+    started = [OtherProcess(text, *how, seconds=seconds) for text in texts]
+    made = [process.result() for process in started]
+    if not all(made):
+        raise deadline.out_of_time()
+    return made[0] if parts is None else joined([Part(made[0], parts.exported), Part(made[1])])
 
 
 def _emitted(text: str, target: Target, level: int, ready: bool, few: bool, baseline: bool) -> bytes:
@@ -218,8 +255,8 @@ def _emitted(text: str, target: Target, level: int, ready: bool, few: bool, base
 
 def serve() -> None:
     """What `OtherProcess` starts: a half of long code from standard input, its object to standard output."""
-    text, cpu, features, triple, level, baseline = json.load(sys.stdin)
-    answer(_emitted(text, Target(cpu, features, triple), level, False, True, baseline))
+    text, cpu, features, triple, level, few, baseline = json.load(sys.stdin)
+    answer(_emitted(text, Target(cpu, features, triple), level, False, few, baseline))
 
 
 def kept_object(key: str) -> bytes | None:

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from metalloid import config
+from metalloid.backends.cpu.abi import LANES
 from metalloid.records import dataclass
 
 LONG = 25_000  # lines; below, starting a process takes longer than it saves
@@ -25,8 +26,13 @@ _MAGIC = b"metalloid objects\0"
 _DEFINED = re.compile(
     r"^define (internal )?(?P<head>[^\n]*@(?P<name>[\w.]+)\([^\n]*)\{\n.*?^\}\n?", re.M | re.S
 )
-_GLOBAL = re.compile(r"^@(?!mt_constants = constant \[1 x \{ ptr, i64 \}\])", re.M)
+_GLOBAL = re.compile(rf"^@(?!{LANES}|mt_constants = constant \[1 x \{{ ptr, i64 \}}\])", re.M)
 _TIMEOUT = 120.0
+
+
+def can_start() -> bool:
+    """Whether another process can be started: not inside another program."""
+    return Path(sys.executable or "").name.lower().startswith("python")
 
 
 @dataclass(frozen=True)
@@ -38,9 +44,7 @@ class Halves:
 
 def halves(text: str) -> Halves | None:
     """Two modules that are the given one together; None where it is short, or its parts share data."""
-    if text.count("\n") < LONG or config.threads() < 2 or _GLOBAL.search(text):
-        return None
-    if not Path(sys.executable or "").name.lower().startswith("python"):  # inside another program
+    if text.count("\n") < LONG or config.threads() < 2 or _GLOBAL.search(text) or not can_start():
         return None
     functions = list(_DEFINED.finditer(text))
     segments = [f for f in functions if f["name"].startswith("segment") and " noinline " in f["head"]]
@@ -69,7 +73,7 @@ def halves(text: str) -> Halves | None:
             here.append(_renamed(f[0], names))
             there += [f[0]] if f[1] else []
     rest += text[at:]
-    alone = "\n".join(line for line in rest.splitlines() if not line.startswith("@"))
+    alone = "\n".join(line for line in rest.splitlines() if line[:1] != "@" or line.startswith(f"@{LANES}"))
     first, second = rest + "\n" + "\n".join(here), alone + "\n" + "\n".join(there)
     return Halves(first, second, tuple(names[name] for name in sorted(moved)))
 
@@ -110,8 +114,8 @@ def parted(code: bytes) -> list[Part]:
 class OtherProcess:
     """An object that another process makes."""
 
-    def __init__(self, text: str, *settings: object) -> None:
-        self._made = b""
+    def __init__(self, text: str, *settings: object, seconds: float = _TIMEOUT) -> None:
+        self._made, self._seconds = b"", seconds
         self._thread = threading.Thread(target=self._work, args=(text, settings))
         self._thread.start()
 
@@ -128,7 +132,7 @@ class OtherProcess:
                 input=task,
                 env=environment,
                 capture_output=True,
-                timeout=_TIMEOUT,
+                timeout=self._seconds,
                 check=True,
             )
         except (OSError, subprocess.SubprocessError):

@@ -21,8 +21,9 @@ from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.code import Compiled, Details, Variant
 from metalloid.backends.cpu.lower.driver import ENTRY_NAME
 from metalloid.backends.cpu.lower.gang_width import by_rows, choose
+from metalloid.backends.cpu.lower.kept_values import regions
 from metalloid.backends.cpu.lower.lane_or_loop import SUMS, alone
-from metalloid.backends.cpu.lower.vectorize import VectorCode, regions, vectorize
+from metalloid.backends.cpu.lower.vectorize import VectorCode, vectorize
 from metalloid.backends.line_table import LineTable, debug_info
 from metalloid.backends.specialize import FAR
 from metalloid.errors import NotVectorised

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Hashable, Mapping
 
+from metalloid import deadline
 from metalloid.backends.base import MOST_PRIVATE, Fault, Guard, Launch, LogMessage, Triple
 from metalloid.backends.clock import compiling
 from metalloid.backends.cpu import codegen, native
@@ -87,10 +88,11 @@ class Program:
             return
         keep: list[object] = []
         addresses, lengths = memory_of(launch, keep)
-        choice = self.choice(launch, guard, backwards, threads)
         if timeout is not None and self._patience is not None:
             self._patience.limited()
-        prepared = self._picked(choice, addresses, lengths, keep, launch.below)
+        with deadline.within(timeout):
+            choice = self.choice(launch, guard, backwards, threads)
+            prepared = self._picked(choice, addresses, lengths, keep, launch.below)
         record = native.LaunchRecord.from_buffer_copy(prepared.record)
         bind(record, launch, addresses, lengths, prepared, keep)
         main = threading.current_thread() is _MAIN

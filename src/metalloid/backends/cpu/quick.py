@@ -54,6 +54,7 @@ class CpuQuick:
         "_pack_below",
         "_ran",
         "_run",
+        "count",
         "parameters",
         "threads",
     )
@@ -69,7 +70,7 @@ class CpuQuick:
         self._ran = ran
         self._finish, self._choice, self.threads = finish, choice, threads
         self.parameters = choice.parameters
-        count = 1 + max(buffers, default=-1)
+        self.count = count = 1 + max(buffers, default=-1)
         self._pack = struct.Struct(f"{count}Q{_LENGTHS - 8 * count}x{count}Q").pack_into
         self._pack_below = struct.Struct(f"{count}Q").pack_into
         runtime = native.runtime()

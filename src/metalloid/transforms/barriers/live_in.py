@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
+from metalloid import deadline
 from metalloid.ir import Block, Function
 from metalloid.ir.values import Local
 from metalloid.transforms.barriers.shared_tails import before
@@ -52,6 +53,7 @@ class Regions:
         live: dict[str, set[str]] = {name: set() for name in names}
         changed = True
         while changed:
+            deadline.look()
             changed = False
             for name in reversed(names):
                 out: set[str] = set()

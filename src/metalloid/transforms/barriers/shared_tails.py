@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from metalloid import deadline
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.intrinsics import is_matrix
 from metalloid.ir.types import VOID
@@ -21,6 +22,7 @@ from metalloid.records import replace
 MUCH = 10_000  # lines of vector code, about; less is better left in one piece for LLVM
 _LINES, _LINES_OF_MATRICES = 3, 100  # of vector code for an instruction
 MOST = 4
+HOPELESS = 4_000_000  # blocks to walk over for all places: seconds, and a few tails would not help
 Varies = Callable[[Value], bool]
 
 
@@ -38,9 +40,13 @@ def shared_tails(
         regions = {start: _reached(function, start, stops, found) for start in (*starts, *found)}
         if sum(map(weight, regions.values())) - weight(weights) < MUCH:
             break
+        joins = [name for name in _joins(function) if name not in regions]
+        if len(joins) * sum(map(len, regions.values())) > HOPELESS:
+            break
 
         def saved(name: str, regions: Mapping[str, set[str]] = regions) -> int:
             """Lines that are gone when regions stop at a block, less those of the region that starts there."""
+            deadline.look()
             holders = [start for start, region in regions.items() if name in region]
             behind = weight(_reached(function, name, stops, [*found, name]))
             if (len(holders) - 1) * behind < MUCH:
@@ -48,7 +54,7 @@ def shared_tails(
             left = (weight(_reached(function, start, stops, [*found, name])) for start in holders)
             return sum(weight(regions[start]) for start in holders) - sum(left) - behind
 
-        gains = {name: saved(name) for name in _joins(function) if name not in regions}
+        gains = {name: saved(name) for name in joins}
         better = sorted((n for n in gains if gains[n] >= MUCH), key=lambda n: -gains[n])
         best = next((n for n in better if _all_arrive(function, starts, stops, found, n, varies)), None)
         if best is None:
@@ -88,14 +94,17 @@ def _all_arrive(
     varies: Varies,
 ) -> bool:
     """Whether the lanes of a gang get to a block together, in every region that leads there."""
+    sources: dict[str, list[str]] = {}
+    for block in function.blocks:
+        for target in block.successors if block.name not in stops else ():
+            sources.setdefault(target, []).append(block.name)
     for start in (*starts, *found):
         region = _reached(function, start, stops, [*found, at])
-        leading = {name for name in region if name not in stops and at in function.block[name].successors}
-        work = list(leading)
+        leading: set[str] = set()
+        work = [at]
         while work:
-            name = work.pop()
-            for source in region - leading:
-                if source not in stops and name in function.block[source].successors:
+            for source in sources.get(work.pop(), ()):
+                if source in region and source not in leading:
                     leading.add(source)
                     work.append(source)
         for name in leading:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from metalloid.errors import NotVectorised
 from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.intrinsics import BARRIER, STATE, reload_name, spill_name
 from metalloid.ir.reducible import reducible
@@ -25,6 +26,8 @@ from metalloid.transforms.barriers.shared_tails import Varies, before, shared_ta
 from metalloid.transforms.canonicalize import checked
 from metalloid.transforms.drop_dead import drop_dead
 from metalloid.transforms.loop_form import loop_form
+
+MOST_INSTRUCTIONS = 100_000  # of all regions: 400,000 lines of vector code
 
 
 @dataclass(frozen=True)
@@ -55,9 +58,22 @@ def split(
     for name in met:
         stops[before(name)] = len(starts)
         starts.append(name)
-    plan = Plan(Regions(cut, starts, stops), rounds, coefficients)
+    plan = Plan(_bounded(Regions(cut, starts, stops)), rounds, coefficients)
     functions = tuple(Writer(plan, n).write() for n in range(len(starts)))
     return Split(functions, tuple(i for _, i in barriers), tuple(plan.slots.values()), bool(rounds))
+
+
+def _bounded(regions: Regions) -> Regions:
+    """Refused where the regions hold the same code so often that nobody would wait for it: hundreds of barriers under
+    conditions in one loop, each of which may be the next."""
+    sizes = {b.name: len(b.instructions) for b in regions.function.blocks}
+    total = sum(sizes[name] for blocks in regions.blocks for name in blocks)
+    if total > MOST_INSTRUCTIONS and total > 8 * sum(sizes.values()):
+        raise NotVectorised(
+            f"[engine] {len(regions.starts) - 1} barriers that may follow one another in any order become {total:,}"
+            " instructions.\n  hint: put the barrier behind the `if`, where all ways meet"
+        )
+    return regions
 
 
 def _cut_blocks(function: Function) -> tuple[Function, list[tuple[str, Instruction]]]:

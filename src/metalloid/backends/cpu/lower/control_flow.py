@@ -13,16 +13,14 @@ from collections.abc import Sequence
 
 from metalloid.analysis.lane_sets import every, lanes_of
 from metalloid.backends.cpu import abi
-from metalloid.backends.cpu.lower.access import load_groups, pointers, store_groups
-from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
+from metalloid.backends.cpu.lower import phi_slots
+from metalloid.backends.cpu.lower.emitter import Emitter, Val
 from metalloid.backends.cpu.lower.full_mask_clones import Copies
-from metalloid.backends.cpu.lower.instructions import instruction
 from metalloid.backends.cpu.lower.lane_tests import all_lanes
-from metalloid.backends.cpu.lower.matrix import chains, operands, tiles
+from metalloid.backends.cpu.lower.straight_line import write_straight
 from metalloid.errors import NotVectorised
 from metalloid.ir import Block, Instruction
 from metalloid.ir.cfg import EXIT
-from metalloid.ir.types import PointerType
 from metalloid.ir.values import Value
 
 
@@ -162,33 +160,10 @@ class Control(Copies):
         if e.mask is not None:
             e.range = lanes_of(e.u, e.width, name, self.mask_head, self.entry_lanes).bounds
         for phi in block.phis:
-            self._take(phi)
+            phi_slots.take(e, phi)
         if name in self.flow.forest.loops and e.out.guard and name not in e.out.short_loops:
             self._poll()
-        tiled = e.mask is None and chains.sums_per_register(e.out)
-        found = chains.find(self.flow.function, block) if tiled else []
-        block = chains.gathered(block, found)
-        multiplied = {group.chains[0].products[0].name: group for group in found}
-        together = load_groups.find(self.flow.function, block, e.out.layout)
-        stores = store_groups.find(self.flow.function, block, e.out.layout)
-        e.done, e.rows, e.multiplied = set(), {}, operands.only_multiplied(e, found)
-        for n, i in enumerate(block.body[:-1]):
-            if n in stores.others or i.name in e.done:
-                continue
-            e.place = e.out.place(i)
-            if i.name in together:
-                load_groups.load_group(e, together[i.name])
-                if i.name in e.done:
-                    continue
-            if i.name in multiplied:
-                tiles.Tiles(e, multiplied[i.name]).write()
-                continue
-            if n in stores.groups:
-                if not store_groups.store_group(e, stores.groups[n]):
-                    for _, store in sorted(stores.groups[n].stores, key=lambda s: s[0]):
-                        instruction(e, store)
-                continue
-            instruction(e, i)
+        write_straight(e, block)
         e.place = e.out.place(block.terminator)
         self._leave(block)
         e.place = ""
@@ -203,24 +178,6 @@ class Control(Copies):
         on = e.fresh_label("go")
         e.do(f"br i1 {stop}, label %stopped, label %{on}, !prof !2")
         e.label(on)
-
-    # ---- phis ---------------------------------------------------------------------------------------------
-
-    def _take(self, phi: Instruction) -> None:
-        """Read what the edges brought; it is used up then."""
-        e = self.e
-        if phi.name in e.stored:
-            return
-        kind = lowered(phi.type)
-        shape = e.shape(phi.value)
-        base = vec = None
-        if e.width == 1 or shape is not None:
-            base = e.put(f"load {kind}, ptr {e.slot('in:' + phi.name, kind, False)}", "b")
-        if e.width > 1 and (shape is None or phi.name in e.needs):
-            slot = e.slot("in:" + phi.name, kind, True)
-            vec = e.put(f"load {e.vt(kind)}, ptr {slot}", "v")
-            e.do(f"store {e.vt(kind)} poison, ptr {slot}")
-        e.set(phi.name, Val(kind, base, shape.terms if shape and e.width > 1 else (), vec))
 
     # ---- edges ---------------------------------------------------------------------------------------------
 
@@ -277,7 +234,8 @@ class Control(Copies):
         target = self.order[n] if n < len(self.order) else ""
         if not self.copied_next or e.mask is not None or target not in targets or not self.leads(target):
             return
-        self._if_all(block, condition, target, f"{self.labels[target]}.all")
+        if not self.never_all(target):
+            self._if_all(block, condition, target, f"{self.labels[target]}.all")
         if self.flow.graph.predecessors[target] == (block.name,):
             other = targets[1] if target == targets[0] else targets[0]
             self._if_all(block, condition, other, self.copied_next)
@@ -352,11 +310,11 @@ class Control(Copies):
             if phi.name in e.stored:
                 continue
             value = next(v for v, source in phi.cases if source == block.name)
-            values.append((phi, self._incoming(phi, value)))
+            values.append((phi, phi_slots.incoming(e, phi, value)))
         together = mask is None and self.mask_head[target] == self.mask_head[block.name]
         lanes = mask if mask is not None else e.mask
         for phi, made in values:
-            self._bring(phi, made, lanes, together, mask is not None)
+            phi_slots.bring(e, phi, made, lanes, together, mask is not None)
         if self.leads(target):
             slot = self.waiting(target)
             vb = e.vt("i1")
@@ -367,28 +325,3 @@ class Control(Copies):
         if lanes is None:
             return "splat (i1 true)"
         return self.e.put(f"or {self.e.vt('i1')} {old}, {lanes}")
-
-    def _incoming(self, phi: Instruction, value: Value) -> Val:
-        if isinstance(phi.type, PointerType):
-            return pointers.pointer_like(self.e, value, phi.value)
-        return self.e.get(value)
-
-    def _bring(self, phi: Instruction, made: Val, lanes: str | None, together: bool, partly: bool) -> None:
-        e = self.e
-        kind = lowered(phi.type)
-        shape = e.shape(phi.value)
-        if e.width == 1 or shape is not None:
-            slot = e.slot("in:" + phi.name, kind, False)
-            base = made.base
-            assert base is not None
-            if partly and lanes is not None:
-                old = e.put(f"load {kind}, ptr {slot}")
-                base = e.put(f"select i1 {e.any(lanes)}, {kind} {base}, {kind} {old}")
-            e.do(f"store {kind} {base}, ptr {slot}")
-        if e.width > 1 and (shape is None or phi.name in e.needs):
-            slot = e.slot("in:" + phi.name, kind, True)
-            vec = e.expand(made)
-            if not together and lanes is not None:
-                old = e.put(f"load {e.vt(kind)}, ptr {slot}")
-                vec = e.put(f"select {e.vt('i1')} {lanes}, {e.vt(kind)} {vec}, {e.vt(kind)} {old}")
-            e.do(f"store {e.vt(kind)} {vec}, ptr {slot}")

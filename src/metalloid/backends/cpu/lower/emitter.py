@@ -64,6 +64,7 @@ class Emitter(Text):
         self.function, self.roots, self.u = function, roots, uniformity
         self.values: dict[str, Val] = {}  # in the current block
         self.built: dict[str, str] = {}  # vectors made from bases, in the current block
+        self.sums: dict[str, tuple[str, int]] = {}  # addresses: a vector, and what was added to all its lanes
         self.stored: dict[str, Stored] = {}
         self.rows: dict[tuple[str, ...], list[list[str]]] = {}  # of grouped loads: each lane's elements
         self.parts: dict[str, int] = {}

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from metalloid.analysis.divergence import Divergence, Flow
+from metalloid.analysis.lane_sets import every, lanes_of
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.lane_tests import all_lanes
 from metalloid.ir import Block
@@ -59,7 +60,8 @@ class Copies:
             size = self._copied(n, end) if copies else 0
             self._look_ahead(n, end, last, copies and not size)
             if size:
-                self._write_copy(n, size, self._after(n + size, end, last))
+                if not self.never_all(self.order[n]):
+                    self._write_copy(n, size, self._after(n + size, end, last))
                 self.copied_next = ""
                 for m in range(n, n + size):
                     self._write_block(m, self._after(m + 1, end, last))
@@ -97,6 +99,11 @@ class Copies:
         )
         length = sum(not is_marker(i.called) for i in code)
         return size if reads and whole and length <= MAX_COPY else 0
+
+    def never_all(self, name: str) -> bool:
+        """Whether a block is known to run with some lanes only."""
+        bounds = lanes_of(self.e.u, self.e.width, name, self.mask_head, every(self.e.width)).bounds
+        return bounds is not None and bounds != (0, self.e.width)
 
     def _loop_leaders(self, header: str) -> dict[str, str] | None:
         """Who leads whom in a loop that all lanes go round together; None where lanes part in other ways as well."""

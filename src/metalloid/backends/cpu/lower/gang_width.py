@@ -5,8 +5,9 @@ loaded once. The limit is registers: a loop's own values must stay in them. So: 
 from lane to lane and live at the same time, and take as many lanes as fill the registers with them; fewer where lanes
 leave loops at different times (they wait for the slowest), where the code is long (it has to be compiled) and in
 straight code, where nothing is gained; one where they part at hundreds of places, or where each walks along a row of
-its own (`lane_or_loop`). SIMD-group operations need whole
-SIMD-groups of 32, and are best with one.
+its own (`lane_or_loop`). The registers that are otherwise left free are filled too where that makes one gang of a
+threadgroup with barriers, none of them in a loop, and one value at a time lives: regions keep nothing then. SIMD-group
+operations need whole SIMD-groups of 32, and are best with one.
 """
 
 from __future__ import annotations
@@ -73,6 +74,9 @@ def choose(
     most = lanes
     while most < WIDEST and 2 * most * live <= lanes * registers:
         most *= 2
+    room = lanes * (registers + target.spare_registers)
+    if barriers and live == 1 and most < count <= min(room, WIDEST) and not flow.forest.loops:
+        most = count if count & (count - 1) == 0 else most  # one gang: nothing is kept across barriers
     if trial.divergence.loops:
         most = min(most, DIVERGENT * lanes)
     elif not flow.forest.loops and not barriers:

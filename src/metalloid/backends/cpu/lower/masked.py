@@ -35,6 +35,10 @@ def scatter(
     if mask is not None and not e.out.target.scatters:
         pointers, mask = _elsewhere(e, pointers, mask, n), None
     name = declared(e, "scatter", kind, n)
+    if _apart(e, mask):
+        name = _function(e, "scatter", kind, n, align)
+        e.do(f"call void @{name}(<{n} x {kind}> {value}, <{n} x ptr> {pointers})")
+        return
     e.do(
         f"call void @{name}(<{n} x {kind}> {value}, <{n} x ptr> align {align} {pointers}, <{n} x i1> {mask or ALL})"
     )
@@ -74,10 +78,36 @@ def declared(e: Text, what: str, kind: str, n: int) -> str:
 
 def _gather(e: Text, pointers: str, mask: str, kind: str, align: int, n: int) -> str:
     name = declared(e, "gather", kind, n)
+    if _apart(e, None if mask == ALL else mask):
+        name = _function(e, "gather", kind, n, align)
+        return e.put(f"call <{n} x {kind}> @{name}(<{n} x ptr> {pointers})")
     return e.put(
         f"call <{n} x {kind}> @{name}(<{n} x ptr> align {align} {pointers}, <{n} x i1> {mask}, "
         f"<{n} x {kind}> zeroinitializer)"
     )
+
+
+def _apart(e: Text, mask: str | None) -> bool:
+    """Whether an access of all lanes, one behind the other, is a call: code that is wanted soon."""
+    return mask is None and e.out.calls_gathers
+
+
+def _function(e: Text, what: str, kind: str, n: int, align: int) -> str:
+    name, act, vk, vp = (
+        f"{what}.{n}.{kind}.{align}",
+        declared(e, what, kind, n),
+        f"<{n} x {kind}>",
+        f"<{n} x ptr>",
+    )
+    if what == "gather":
+        head = f"{vk} @{name}({vp} %at)"
+        call = f"call {vk} @{act}({vp} align {align} %at, <{n} x i1> {ALL}, {vk} zeroinitializer)"
+        body = f"  %r = {call}\n  ret {vk} %r\n"
+    else:
+        head = f"void @{name}({vk} %value, {vp} %at)"
+        body = f"  call void @{act}({vk} %value, {vp} align {align} %at, <{n} x i1> {ALL})\n  ret void\n"
+    e.out.helpers.setdefault(name, f"define internal {head} noinline nounwind {{\n{body}}}\n")
+    return name
 
 
 def _elsewhere(e: Text, pointers: str, mask: str, n: int) -> str:
@@ -85,10 +115,10 @@ def _elsewhere(e: Text, pointers: str, mask: str, n: int) -> str:
 
     LLVM leaves an alloca on the stack of a coroutine although a vector of its addresses lives on in the frame.
     """
-    if e.out.nowhere is not None:
-        place = e.at_start("nowhere", f"getelementptr i8, ptr %kept, i64 {e.out.nowhere}")
-    elif "nowhere" in e.launch_values:
+    if "nowhere" in e.launch_values:
         place = e.launch_values["nowhere"]
+    elif e.out.nowhere is not None:
+        place = e.at_start("nowhere", f"getelementptr i8, ptr %kept, i64 {e.out.nowhere}")
     else:
         place = e.launch_values["nowhere"] = e.alloca("<2 x i64>", "nowhere")
     nowhere = e.splat("ptr", place, n)

@@ -39,9 +39,14 @@ def write(
 def _step(e: Emitter, place: MemRef, count: int, size: int) -> int:
     """Elements in one access."""
     register = max(1, e.out.target.vector_bytes // size)
-    apart = place.root.kind in ("variable", "threadgroup") and e.out.lanes.single_gang
+    apart = owned_by_one(e, place)
     pieces = count // register
     return register if apart and pieces * register == count and pieces & (pieces - 1) == 0 else count
+
+
+def owned_by_one(e: Emitter, place: MemRef) -> bool:
+    """Whether memory is that of a threadgroup which is one gang."""
+    return place.root.kind in ("variable", "threadgroup") and e.out.lanes.single_gang
 
 
 def _further(e: Emitter, start: str, by: int) -> str:

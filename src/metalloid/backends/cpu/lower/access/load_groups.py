@@ -51,12 +51,11 @@ def find(function: Function, block: Block, layout: DataLayout) -> dict[str, Grou
     order: dict[str, int] = {}
     found: dict[str, Group] = {}
 
-    def close() -> None:
-        for members in opened.values():
-            for group in _sequences(function, members, layout):
+    def close(space: int | None = None) -> None:
+        for key in [k for k, m in opened.items() if space is None or space_of(m[0][2]) == space]:
+            for group in _sequences(function, opened.pop(key), layout):
                 first = min(group.loads, key=lambda m: order[m[1].name])[1].name
                 found[first] = group
-        opened.clear()
 
     for n, i in enumerate(block.body):
         if i.opcode == "load" and not i.ordering and isinstance(i.type, FloatType | IntType):
@@ -64,10 +63,17 @@ def find(function: Function, block: Block, layout: DataLayout) -> dict[str, Grou
             if isinstance(base, Local):
                 order[i.name] = n
                 opened.setdefault((base.name, str(i.type)), []).append((offset, i, base))
+        elif i.opcode == "store" and not i.ordering:
+            close(space_of(i.operands[1]))
         elif effect(i) & CHANGES:
             close()
     close()
     return found
+
+
+def space_of(pointer: Value) -> int:
+    """The address space of a pointer: memory of one is never that of another."""
+    return pointer.type.space if isinstance(pointer.type, PointerType) else -1
 
 
 _KINDS = ("half", "float")
@@ -118,7 +124,7 @@ def load_group(e: Emitter, group: Group) -> bool:
     kind, size = memory_type(first.type)
     shape = e.shape(group.base)
     root = e.roots.root(group.base)
-    if e.out.continue_after_fault:
+    if e.out.continue_after_fault or e.out.calls_gathers:
         return False
     if e.mask is not None or e.width == 1 or kind != lowered(first.type):
         return False

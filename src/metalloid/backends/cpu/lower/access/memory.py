@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from metalloid.analysis.intervals import is_fixed
-from metalloid.backends.cpu.lower.access import prefetch
+from metalloid.backends.cpu.lower.access import called, prefetch
 from metalloid.backends.cpu.lower.access.atomic_guard import atomic_lanes, atomic_scalar
 from metalloid.backends.cpu.lower.access.gathers import gather, scatter
 from metalloid.backends.cpu.lower.access.guard import (
@@ -21,7 +21,7 @@ from metalloid.backends.cpu.lower.access.guard import (
     spans,
     stop_unless,
 )
-from metalloid.backends.cpu.lower.access.lane_ranges import range_load, range_store
+from metalloid.backends.cpu.lower.access.lane_ranges import range_load, range_store, steps_load, steps_store
 from metalloid.backends.cpu.lower.access.lookups import look_up, lookup
 from metalloid.backends.cpu.lower.access.mem_ref import (
     MemRef,
@@ -155,7 +155,11 @@ def _vector_load(
 ) -> str:
     if plan.lie is Lie.RANGE:
         return range_load(e, i, place, kind, size, align)
+    if plan.lie is Lie.STEPS:
+        return steps_load(e, i, place, plan, kind, size, align)
     if plan.lie is Lie.FREE:
+        if called.is_called(e, place):
+            return called.access(e, i, place, kind, size, align)
         if (found := lookup(e, i.operands[0], place)) is not None:
             return look_up(e, i, place, found, kind, size, align)
         mask = checked_mask(e, i, place, size, False)
@@ -173,7 +177,13 @@ def _vector_store(
     if plan.lie is Lie.RANGE:
         range_store(e, i, place, kind, size, align, value)
         return
+    if plan.lie is Lie.STEPS:
+        steps_store(e, i, place, plan, kind, size, align, value)
+        return
     if plan.lie is Lie.FREE:
+        if called.is_called(e, place):
+            called.access(e, i, place, kind, size, align, value)
+            return
         mask = checked_mask(e, i, place, size, True)
         scatter(e, place.ptr, e.expand(place.offset), mask, kind, align, value)
         return

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from metalloid.backends.cpu.lower import masked
 from metalloid.backends.cpu.lower.access.block_licm import in_place
-from metalloid.backends.cpu.lower.access.contiguous import concat, read, write
+from metalloid.backends.cpu.lower.access.contiguous import concat, owned_by_one, read, write
 from metalloid.backends.cpu.lower.access.masked_rows import load_row, store_row
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address
 from metalloid.backends.cpu.lower.access.plan import (
@@ -79,7 +79,7 @@ def _register(
     """The rows, where there are such, and the n columns of one register's lanes."""
     kind, size = element
     distinct = list(dict.fromkeys(spots))
-    loads = reads(distinct, n, size)
+    loads = reads(distinct, n, size, not e.out.target.gathers and owned_by_one(e, place))
     if loads is None:
         rows = [e.put(f"load <{n} x {kind}>, ptr {address_of(e, place, s)}, align {align}") for s in distinct]
         columns, index = turned(e, kind, rows, n), [distinct.index(s) for s in spots]
@@ -178,7 +178,7 @@ def planned_store(
 ) -> None:
     """Every lane's element to its spot: one vector, or a few pieces."""
     if plan.lie is not Lie.ROW:
-        _store_pieces(e, place, plan.spots, kind, size, align, value)
+        store_pieces(e, place, plan.spots, kind, size, align, value)
         return
     start = offset_of(e, place, plan.spots[0])
     whole = min(e.streamed, size * e.width)
@@ -191,15 +191,25 @@ def planned_store(
         write(e, place, start, value, e.width, kind, size, align)
 
 
-def _store_pieces(
+def load_some(
+    e: Emitter, place: MemRef, found: Sequence[Spot], element: Element, align: int
+) -> list[tuple[str, int]]:
+    """One element from each spot: vectors of a register's lanes or fewer, and their lengths."""
+    count = max(1, e.out.target.vector_bytes // max(element[1], 4))
+    parts = registers(found, count)
+    return [(_register(e, place, spots, 1, element, align)[1][0], len(spots)) for spots in parts]
+
+
+def store_pieces(
     e: Emitter, place: MemRef, spots: Sequence[Spot], kind: str, size: int, align: int, value: str
 ) -> None:
-    """All lanes in order first: LLVM takes short pieces with gaps apart element by element."""
+    """A vector's elements to their spots. All in order first: LLVM takes short pieces with gaps apart element by
+    element."""
     lanes = {spot: n for n, spot in enumerate(spots)}
     made = pieces(spots, 1, size)
     order = [lanes[start.beyond(k * size)] for start, length in made for k in range(length)]
-    if order != list(range(e.width)):
-        value = pick(e, kind, value, e.width, order)
+    if order != list(range(len(spots))):
+        value = pick(e, kind, value, len(spots), order)
     first, vector = 0, f"<{len(order)} x {kind}>"
     for start, length in made:
         at = address_of(e, place, start)

@@ -47,6 +47,7 @@ class Lie(Enum):
 
     ONE = "all lanes at one address"
     RANGE = "side by side, in a known range of lanes: a short vector"
+    STEPS = "at constant distances, in a known range of lanes: as a pattern, and no other lane"
     ROW = "side by side: a vector, masked where lanes are idle"
     PATTERN = "at known distances: register by register"
     FREE = "anywhere: gather and scatter"
@@ -80,13 +81,26 @@ def access_plan(e: Emitter, place: MemRef, size: int, write: bool) -> AccessPlan
             lie = Lie.RANGE
         elif e.mask is None or not bounded or same or place.check.uniform:
             lie = Lie.ROW
+    elif e.range is not None and _in_steps(e, found[slice(*e.range)], size, write):
+        constant = place.check.terms == offset.terms and all(not c for c, _ in offset.terms)
+        if constant and not (e.out.robust and bounded):
+            lie = Lie.STEPS
     elif (
         e.mask is None
+        and not e.out.calls_gathers
         and len({s.part for s in found}) <= MAX_PARTS
-        and not (write and not storable(found, size))
+        and not (write and not storable(found, size) and not _in_steps(e, found, size, write))
     ):
         lie = Lie.PATTERN
     return AccessPlan(lie, found)
+
+
+def _in_steps(e: Emitter, found: Sequence[Spot], size: int, write: bool) -> bool:
+    """Whether lanes go one by one, at constant distances, where nobody gathers or scatters; stores must not meet."""
+    target = e.out.target
+    if target.gathers or target.scatters or e.out.calls_gathers or any(s.part for s in found):
+        return False
+    return not write or (len(set(found)) == len(found) and apart(found, size))
 
 
 # ---- where the lanes go ---------------------------------------------------------------------------------------------
@@ -136,20 +150,24 @@ def pieces(found: Iterable[Spot], n: int, size: int) -> list[Piece]:
     return made
 
 
-def reads(distinct: Sequence[Spot], n: int, size: int) -> list[Piece | Sparse] | None:
-    """The loads for `n` elements from each of a register's spots on; None: a row for each spot, turned round."""
+def reads(distinct: Sequence[Spot], n: int, size: int, stored: bool = False) -> list[Piece | Sparse] | None:
+    """The loads for `n` elements from each of a register's spots on; None: a row for each spot, turned round.
+    `stored`: what was stored element by element is read so."""
     if n > 1:
         ends = pieces(distinct, n, size)
         return [*ends] if len(ends) == 1 or len(ends) * 4 <= len(distinct) else None
     parts = dict.fromkeys(s.part for s in distinct)
-    return [load for part in parts for load in _elements(sorted(s for s in distinct if s.part == part), size)]
+    runs = [sorted(s for s in distinct if s.part == part) for part in parts]
+    return [load for run in runs for load in _elements(run, size, stored)]
 
 
-def _elements(run: list[Spot], size: int) -> Sequence[Piece | Sparse]:
+def _elements(run: list[Spot], size: int, stored: bool) -> Sequence[Piece | Sparse]:
     """Loads for single elements of one part: a vector with gaps, a few without, one for each, or a gather."""
     first, span = run[0], (run[-1].offset - run[0].offset) // size + 1
     single = [Piece(s, 1) for s in run]
     if len(run) == 1 or any((s.offset - first.offset) % size for s in run):
+        return single
+    if stored and span > len(run):
         return single
     if span <= 2 * len(run) or span <= 16 or (span <= 4 * len(run) and size * span <= 512):
         return [Piece(first, span)]

@@ -109,8 +109,11 @@ def _sum(e: Emitter, i: Instruction, vector: bool) -> str:
     if constant and not vector and total is not None and not total.startswith("%"):
         total = str(int(total) + constant)
     elif constant:
-        by = f"splat (i64 {constant})" if vector else str(constant)
-        total = e.put(f"add {kind} {total}, {by}")
+        assert total is not None
+        by, start = f"splat (i64 {constant})" if vector else str(constant), total
+        total = e.put(f"add {kind} {start}, {by}")
+        if vector:
+            e.sums[total] = start, constant
     assert total is not None
     return total
 

@@ -18,6 +18,7 @@ from metalloid.backends.cpu.lower.access.load_groups import (
     lane_offset,
     moved,
     per_register,
+    space_of,
     worth,
 )
 from metalloid.backends.cpu.lower.access.mem_ref import (
@@ -35,7 +36,7 @@ from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.gep import constant_base
 from metalloid.ir.intrinsics import effect
 from metalloid.ir.layout import DataLayout
-from metalloid.ir.types import FloatType, IntType, PointerType
+from metalloid.ir.types import FloatType, IntType
 from metalloid.ir.values import Local, Value
 from metalloid.records import dataclass
 
@@ -66,7 +67,7 @@ def find(function: Function, block: Block, layout: DataLayout) -> Found:
     others: set[int] = set()
 
     def close(space: int | None, but: tuple[Value, str] | None = None) -> None:
-        for key in [k for k in opened if k != but and (space is None or _space(k[0]) == space)]:
+        for key in [k for k in opened if k != but and (space is None or space_of(k[0]) == space)]:
             for members in _sequences(function, opened.pop(key), layout):
                 last = max(place for _, place, _ in members)
                 groups[last] = StoreGroup(key[0], tuple((offset, i) for offset, _, i in members))
@@ -77,21 +78,17 @@ def find(function: Function, block: Block, layout: DataLayout) -> Found:
             value, pointer = i.operands
             base, offset = constant_base(function, pointer, layout)
             key = (base, str(value.type))
-            close(_space(base), key)
+            close(space_of(base), key)
             if isinstance(base, Local) and isinstance(value.type, FloatType | IntType):
                 if any(offset == had for had, _, _ in opened.get(key, ())):
-                    close(_space(base))
+                    close(space_of(base))
                 opened.setdefault(key, []).append((offset, n, i))
         elif i.opcode == "load" and not i.ordering:
-            close(_space(i.operands[0]))
+            close(space_of(i.operands[0]))
         elif effect(i):
             close(None)
     close(None)
     return Found(groups, frozenset(others))
-
-
-def _space(pointer: Value) -> int:
-    return pointer.type.space if isinstance(pointer.type, PointerType) else -1
 
 
 def _sequences(function: Function, members: list[_Member], layout: DataLayout) -> list[list[_Member]]:
@@ -116,7 +113,9 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
     type = first.operands[0].type
     kind, size = memory_type(type)
     shape, root = e.shape(group.base), e.roots.root(group.base)
-    if e.out.continue_after_fault or e.mask is not None or e.width == 1 or kind != lowered(type):
+    if e.out.continue_after_fault or e.out.calls_gathers:
+        return False
+    if e.mask is not None or e.width == 1 or kind != lowered(type):
         return False
     if root is None or root.kind in ("private", "unknown"):
         return False

@@ -187,6 +187,10 @@ def _freeze(e: Emitter, i: Instruction) -> None:
 def _compare(e: Emitter, i: Instruction) -> None:
     vector = varies(e, i)
     left, right = i.operands
+    shape = e.shape(i.value)
+    if shape is not None and shape.constant is not None:
+        e.set(i.name, Val("i1", "true" if shape.constant else "false"))
+        return
     if isinstance(left.type, PointerType):
         a, b = _pointer_pair(e, left, right, vector)
         result(e, i, vector, e.put(f"icmp {i.predicate} {typed(e, 'i64', vector)} {a}, {b}"))

@@ -37,6 +37,8 @@ def position(e: Emitter, i: Instruction) -> None:
 def base_of(e: Emitter, place: PositionPattern) -> str:
     if not place.step or e.out.lanes.single_gang:
         return "0"
+    if place.row == "x":
+        return "%at"
     if place.row:
         high = str(e.out.lanes.size[1]) if e.out.lanes.static_size else "%sy"
         return "%first" if place.row == "index" else e.put(f"{ROWS[place.row]} i32 %j, {high}")

@@ -1,0 +1,33 @@
+"""What the function of a gang begins with: its first thread, and which of its lanes are threads that run."""
+
+from __future__ import annotations
+
+from metalloid.analysis.lane_layout import LaneLayout
+from metalloid.backends.cpu.lower.output import Output
+
+
+def first_thread(lanes: LaneLayout) -> list[str]:
+    """The number of the first lane's thread."""
+    if not lanes.slides:
+        return [f"  %first = mul i32 %j, {lanes.step}"]
+    return [f"  %before = mul i32 %j, {lanes.row}", "  %first = add i32 %before, %at"]
+
+
+def present(lanes: LaneLayout) -> list[str]:
+    """The lanes that are threads: those before the end of the row, or of the threadgroup."""
+    w = lanes.width
+    lane = "<" + ", ".join(f"i32 {n}" for n in range(w)) + ">"
+    return [
+        f"  %left = sub i32 {lanes.row}, 0" if lanes.rows else "  %left = sub i32 %count, %first",
+        f"  %left.0 = insertelement <{w} x i32> poison, i32 %left, i64 0",
+        f"  %left.v = shufflevector <{w} x i32> %left.0, <{w} x i32> poison, <{w} x i32> zeroinitializer",
+        f"  %present = icmp ult <{w} x i32> {lane}, %left.v",
+    ]
+
+
+def remaining(out: Output) -> list[str]:
+    """The lanes whose threads have not returned."""
+    return [
+        f"  %left.at = getelementptr i8, ptr %kept, i64 {out.remaining}",
+        f"  %left.bits = load i{out.lanes.width}, ptr %left.at, align 8",
+    ]

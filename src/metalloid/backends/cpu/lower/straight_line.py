@@ -1,0 +1,36 @@
+"""The instructions of a block, one after the other; those that belong together (loads and stores of one row, products
+of matrices) where the first or the last of them stands."""
+
+from __future__ import annotations
+
+from metalloid.backends.cpu.lower.access import load_groups, store_groups
+from metalloid.backends.cpu.lower.emitter import Emitter
+from metalloid.backends.cpu.lower.instructions import instruction
+from metalloid.backends.cpu.lower.matrix import chains, operands, tiles
+from metalloid.ir import Block
+
+
+def write_straight(e: Emitter, block: Block) -> None:
+    """All but the phis and the terminator, under the mask that the emitter has."""
+    tiled = e.mask is None and chains.sums_per_register(e.out)
+    found = chains.find(e.function, block) if tiled else []
+    block = chains.gathered(block, found)
+    multiplied = {group.chains[0].products[0].name: group for group in found}
+    together = load_groups.find(e.function, block, e.out.layout)
+    stores = store_groups.find(e.function, block, e.out.layout)
+    e.done, e.rows, e.multiplied = set(), {}, operands.only_multiplied(e, found)
+    for n, i in enumerate(block.body[:-1]):
+        if n in stores.others or i.name in e.done:
+            continue
+        e.place = e.out.place(i)
+        if i.name in together:
+            load_groups.load_group(e, together[i.name])
+            if i.name in e.done:
+                continue
+        if i.name in multiplied:
+            tiles.Tiles(e, multiplied[i.name]).write()
+        elif n not in stores.groups:
+            instruction(e, i)
+        elif not store_groups.store_group(e, stores.groups[n]):
+            for _, store in sorted(stores.groups[n].stores, key=lambda s: s[0]):
+                instruction(e, store)
