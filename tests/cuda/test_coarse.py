@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +11,6 @@ import pytest
 import metalloid as mt
 from metalloid.analysis.intervals.prove import Prover
 from metalloid.backends.base import Launch
-from metalloid.backends.cuda import code, program
 from metalloid.backends.cuda.banks import best
 from metalloid.backends.cuda.coarse import straight
 from metalloid.backends.cuda.intrinsics import Lowering
@@ -27,7 +24,6 @@ from metalloid.ir.intrinsics import ENTRY
 from metalloid.runtime.recording import Recording
 from metalloid.source import Source
 from metalloid.transforms.canonicalize import canonical
-from tests.cuda.simulator.gpu import installed
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="contexts of threads are made by glibc")
 # c = a @ b.T; a threadgroup has 16 rows of a and 32 of b, 32 deep. Tiles of 8 x 8: a's are stored column by column.
@@ -69,22 +65,6 @@ MEMORY = {
     ),
     "its own": PRODUCT.replace("MEMORY", "").replace("ARRAYS", "threadgroup half tiles[512], more[1024];"),
 }
-
-
-@pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Variant]]:
-    """The code that was made, on an imitated GPU."""
-    found: list[Variant] = []
-    load = code.KernelCode.load
-
-    def told(self: code.KernelCode, variant: Variant) -> Any:
-        found.append(variant)
-        return load(self, variant)
-
-    monkeypatch.setattr(code.KernelCode, "load", told)
-    with installed():
-        monkeypatch.setattr(program.memory().gpu, "processors", 1)  # small launches have work for all
-        yield found
 
 
 @linux

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 
 import metalloid as mt
-from metalloid.backends.cuda import code, program
 from metalloid.backends.cuda.form import gpu_form
 from metalloid.backends.cuda.ptx import compile_ptx
 from metalloid.backends.cuda.store_halves import halves
@@ -68,22 +65,6 @@ kernel void product(device const half* a, device const half* b, device float* c,
     for (uint i = t; i < 256; i += 32)
         if (i / 16 < rows && i % 16 < columns) c[(row + i / 16) * size.columns + column + i % 16] = out[i];
 }"""
-
-
-@pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Variant]]:
-    """The code that was made, on an imitated GPU."""
-    found: list[Variant] = []
-    load = code.KernelCode.load
-
-    def told(self: code.KernelCode, variant: Variant) -> Any:
-        found.append(variant)
-        return load(self, variant)
-
-    monkeypatch.setattr(code.KernelCode, "load", told)
-    with installed():
-        monkeypatch.setattr(program.memory().gpu, "processors", 1)
-        yield found
 
 
 def product(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:

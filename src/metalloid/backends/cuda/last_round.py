@@ -10,15 +10,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from metalloid.analysis.underlying_objects import UnderlyingObjects
+from metalloid.backends.cuda.made_by import PURE, made_by
 from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.intrinsics import ENTRY, MATRIX_PRODUCT
 from metalloid.ir.loops import Loop, loops
 from metalloid.ir.types import VOID
 from metalloid.ir.values import Local, Value
-
-_PURE = frozenset(
-    "add sub mul shl lshr ashr and or xor sext zext trunc icmp select freeze getelementptr".split()
-)
 
 
 def last_rounds_apart(module: Module, constant: Collection[int]) -> Module:
@@ -86,22 +83,11 @@ class _Peeled:
         seen.add(made.name)
         if made in self._header.phis:
             return True
-        return made.opcode in _PURE and any(self._changes(o, seen) for o in made.operands)
+        return made.opcode in PURE and any(self._changes(o, seen) for o in made.operands)
 
     def _chain(self, value: Value) -> list[Instruction] | None:
         """What a value is made by, from what a round begins with."""
-        made = self._inside.get(value.name) if isinstance(value, Local) else None
-        if made is None or made in self._header.phis:
-            return []
-        if made.opcode not in _PURE and not self._never_changes(made):
-            return None
-        found: list[Instruction] = []
-        for o in made.operands:
-            part = self._chain(o)
-            if part is None:
-                return None
-            found += [i for i in part if i not in found]
-        return [*found, made]
+        return made_by(value, self._inside, lambda made: made in self._header.phis, self._never_changes)
 
     def _never_changes(self, i: Instruction) -> bool:
         root = self._roots.root(i.operands[0]) if i.opcode == "load" and not i.ordering else None

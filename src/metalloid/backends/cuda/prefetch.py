@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from metalloid.backends.cuda.made_by import made_by
 from metalloid.backends.cuda.record import LAUNCH
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.layout import scalar_bytes
@@ -21,9 +22,6 @@ LINE = 16  # bytes of one load
 BARRIER = "mtd_threadgroup_barrier"
 GUARDS = "mtd_guard"
 CONSTANT = ("invariant.load", "!{}")
-_PURE = frozenset(
-    "getelementptr add sub mul shl lshr ashr and or xor sext zext trunc icmp select bitcast freeze".split()
-)
 
 
 @dataclass(frozen=True)
@@ -67,18 +65,11 @@ class _Loop:
 
     def chain(self, value: Value) -> list[Instruction] | None:
         """Instructions of the loop that a value is made by, from what a round begins with; None where it is not."""
-        made = self._inside.get(value.name) if isinstance(value, Local) else None
-        if made is None or made.opcode == "phi":
-            return []
-        if made.opcode not in _PURE and not (made.opcode == "load" and self._of_launch(made.operands[0])):
-            return None
-        found: list[Instruction] = []
-        for o in made.operands:
-            part = self.chain(o)
-            if part is None:
-                return None
-            found += [i for i in part if i not in found]
-        return [*found, made]
+
+        def same(made: Instruction) -> bool:
+            return made.opcode == "load" and self._of_launch(made.operands[0])
+
+        return made_by(value, self._inside, lambda made: made.opcode == "phi", same)
 
     def _of_launch(self, pointer: Value) -> bool:
         """Whether a pointer leads to an argument that the launch carries: it never changes."""
