@@ -137,8 +137,9 @@ def test_training_is_the_cpus_training():
     losses, gradients, _ = train("mps")
     expected, right, _ = train("cpu")
     assert losses == pytest.approx(expected, rel=1e-5)
+    # All together are 1 long; operators round in other places than the CPU's.
     for name, gradient in gradients.items():
-        torch.testing.assert_close(gradient, right[name], rtol=1e-3, atol=1e-6)
+        torch.testing.assert_close(gradient, right[name], rtol=1e-3, atol=5e-6)
 
 
 def test_models_are_saved_loaded_and_copied(tmp_path):
@@ -292,3 +293,35 @@ print(device.type, model.weight.grad.device)
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
     )
     assert (done.stdout, done.stderr) == ("mps mps:0\n", "")
+
+
+def test_a_backward_pass_may_come_before_the_device():
+    """The autograd engine counts its devices once, at the first backward pass of the process."""
+    code = """
+import threading
+import torch
+from torch.utils.checkpoint import checkpoint
+x = torch.ones(3, requires_grad=True)
+x.square().sum().backward()
+import metalloid.torch
+metalloid.torch.install()
+y = torch.ones(3, device="mps", requires_grad=True)
+(3 * y * y).sum().backward()
+print(y.grad.tolist(), torch.autograd.grad((y * y).sum().cpu(), y)[0].tolist())
+def apart():
+    y.grad = None
+    checkpoint(lambda y: y.sin().exp().sum(), y, use_reentrant=True).backward()
+    want = torch.func.grad(lambda x: x.sin().exp().sum())(torch.ones(3))
+    print(torch.equal(y.grad.cpu(), want))
+thread = threading.Thread(target=apart)
+thread.start()
+thread.join()
+loss = (y * y).sum()
+metalloid.torch.uninstall()
+y.grad = None
+loss.backward()
+print(y.grad.cpu().tolist(), x.grad.tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout == "[6.0, 6.0, 6.0] [2.0, 2.0, 2.0]\nTrue\n[2.0, 2.0, 2.0] [2.0, 2.0, 2.0]\n"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 from typing import Any
 
@@ -37,6 +38,7 @@ def register(operators: Callable[[], list[Any]]) -> bool:
         if not _alive:
             _register(torch)
             _alive.extend(operators())
+            _one_thread(torch)
     return True
 
 
@@ -60,6 +62,25 @@ def _register(torch: Any) -> None:
             "metalloid.torch.compile_shader works on tensors of the CPU with any PyTorch."
         ) from problem
     _alive.extend((guard, hooks))
+
+
+def _one_thread(torch: Any) -> None:
+    """Let backward passes run in the thread that asks for them.
+
+    The autograd engine counts devices at its first backward pass, for good: a device that is registered later has no
+    thread of its own, and the engine asserts that it has. With an accelerator of PyTorch's there is one, shared by all.
+    """
+    if any(getattr(torch, name).device_count() for name in ("cuda", "xpu")):
+        return
+    graph = torch.autograd.graph
+    run = graph._engine_run_backward
+
+    @wraps(run)
+    def here(*arguments: Any, **named: Any) -> Any:
+        with torch.autograd.set_multithreading_enabled(False):
+            return run(*arguments, **named)
+
+    graph._engine_run_backward = torch.autograd._engine_run_backward = here
 
 
 def _answers(*names: str) -> dict[str, Any]:
