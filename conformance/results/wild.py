@@ -92,17 +92,31 @@ def kernel_family(name: str) -> str:
 
 def in_turn(cases: list[Case]) -> list[Case]:
     """One case of every kernel, the smallest of each, then the next of every kernel; small ones first."""
-    sized = []
-    for case in cases:
-        steps = made(case, "small").steps
-        kernels = (case.suite, case.family, *(kernel_family(step.kernel) for step in steps))
-        sized.append((sum(map(_size, steps)), case.label, kernels, case))
     seen: Counter[tuple[str, ...]] = Counter()
     turns = []
-    for size, label, kernels, case in sorted(sized, key=lambda entry: entry[:2]):
-        turns.append((seen[kernels], size, label, case))
-        seen[kernels] += 1
+    for (size, kernels), case in sorted(_sizes(cases), key=lambda entry: (entry[0][0], entry[1].label)):
+        kind = (case.suite, case.family, *kernels)
+        turns.append((seen[kind], size, case.label, case))
+        seen[kind] += 1
     return [case for _, _, _, case in sorted(turns, key=lambda entry: entry[:3])]
+
+
+Sized = tuple[int, tuple[str, ...]]  # the size of a case's launches, and the families of their kernels
+
+
+def _sizes(cases: list[Case]) -> list[tuple[Sized, Case]]:
+    """Made in another process: mlx-lm's cases compute with MLX, whose threads a process that forks must not have.
+
+    In one: the first case of a package fetches it.
+    """
+    _cases[:] = cases
+    found = work_on(_sized, len(cases), (), jobs=1)
+    return [((0, ()) if isinstance(sized, Died) else sized, cases[index]) for index, sized in found]
+
+
+def _sized(index: int) -> Sized:
+    steps = made(_cases[index], "small").steps
+    return sum(map(_size, steps)), tuple(kernel_family(step.kernel) for step in steps)
 
 
 def _size(step: Step) -> int:

@@ -1,0 +1,47 @@
+"""The run of other people's launches under check: the order of its cases, and where they are made."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from conformance.results.case import Case, Output, Step, Work, poisoned
+from conformance.results.wild import in_turn, kernel_family
+
+from metalloid.source import Source
+
+made_here: list[int] = []
+
+
+def case(name: str, kernel: str, threads: int) -> Case:
+    def make(rng: np.random.Generator, size: Any) -> Work:
+        made_here.append(os.getpid())
+        out = poisoned(threads)
+        step = Step(Source(""), kernel, (out,), (1, 1, 1), (threads, 1, 1))
+        return Work((step,), (Output("out", out, out, 0.0),))
+
+    return Case("tests", "tests", name, make)
+
+
+def test_one_case_of_each_kernel_comes_first_and_small_ones_before_large() -> None:
+    cases = [case("a", "add_float32", 64), case("b", "add_half", 8), case("c", "scan", 16)]
+    assert [c.name for c in in_turn(cases)] == ["b", "c", "a"]
+
+
+def test_the_process_that_forks_makes_no_case_itself() -> None:
+    # mlx-lm's cases compute with MLX: a process that was forked after that waits for ever.
+    made_here.clear()
+    in_turn([case("a", "add_float32", 64)])
+    assert made_here == []
+
+
+def test_a_case_that_ends_its_process_is_still_in_turn() -> None:
+    def end(rng: np.random.Generator, size: Any) -> Work:
+        os._exit(3)
+
+    assert len(in_turn([Case("tests", "tests", "a", end), case("b", "scan", 16)])) == 2
+
+
+def test_types_and_sizes_are_no_part_of_a_kernels_family() -> None:
+    assert kernel_family("kernel_mul_mv_q4_0_f32") == "kernel_mul_mv"
