@@ -34,13 +34,13 @@ def kernel_names(source: Source) -> tuple[str, ...]:
 def warnings(
     source: Source, name: str, constants: Mapping[str | int, Constant] | None = None
 ) -> tuple[Diagnostic, ...]:
-    """What the compiler warns about in a kernel that compiles; nothing of a library without its text."""
+    """What the compiler warns about in a kernel that compiles, and in what it uses; nothing without its text."""
     if isinstance(source, Binary):
         return ()
     from metalloid.frontend.parse import parse
     from metalloid.frontend.warnings import warnings as told
 
-    return told(parse(source), name, constants)
+    return told(parse(source), name, constants, needed=True)
 
 
 def scalar(

@@ -105,10 +105,17 @@ class Rewritten:
         return replace(self, text=text, edits=edits)
 
 
-def rewrite(unit: Unit, entry: Entry | None, constants: Mapping[str, str], needed: bool = False) -> Rewritten:
+def rewrite(
+    unit: Unit,
+    entry: Entry | None,
+    constants: Mapping[str, str],
+    needed: bool = False,
+    unknown: bool = False,
+) -> Rewritten:
     """C++ for one kernel (or, with None, for all of the source); `constants` are values by name.
 
-    `needed`: only what the kernel needs; the source must have been examined.
+    `needed`: only what the kernel needs; the source must have been examined. `unknown`: function constants without a
+    value have none, where 0 takes its place otherwise; good for asking clang about the text, not for code.
     """
     found = unit.declarations
     drops, bodies, front = [*found.drops, *found.stages], list[Span](), 0
@@ -130,7 +137,9 @@ def rewrite(unit: Unit, entry: Entry | None, constants: Mapping[str, str], neede
     openings = [unit.tokens[body.first - 1] for body in bodies]  # other kernels stay declared, for typedefs
     edits += [Edit(token.start, token.end, ";") for token in openings]
     gone = _Ranges([*dropped, *forgotten, *((token.start, token.end) for token in openings)])
-    edits += (e for e in (*_edits(unit), *_constant_edits(unit, constants)) if not gone.covers(e.start))
+    edits += (
+        e for e in (*_edits(unit), *_constant_edits(unit, constants, unknown)) if not gone.covers(e.start)
+    )
     text, ordered = _apply(unit.text, edits)
     return Rewritten(text, unit.text, ordered, _all_swizzles(unit), entry is None or front > 0)
 
@@ -308,12 +317,15 @@ def _cast_edits(unit: Unit) -> Iterator[Edit]:
         yield Edit(last, last, ")")
 
 
-def _constant_edits(unit: Unit, constants: Mapping[str, str]) -> list[Edit]:
+def _constant_edits(unit: Unit, constants: Mapping[str, str], unknown: bool) -> list[Edit]:
     """Give function constants their values, and answer is_function_constant_defined()."""
     edits: list[Edit] = []
     names = {c.name for c in unit.declarations.constants}
     for constant in unit.declarations.constants:
-        semicolon = unit.tokens[constant.span.last - 1]
+        first, semicolon = unit.tokens[constant.span.first], unit.tokens[constant.span.last - 1]
+        if unknown and constant.name not in constants:
+            edits.append(Edit(first.start, first.start, "extern "))
+            continue
         value = constants.get(constant.name, f"{constant.type}{{}}")
         edits.append(Edit(semicolon.start, semicolon.start, f" = {value}"))
     for index in unit.asked:

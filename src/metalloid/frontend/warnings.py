@@ -61,7 +61,11 @@ def warnings(
     """
     entry = choose(parsed, name) if name else None
     values = constant_values(parsed, constants or {})
-    rewritten = [rewrite(parsed.unit, entry, values, part) for part in ([True, False] if needed else [False])]
+    parts = [True, False] if needed else [False]
+    # A constant that the launch does not give is no zero that could divide; 0 where the text wants a number there.
+    rewritten = [
+        rewrite(parsed.unit, entry, values, part, unknown) for unknown in (True, False) for part in parts
+    ]
     bound = bindings(parsed.unit, entry) if entry else ()
     messages, given = warned(parsed.source, rewritten, entry, bound, FLAGS)
     texts, preimage = Texts(parsed.source), Preimage(given)

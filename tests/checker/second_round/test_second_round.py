@@ -30,6 +30,7 @@ from tests.checker.second_round import (
     progress,
     quiet,
     sentences,
+    strangers,
     torch_numbers,
     torch_words,
     undefined,
@@ -64,6 +65,7 @@ PARTS = (
     mlx_words,
     encoder_words,
     call_words,
+    strangers,
 )
 CASES = tuple(case for part in PARTS for case in part.CASES)
 

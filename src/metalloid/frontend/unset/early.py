@@ -9,6 +9,7 @@ blocks that end in a test are looked at.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Set
 from itertools import count
 
@@ -25,6 +26,14 @@ _TEST = "  br i1 "
 _USE = 'call void asm sideeffect "", "r"'
 _QUIET = "nounwind willreturn memory(inaccessiblemem: readwrite)"  # a read in a loop may still move out of it
 _USED = re.compile(rf"^  (?:tail )?{re.escape(_USE)}\(.*\n", re.M)
+# A place that nothing is behind: null, or as many bytes from it.
+_NOWHERE = r"null|inttoptr \(i64 \d+ to ptr addrspace\([13]\)\)|getelementptr \([^%]*? null, [^%]*?\)"
+_MADE = re.compile(
+    r"  (?P<name>%[\w.]+) = (?:(?:(?P<how>getelementptr) .*?|load [^,]*), ptr addrspace\([13]\) |bitcast \S+ )"
+    rf"(?P<of>{_NOWHERE}|%[\w.]+)"
+)
+_NAME = re.compile(r"%[\w.]+")
+_NOTE = re.compile(r"^    #dbg_.*\n", re.M)
 
 
 def kept(ir: str) -> str:
@@ -62,4 +71,30 @@ def _use(numbers: Iterator[int], line: str, shared: Set[str]) -> Iterator[str]:
 
 
 def without_uses(ir: str) -> str:
-    return _USED.sub("", ir)
+    """The module behind the optimiser, and nothing of what was added to it.
+
+    Where a parameter is switched off by a function constant its reference is null. Passing its value on to a function
+    that does not use it is no read of the author's: Metal's compiler leaves it out, and here it would be kept by its
+    use alone.
+    """
+    ir = _USED.sub("", ir)
+    nowhere: set[str] = set()
+    read: dict[str, str] = {}  # what was read from nowhere, or cast from that: its line
+    for line in ir.splitlines():
+        made = _MADE.match(line)
+        if made is not None and (made["of"][0] != "%" or made["of"] in nowhere or made["of"] in read):
+            if made["how"] == "getelementptr":
+                nowhere.add(made["name"])
+            else:
+                read[made["name"]] = line
+    if not read:
+        return ir
+    used = Counter(name for name in _NAME.findall(_NOTE.sub("", ir)) if name in read)
+    gone: set[str] = set()
+    for name, line in reversed(read.items()):
+        if used[name] == 1:
+            gone.add(name)
+            used.subtract(_NAME.findall(line))
+    return "".join(
+        line for line in ir.splitlines(keepends=True) if not gone.intersection(_NAME.findall(line))
+    )
