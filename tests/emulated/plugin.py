@@ -103,7 +103,7 @@ def shadows_of(launch: native.LaunchRecord) -> Iterable[tuple[int, int]]:
         first = ctypes.c_int64(s.window).value >> s.shift
         count = (min(s.in_window, s.length) >> s.shift) + PADDING
         for words in filter(None, (s.writer, s.first, s.other)):
-            yield words + word * first, word * count
+            yield words + word * (first - PADDING), word * (count + PADDING)
         yield s.start, s.length
 
 

@@ -42,5 +42,6 @@ SHADOW_SIZE = (
 MUTED = 7208  # pointer to u8, by site
 COUNTS = 7216  # pointer to u64, by site
 TOUCHED = 7224  # 96 x u8, by shadow
+SHADOW_ROOM = 1024  # words on both sides of a shadow that vector code may read and write back
 LOCAL_SHADOW = 32  # the number of threadgroup memory's
 LOCALS = 64

@@ -192,9 +192,9 @@ class CheckedRun:
             for i in group:
                 made.fill(c.shadows[i], *places[i], i in self.mode.undefined)
                 part, self.firsts[i] = made.part(*places[i])
-                self.words[i] = made.writer[part]
+                self.words[i] = made.words(0)[part]
                 if readers:
-                    self.read_words[i] = made.pieces[1].array[part]
+                    self.read_words[i] = made.words(1)[part]
         for i, (start, length) in places.items():
             c.shadows[i].start, c.shadows[i].length = start, length
         c.shadow_count = LOCAL + 1

@@ -57,7 +57,7 @@ class Findings:
     def _pointed(self, made: Cover) -> Pointed:
         """What happened to a resource."""
         count, start = -(-made.length // made.granule), self.run.check.start
-        written, first, other = (piece.array[:count] >= start for piece in made.pieces)
+        written, first, other = (made.words(n)[:count] >= start for n in range(3))
         return Pointed(made.granule, written, first | other)
 
     def _threads(self) -> int:

@@ -11,11 +11,11 @@ import numpy as np
 
 from metalloid.backends.base import Launch, Triple
 from metalloid.backends.cpu import native
+from metalloid.backends.cpu.abi import SHADOW_ROOM
 from metalloid.backends.cpu.checked.arena import ARENA, Piece
 from metalloid.errors import DeviceError
 
 LOCAL, SHADOWS, LOCALS, MOST_RECORDS = 32, 96, 64, 1024
-PADDING = 1024  # words behind the last: vector code reads whole registers
 _ALL = (1 << 64) - 1
 _AT_ONCE = 1 << 20  # words that are decoded at once: it takes eighty bytes for each
 _EDGE = 64  # granules that windows are multiples of
@@ -155,15 +155,15 @@ class Cover:
     def bytes(self) -> int:
         return sum(p.array.nbytes for p in self.pieces)
 
-    @property
-    def writer(self) -> np.ndarray[Any, Any]:
-        return self.pieces[0].array
+    def words(self, which: int) -> np.ndarray[Any, Any]:
+        """0: of writers; 1 and 2: of readers."""
+        return self.pieces[which].array[SHADOW_ROOM:]
 
     def fill(self, record: ShadowRecord, start: int, length: int, undefined: bool) -> None:
         """The part of this cover from an address on, as one buffer's shadow."""
         skip = (start - self.start) // self.granule - self.low
         for name, piece in zip(("writer", "first", "other"), self.pieces, strict=False):
-            setattr(record, name, piece.address + skip * self.writer.itemsize)
+            setattr(record, name, piece.address + (SHADOW_ROOM + skip) * piece.array.itemsize)
         record.start, record.length = start, length
         record.window, record.in_window = 0, _ALL
         if self.count >= 0:
@@ -191,7 +191,7 @@ def cover(
         each = -(-total // windows // _EDGE) * _EDGE
         low = min(total, number * each)
         count = min(each, total - low)
-    size = (total if count < 0 else count) + PADDING
+    size = (total if count < 0 else count) + 2 * SHADOW_ROOM
     pieces = tuple(ARENA.take(size, word.dtype) for _ in range(3 if readers else 1))
     return Cover(start, length, granule, pieces, low, count)
 

@@ -111,7 +111,8 @@ class PerLaneEvent(ShadowAccess):
         """The number of the granule at a scalar offset."""
         e = self.e
         at = e.put(f"add i64 {base}, {offset}") if offset else base
-        return e.put(f"lshr i64 {shadow_offset(e, self.place.root, at)}, {self.shift}")
+        # Lanes that are off may lie in front of the memory.
+        return e.put(f"ashr i64 {shadow_offset(e, self.place.root, at)}, {self.shift}")
 
     def _pattern(self) -> dict[int, list[int]] | None:
         """Lanes by their distance from the base, where distances are known and tell who meets whom."""
