@@ -10,8 +10,14 @@ import pytest
 
 import metalloid as mt
 from metalloid.backends import patience
+from metalloid.backends.cpu.lower.lane_or_loop import alone
+from metalloid.compile import scalar
 from metalloid.ir import read, write
+from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.verify import verify
+from metalloid.source import Source
+from metalloid.targets import TargetInfo, aarch64, x86
+from metalloid.transforms.canonicalize import canonical
 from metalloid.transforms.partial_sums import rows, split
 
 HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
@@ -28,12 +34,15 @@ ROWS = {
 }  # fmt: skip
 
 
-def kernel(body: str) -> mt.Kernel:
-    text = (
-        "kernel void k(device const half* a, device const int* at, device float* out, constant uint& n,"
+def text(body: str) -> str:
+    return (
+        f"{HEAD}kernel void k(device const half* a, device const int* at, device float* out, constant uint& n,"
         f" uint i [[thread_position_in_grid]]) {{ float s = 0; {body} out[i] = s; }}\n"
     )
-    return mt.device("cpu").library(HEAD + text, math="fast")["k"]
+
+
+def kernel(body: str) -> mt.Kernel:
+    return mt.device("cpu").library(text(body), math="fast")["k"]
 
 
 def numbers(n: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
@@ -79,6 +88,17 @@ def test_every_code_of_a_kernel_adds_up_alike(name: str) -> None:
         assert np.abs(first - right).max() <= 2e-4 * max(1, np.abs(right).max())
         different = [key for key, out in found.items() if out.tobytes() != first.tobytes()]
         assert not different, (name, n, different)
+
+
+@pytest.mark.parametrize("name", ["half", "dot", "int", "two"])
+@pytest.mark.parametrize("target", [aarch64.NEON, x86.AVX2, x86.AVX512], ids=lambda t: t.name)
+def test_a_loop_along_a_row_is_split_for_registers_of_any_width(name: str, target: TargetInfo) -> None:
+    """Wide registers hold so many sums that the rounds of all were too long, and the loop stayed as it was."""
+    module = canonical(scalar(Source(text(ROWS[name]), math="fast"), "k")[0])
+    ((row, count),) = (alone(module, target) or {}).items()
+    function = module.function[ENTRY]
+    assert count * 4 >= target.vector_bytes
+    assert split(function, row, count) != function
 
 
 LOOP = """define float @f(ptr %a, i32 %n) {

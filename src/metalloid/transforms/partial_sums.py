@@ -17,7 +17,7 @@ from metalloid.ir.values import Global, Int, Local, Value, const, poison
 from metalloid.records import dataclass, replace
 
 TOTAL = "llvm.partial.total"  # of sums, by halves; the engine's own
-MOST = 640  # instructions of the rounds that run at once
+MOST = 1024  # instructions of the rounds that run at once
 _ANY_ORDER = ("add", "mul", "and", "or", "xor")
 _COUNTS_UP = {"eq": "", "ne": "", "ult": "ult", "slt": "slt", "ugt": "ult", "sgt": "slt"}
 

@@ -26,7 +26,7 @@ from metalloid.ir.name_privates import name_privates
 from metalloid.ir.types import FloatType, IntType
 from metalloid.ir.values import Int, Value
 from metalloid.targets import TargetInfo
-from metalloid.transforms.partial_sums import Row, ends_by_count, is_sum, rows
+from metalloid.transforms.partial_sums import MOST, Row, ends_by_count, is_sum, rows
 
 LANES = 32  # that are looked at
 ALONE = 2.0  # what a lane's own load costs: the load, and its place in the register
@@ -94,7 +94,10 @@ def _sums(flow: Flow, row: Row, layout: DataLayout, target: TargetInfo) -> int:
     if not _straight(flow.function, loop, body, Strides(flow.function, loop, layout)):
         return GATHERED
     sizes = [layout.size(flow.function.definitions[name].type) for name in row.sums]
-    return SUMS * target.vector_bytes // max(sizes)
+    count = SUMS * target.vector_bytes // max(sizes)
+    while count > 1 and count * len(body) > MOST:  # fewer registers of sums, not none
+        count //= 2
+    return count
 
 
 def loops_in_vectors(flow: Flow, known: Uniformity, layout: DataLayout, target: TargetInfo) -> bool:
