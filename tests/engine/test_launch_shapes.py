@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -17,6 +19,7 @@ from metalloid.backends.cpu.pipeline import vector_code
 from metalloid.backends.specialize import ROOM, copied
 from metalloid.errors import KernelFault
 from metalloid.targets.aarch64 import NEON
+from metalloid.targets.x86 import AVX512
 from metalloid.transforms.canonicalize import canonical
 from tests.engine.both import launch, program, same, scalar_ir, triple
 
@@ -46,6 +49,13 @@ COLUMNS = """kernel void k(device const float* a, device float* y, constant uint
   y[c] = s; }"""
 SPARSE = """kernel void k(device const int* starts, device const int* at, device const float* v, device const float* x, device float* y,
   uint r [[thread_position_in_grid]]) { float s = 0; for (int i = starts[r]; i < starts[r + 1]; i++) s += v[i] * x[at[i]]; y[r] = s; }"""
+# Counters of a threadgroup's own: lanes go there one by one.
+COUNTED = """kernel void k(device const uint* a, device uint* o, constant uint& n, uint i [[thread_position_in_grid]], uint t [[thread_position_in_threadgroup]]) {
+  threadgroup atomic_uint own[256]; if (t < 256) atomic_store_explicit(&own[t], 0u, memory_order_relaxed);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  for (uint k = 0; k < n; k++) if (a[i] > k) atomic_fetch_add_explicit(&own[(a[i] * 7 + k) & 255], a[i], memory_order_relaxed);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  o[i] = t < 256 ? atomic_load_explicit(&own[t], memory_order_relaxed) : 0; }"""
 ASKS = {
     "place": "kernel void k(device uint* o, uint i [[thread_position_in_grid]], uint t [[thread_position_in_threadgroup]]) { o[i] = t; }",
     "size": "kernel void k(device uint* o, uint i [[thread_position_in_grid]], uint n [[threads_per_threadgroup]]) { o[i] = n; }",
@@ -168,6 +178,17 @@ def test_rows_of_their_own_run_one_after_the_other():
     assert choose(module(PRODUCT), size, NEON) > 1
     assert choose(module(SUM), size, NEON) > 1
     assert choose(module(ESCAPES, "fast"), size, NEON) > 1
+
+
+def test_lanes_that_count_one_by_one_are_few_and_stored_once():
+    """Of 256 lanes each was looked for in 256 bits, and all addresses were stored for each of them."""
+    size = (1024, 1, 1)
+    assert choose(module(COUNTED), size, AVX512) == choose(module(COUNTED), size, NEON) == 64
+    for target in (ARM, codegen.host()):
+        code = vector_code(module(COUNTED), (size, False, False, True, False, None), 0, target).text
+        assert re.search(r"%lanes\d+ = alloca <64 x i64>", code)
+    a = RNG.integers(0, 9, 600, np.uint32)
+    same(COUNTED, [a, np.full(600, 7, np.uint32), np.array([5], np.uint32)], 600, 300, widths=(0, 32))
 
 
 @pytest.mark.parametrize("n", [37])

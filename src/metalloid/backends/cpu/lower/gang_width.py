@@ -3,10 +3,11 @@
 Wide is good: addresses, loop counters and barriers are paid once per gang, and values that all lanes share are
 loaded once. The limit is registers: a loop's own values must stay in them. So: count the values that differ
 from lane to lane and live at the same time, and take as many lanes as fill the registers with them; fewer where lanes
-leave loops at different times (they wait for the slowest), where the code is long (it has to be compiled) and in
-straight code, where nothing is gained; one where they part at hundreds of places, or where each walks along a row of
-its own (`lane_or_loop`). The registers that are otherwise left free are filled too where that makes one gang of a
-threadgroup with barriers, none of them in a loop, and one value at a time lives: regions keep nothing then. SIMD-group
+leave loops at different times (they wait for the slowest), where the code is long (it has to be compiled), and where
+nothing is gained, in straight code or where lanes count in memory one by one; one where they part at hundreds of
+places, or where each walks along a row of its own (`lane_or_loop`). The registers that are otherwise left free are
+filled too where that makes one gang of a threadgroup with barriers, none of them in a loop, and one value at a time
+lives: regions keep nothing then. SIMD-group
 operations need whole SIMD-groups of 32, and are best with one.
 """
 
@@ -20,6 +21,7 @@ from metalloid.analysis.lane_shape import LaneShape
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.cpu.lower.lane_or_loop import alone
+from metalloid.backends.cpu.lower.ops.owned_atomics import MOST_LANES
 from metalloid.backends.cpu.lower.vectorize import uses_lanes
 from metalloid.ir import Block, Function, Module
 from metalloid.ir.intrinsics import BARRIER, ENTRY
@@ -42,6 +44,10 @@ CHECKED = 4
 # Masks that a kernel may need in several lanes. A switch of 2,000 cases has one for each: with 16 lanes LLVM works on
 # its code for minutes, with one lane, where a branch is a branch, for 6 s; and lanes that part so often gain nothing.
 MAX_MASKS = 256
+_BY_LANE = (
+    "atomicrmw",
+    "cmpxchg",
+)  # at addresses of their own lanes go one by one: more of them gain nothing
 
 
 def choose(
@@ -86,6 +92,8 @@ def choose(
         most //= 2
     if privates:
         most = min(most, 2 * lanes)
+    if any(i.opcode in _BY_LANE and trial.shape(i.operands[0]) is None for i in function.instructions()):
+        most = min(most, MOST_LANES)
     if checked:
         most = min(most, CHECKED * lanes)
     return _fit(max(8, most), size, count, lanes)

@@ -35,6 +35,7 @@ from metalloid.backends.cpu.lower.access.mem_ref import (
 from metalloid.backends.cpu.lower.access.patterns import planned_load, planned_store
 from metalloid.backends.cpu.lower.access.plan import AccessPlan, Lie, access_plan
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
+from metalloid.backends.cpu.lower.ops.lanes_in_memory import Lanes
 from metalloid.backends.cpu.lower.ops.memory_orders import order
 from metalloid.backends.cpu.lower.ops.owned_atomics import owned, whole_steps
 from metalloid.ir import Instruction
@@ -90,12 +91,11 @@ def _lane_by_lane(
     e: Emitter, i: Instruction, place: MemRef, _: AccessPlan, kind: str, size: int, align: int
 ) -> str:
     mask = atomic_lanes(e, i, place, size, False)
-    offsets = e.expand(place.offset)
+    offsets = Lanes(e, place.offset, False)
     total, tail = e.alloca(e.vt(kind), "atomic"), order("load", i.operands[0])
     e.do(f"store {e.vt(kind)} zeroinitializer, ptr {total}")
     for lane in e.lanes_loop(mask):
-        offset = e.put(f"extractelement {e.vt('i64')} {offsets}, i32 {lane}")
-        at = address(e, place.ptr, offset)
+        at = address(e, place.ptr, offsets[lane])
         one = e.put(f"load atomic {kind}, ptr {at} {tail}, align {size}")
         where_to = e.put(f"getelementptr {kind}, ptr {total}, i32 {lane}")
         e.do(f"store {kind} {one}, ptr {where_to}")
@@ -141,11 +141,11 @@ def store(e: Emitter, i: Instruction) -> None:
     vec = to_memory(e, value_type, kind, made.vec or e.expand(made), True)
     if i.ordering:
         mask = atomic_lanes(e, i, place, size, True)
-        offsets, tail = e.expand(place.offset), order("store", pointer)
+        offsets, values = Lanes(e, place.offset, False), Lanes(e, Val(kind, vec=vec), False)
+        tail = order("store", pointer)
         for lane in e.lanes_loop(mask):
-            offset = e.put(f"extractelement {e.vt('i64')} {offsets}, i32 {lane}")
-            one = e.put(f"extractelement {e.vt(kind)} {vec}, i32 {lane}")
-            e.do(f"store atomic {kind} {one}, ptr {address(e, place.ptr, offset)} {tail}, align {size}")
+            at, one = address(e, place.ptr, offsets[lane]), values[lane]
+            e.do(f"store atomic {kind} {one}, ptr {at} {tail}, align {size}")
         return
     _vector_store(e, i, place, plan, kind, size, align, vec)
 

@@ -9,8 +9,9 @@ from metalloid.backends.cpu.lower.access.atomic_guard import atomic_lanes, atomi
 from metalloid.backends.cpu.lower.access.mem_ref import address, memory_type, resolve
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.ops.collective import reduce_all
+from metalloid.backends.cpu.lower.ops.lanes_in_memory import Lanes
 from metalloid.backends.cpu.lower.ops.memory_orders import order
-from metalloid.backends.cpu.lower.ops.owned_atomics import lanes, owned, update, whole_steps
+from metalloid.backends.cpu.lower.ops.owned_atomics import lanes, numbered, owned, update, whole_steps
 from metalloid.ir import Instruction
 from metalloid.ir.types import FloatType, IntType, StructType
 from metalloid.ir.values import Value
@@ -51,15 +52,13 @@ def atomic_rmw(e: Emitter, i: Instruction) -> None:
         if e.width == 1:
             e.set(i.name, Val(kind, ref))
         return
-    values = e.vector(operand)
     mask = atomic_lanes(e, i, place, size, True, whole_steps(e, pointer, size))
-    offsets = e.expand(place.offset)
+    by_number = numbered(e, mask)
+    offsets, values = Lanes(e, place.offset, by_number), Lanes(e, e.get(operand), by_number)
     total = _results(e, kind) if used else ""
     plain = bool(counted) or owned(e, pointer, i.predicate)
     for lane in lanes(e, mask):
-        offset = e.put(f"extractelement {e.vt('i64')} {offsets}, i32 {lane}")
-        one = e.put(f"extractelement {e.vt(kind)} {values}, i32 {lane}")
-        at = address(e, start, offset)
+        at, one = address(e, start, offsets[lane]), values[lane]
         if plain:
             old = update(e, i.predicate, at, kind, one, size)
         else:
@@ -118,15 +117,11 @@ def cmpxchg(e: Emitter, i: Instruction) -> None:
         e.set(f"{i.name}#0", Val(kind, e.put(f"trunc i128 {both} to {kind}")))
         e.set(f"{i.name}#1", Val("i1", e.put(f"trunc i128 {e.put(f'lshr i128 {both}, 64')} to i1")))
         return
-    wants, news = e.vector(expected), e.vector(new)
     mask = atomic_lanes(e, i, place, size, True)
-    offsets = e.expand(place.offset)
+    offsets, wants, news = (Lanes(e, v, False) for v in (place.offset, e.get(expected), e.get(new)))
     olds, wins = _results(e, kind), _results(e, "i8")
     for lane in e.lanes_loop(mask):
-        offset = e.put(f"extractelement {e.vt('i64')} {offsets}, i32 {lane}")
-        a = e.put(f"extractelement {e.vt(kind)} {wants}, i32 {lane}")
-        b = e.put(f"extractelement {e.vt(kind)} {news}, i32 {lane}")
-        at = address(e, place.ptr, offset)
+        at, a, b = address(e, place.ptr, offsets[lane]), wants[lane], news[lane]
         both = e.put(f"cmpxchg ptr {at}, {kind} {a}, {kind} {b} {tail}, align {size}")
         _keep(e, olds, kind, lane, e.put(f"extractvalue {pair} {both}, 0"))
         _keep(e, wins, "i8", lane, e.put(f"zext i1 {e.put(f'extractvalue {pair} {both}, 1')} to i8"))

@@ -42,9 +42,14 @@ def update(e: Emitter, operation: str, at: str, kind: str, value: str, size: int
     return old
 
 
+def numbered(e: Emitter, mask: str | None) -> bool:
+    """Whether all lanes take part, and are few enough to be written one behind the other."""
+    return mask is None and e.mask is None and e.width <= MOST_LANES
+
+
 def lanes(e: Emitter, mask: str | None) -> Iterator[str]:
     """The lanes in turn: all by their numbers, or those of a mask in a loop."""
-    if mask is None and e.mask is None and e.width <= MOST_LANES:
+    if numbered(e, mask):
         yield from (str(n) for n in range(e.width))
     else:
         yield from e.lanes_loop(mask)
