@@ -10,7 +10,7 @@ import pytest
 from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.pipeline import sized, vector_code, vector_stage
 from metalloid.errors import KernelFault
-from tests.engine.both import launch, program, same, scalar_ir
+from tests.engine.both import WIDE, launch, program, same, scalar_ir
 
 # The rows of a tile by the lanes of a SIMD-group, as in kernels with matrices: clang unrolls it, a branch in a branch.
 COPY = """kernel void k(device const float* x, device float* y, uint lane [[thread_index_in_simdgroup]], uint t [[thread_index_in_threadgroup]]) {
@@ -52,9 +52,9 @@ STEPS = """kernel void k(device const float* x, device float* y, uint t [[thread
     if (t >= 3 && t < 11) y[5 * t] = x[3 * t] + x[40 - t]; }"""
 
 
-def unguarded(text: str, size: int) -> str:
+def unguarded(text: str, size: int, target: codegen.Target = ARM) -> str:
     variant = ((size, 1, 1), False, False, False, False, None)
-    return vector_code(sized(scalar_ir(text, "k")[0], (size, 1, 1)), variant, 0, ARM).text
+    return vector_code(sized(scalar_ir(text, "k")[0], (size, 1, 1)), variant, 0, target).text
 
 
 def test_a_tile_by_the_lanes_of_a_simdgroup() -> None:
@@ -85,6 +85,12 @@ def test_a_scan_in_a_tree(size: int) -> None:
     np.testing.assert_array_equal(found.reshape(2, -1), np.cumsum(parts, 1) - parts)
     code = unguarded(SCAN, size)
     assert "llvm.masked" not in code and (size > 64 or ".all:" not in code)
+
+
+def test_few_lanes_of_a_tree_are_no_gather() -> None:
+    """Which takes as long for two lanes as for a register of them."""
+    code = unguarded(SCAN, 32, WIDE)
+    assert "masked.gather" not in code and "masked.scatter" not in code
 
 
 def test_neighbours_that_a_thread_copies_one_behind_the_other_are_read_together() -> None:

@@ -61,6 +61,7 @@ class AccessPlan:
     spots: tuple[Spot, ...] = ()
 
 
+FEW = 2  # registers of lanes: as many loads one by one are no slower than a gather
 MAX_PARTS = 32  # spots of more coefficients: a gather takes fewer instructions
 
 
@@ -96,9 +97,12 @@ def access_plan(e: Emitter, place: MemRef, size: int, write: bool) -> AccessPlan
 
 
 def _in_steps(e: Emitter, found: Sequence[Spot], size: int, write: bool) -> bool:
-    """Whether lanes go one by one, at constant distances, where nobody gathers or scatters; stores must not meet."""
+    """Whether lanes go one by one, at constant distances: where nobody gathers or scatters, which takes as long for one
+    lane as for all of a register, or they are few; stores must not meet."""
     target = e.out.target
-    if target.gathers or target.scatters or e.out.calls_gathers or any(s.part for s in found):
+    if e.out.calls_gathers or any(s.part for s in found):
+        return False
+    if (target.gathers or target.scatters) and len(found) > FEW * target.lanes32:
         return False
     return not write or (len(set(found)) == len(found) and apart(found, size))
 
