@@ -3,11 +3,12 @@ of matrices) where the first or the last of them stands."""
 
 from __future__ import annotations
 
-from metalloid.backends.cpu.lower.access import load_groups, store_groups
+from metalloid.backends.cpu.lower.access import load_groups, side_by_side, store_groups
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.instructions import instruction
 from metalloid.backends.cpu.lower.matrix import chains, operands, tiles
 from metalloid.ir import Block
+from metalloid.records import replace
 
 
 def write_straight(e: Emitter, block: Block) -> None:
@@ -16,19 +17,25 @@ def write_straight(e: Emitter, block: Block) -> None:
     found = chains.find(e.function, block) if tiled else []
     block = chains.gathered(block, found)
     multiplied = {group.chains[0].products[0].name: group for group in found}
-    together = load_groups.find(e.function, block, e.out.layout)
     stores = store_groups.find(e.function, block, e.out.layout)
-    e.done, e.rows, e.multiplied = set(), {}, operands.only_multiplied(e, found)
+    beside = side_by_side.find(e, block, stores)
+    rest = replace(block, instructions=tuple(i for i in block.instructions if i.name not in beside.gone))
+    together = load_groups.find(e.function, rest, e.out.layout)
+    vectors = side_by_side.Writer(e, block, beside)
+    e.done, e.rows, e.multiplied = set(beside.gone - {""}), {}, operands.only_multiplied(e, found)
     for n, i in enumerate(block.body[:-1]):
+        e.place = e.out.place(i)
+        vectors.parts(n)
         if n in stores.others or i.name in e.done:
             continue
-        e.place = e.out.place(i)
         if i.name in together:
             load_groups.load_group(e, together[i.name])
             if i.name in e.done:
                 continue
         if i.name in multiplied:
             tiles.Tiles(e, multiplied[i.name]).write()
+        elif n in beside.stores:
+            vectors.store(n)
         elif n not in stores.groups:
             instruction(e, i)
         elif not store_groups.store_group(e, stores.groups[n]):

@@ -7,6 +7,7 @@ threadgroup memory, and adds what it has counted at the end. Whole numbers come 
 
 from __future__ import annotations
 
+from metalloid.analysis.highest import highest
 from metalloid.analysis.intervals import is_proved
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.backends.cpu import abi
@@ -15,12 +16,11 @@ from metalloid.ir.gep import steps
 from metalloid.ir.intrinsics import BUFFER
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import IntType, PointerType
-from metalloid.ir.values import Int, Local, Value
+from metalloid.ir.values import Local, Value
 from metalloid.records import dataclass
 
 MOST = 4096  # bytes of a table
 EACH = 4  # counters for each thread of a threadgroup, at most: all are looked at in the end
-DEEP = 8  # values in values
 
 
 @dataclass(frozen=True)
@@ -92,37 +92,11 @@ def _highest(function: Function, layout: DataLayout, pointer: Value) -> int | No
         return None
     total = _highest(function, layout, i.operands[0])
     for index, size in steps(layout, i.element, i.operands[1:]):
-        most = 1 if index is None else _most(function, index)
+        most = 1 if index is None else highest(function, index)
         if total is None or most is None or most * size > MOST:
             return None
         total += most * size
     return total
-
-
-def _most(function: Function, value: Value, deep: int = 0) -> int | None:
-    """The largest that a number can be, read as it is widened; None where it may be negative, or is not known."""
-    if isinstance(value, Int):
-        return value.value if value.signed >= 0 else None
-    if not isinstance(value, Local) or not isinstance(value.type, IntType) or deep == DEEP:
-        return None
-    i = function.definitions[value.name]
-    sides = [_most(function, o, deep + 1) for o in i.operands] if i.opcode in _MADE else []
-    if i.opcode == "and":
-        return min((s for s in sides if s is not None), default=None)
-    if i.opcode == "zext":
-        kind = i.operands[0].type
-        assert isinstance(kind, IntType)
-        return sides[0] if sides[0] is not None else (1 << kind.bits) - 1
-    if i.opcode == "sext":
-        return sides[0]
-    if i.opcode == "urem" and sides[1]:
-        return sides[1] - 1
-    if i.opcode == "lshr" and isinstance(i.operands[1], Int):
-        return (1 << value.type.bits) - 1 >> i.operands[1].value if i.operands[1].value else sides[0]
-    return None
-
-
-_MADE = ("and", "zext", "sext", "urem", "lshr")
 
 
 def cleared(tables: dict[int, CountTable]) -> list[str]:

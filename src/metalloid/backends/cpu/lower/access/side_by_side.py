@@ -1,0 +1,337 @@
+"""Vectors of threads whose parts all go the same way: b[i] = 0.5 * (a[i] + a[i + 1]) of a uchar4, half4, float3.
+
+Parts of one thread lie side by side in memory, and those of the next thread behind them. As a column for each part,
+they are taken apart when they are loaded and put together when they are stored, which costs more than all the rest.
+Where the same is done to every part, a register may hold them as memory does, by thread and part: loads and stores are
+plain ones, and n instructions become one of n times as many lanes.
+
+The trees are looked for from the stores up: n stores of one vector, the n instructions that make them, and so on, to
+loads of such vectors, to numbers that all lanes share, and to values of a thread that all its parts share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from metalloid.analysis.intervals import is_proved, streamed
+from metalloid.analysis.word_parts import word_parts
+from metalloid.backends.cpu.lower.access import masked_vectors, store_groups
+from metalloid.backends.cpu.lower.access.load_groups import space_of
+from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, alignment, memory_type, resolve
+from metalloid.backends.cpu.lower.access.plan import is_row, spots
+from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
+from metalloid.backends.cpu.lower.instructions import instruction
+from metalloid.ir import Block, Instruction
+from metalloid.ir.gep import constant_base
+from metalloid.ir.intrinsics import CHANGES, effect
+from metalloid.ir.types import FloatType, IntType
+from metalloid.ir.values import Local, Value
+from metalloid.records import dataclass, replace
+
+MOST = 16  # parts
+_SAME = frozenset(
+    "add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv fneg trunc zext sext fptrunc fpext"
+    " fptoui fptosi uitofp sitofp icmp fcmp select".split()
+)
+_CALLS = tuple(
+    f"llvm.{name}."
+    for name in "fma fmuladd minnum maxnum fabs sqrt floor ceil trunc rint smin smax umin umax abs copysign".split()
+)
+
+Parts = tuple[str, ...]  # the names of n instructions, one for each part
+
+
+@dataclass(frozen=True)
+class Root:
+    """Stores of one vector, part by part or as words that it was put together to."""
+
+    base: Value
+    low: int  # how far behind it the vector starts
+    stores: tuple[Instruction, ...]
+    values: tuple[Value, ...]
+    kind: str  # of a part in memory, and its bytes
+    size: int
+    inner: frozenset[str]  # what puts words together
+
+
+@dataclass(frozen=True)
+class Tree:
+    """What the stores of one vector need: its parts, operands first."""
+
+    store: int  # the place of the last store
+    root: Root
+    parts: tuple[Parts, ...]
+    plain: frozenset[str]  # values that are wanted lane by lane as well
+
+
+@dataclass(frozen=True)
+class Found:
+    """The trees of a block; which parts are written at which place; and the names that nobody else wants."""
+
+    stores: dict[int, Root]
+    at: dict[int, list[Parts]]
+    gone: frozenset[str]
+
+
+NOTHING = Found({}, {}, frozenset())
+
+
+def find(e: Emitter, block: Block, stores: store_groups.Found) -> Found:
+    """The trees under the stores of a block, as it is written now."""
+    if e.width == 1 or e.out.continue_after_fault or e.out.check is not None:
+        return NOTHING
+    if e.mask is not None and not e.out.target.masks_memory:
+        return NOTHING
+    search = _Search(e, block)
+    trees = [t for n, root in search.roots(stores) if (t := search.tree(n, root)) is not None]
+    while trees:
+        kept = search.closed(trees)
+        if len(kept) == len(trees):
+            break
+        trees = kept
+    if not trees:
+        return NOTHING
+    at: dict[int, list[Parts]] = {}
+    every = dict.fromkeys(parts for tree in trees for parts in tree.parts)
+    for parts in every:
+        at.setdefault(max(search.place[name] for name in parts), []).append(parts)
+    return Found({t.store: t.root for t in trees}, at, search.gone(trees))
+
+
+class _Search:
+    """Looks for trees in one block."""
+
+    def __init__(self, e: Emitter, block: Block) -> None:
+        self.e, self.block, self.body = e, block, block.body
+        self.place = {i.name: n for n, i in enumerate(self.body) if i.name}
+        self.made: dict[str, Instruction] = {i.name: i for i in self.body if i.name}
+
+    def roots(self, found: store_groups.Found) -> Iterator[tuple[int, Root]]:
+        """Stores that may be those of vectors, by the place of the last."""
+        function, layout = self.e.function, self.e.out.layout
+        for n, group in found.groups.items():
+            if (root := self._root(group.base, group.stores)) is not None:
+                yield n, root
+        for n, i in enumerate(self.body):
+            if i.opcode != "store" or i.ordering or n in found.groups or n in found.others:
+                continue
+            base, offset = constant_base(function, i.operands[1], layout)
+            if isinstance(base, Local) and (root := self._root(base, ((offset, i),))) is not None:
+                yield n, root
+
+    def _root(self, base: Value, group: tuple[tuple[int, Instruction], ...]) -> Root | None:
+        stores, low = tuple(i for _, i in group), group[0][0]
+        values = tuple(i.operands[0] for i in stores)
+        if not isinstance(values[0].type, FloatType | IntType):
+            return None
+        kind, size = memory_type(values[0].type)
+        if kind != lowered(values[0].type) or not self._is_row(base, stores, size * len(stores)):
+            return None
+        words = [p for v in values if (p := word_parts(self.e.function, v, self.block.name)) is not None]
+        if len(words) == len(values) and len({(w.bits, w.values[0].type) for w in words}) == 1:
+            values, inner = (
+                tuple(v for w in words for v in w.values),
+                frozenset().union(*(w.inner for w in words)),
+            )
+            kind, size = lowered(values[0].type), words[0].bits // 8
+            kind = kind if isinstance(values[0].type, FloatType) else f"i{words[0].bits}"
+            return Root(base, low, stores, values, kind, size, inner)
+        return Root(base, low, stores, values, kind, size, frozenset())
+
+    def tree(self, store: int, root: Root) -> Tree | None:
+        if not 2 <= len(root.values) <= MOST:
+            return None
+        parts: dict[Parts, None] = {}
+        plain: set[str] = set()
+        if not self._collect(root.values, parts, plain):
+            return None
+        loaded = [p for p in parts if self.made[p[0]].opcode == "load"]
+        return Tree(store, root, tuple(parts), frozenset(plain)) if loaded else None
+
+    def _collect(self, values: tuple[Value, ...], parts: dict[Parts, None], plain: set[str]) -> bool:
+        """The parts that values are made of; False where the values do not go the same way."""
+        if all(self._is_uniform(v) for v in values):
+            return True
+        names = tuple(v.name for v in values if isinstance(v, Local))
+        if len(names) < len(values):
+            return False
+        if names in parts:
+            return True
+        if len(set(names)) == 1:
+            plain.add(names[0])
+            return True
+        if len(set(names)) < len(names) or not all(n in self.made for n in names):
+            return False
+        made = [self.made[n] for n in names]
+        if made[0].opcode == "load":
+            fits = self._is_vector(made)
+        else:
+            fits = self._alike(made) and all(
+                self._collect(operands, parts, plain)
+                for operands in zip(*(i.operands for i in made), strict=True)
+            )
+        if fits:
+            parts[names] = None
+        return fits
+
+    def _is_uniform(self, value: Value) -> bool:
+        shape = self.e.shape(value)
+        return not isinstance(value, Local) or (shape is not None and shape.uniform)
+
+    def _alike(self, made: list[Instruction]) -> bool:
+        first = made[0]
+        known = first.opcode in _SAME or (first.opcode == "call" and first.called.startswith(_CALLS))
+        return known and all(
+            (i.opcode, i.type, i.predicate, i.called, i.flags) == self._kind(first)
+            and [o.type for o in i.operands] == [o.type for o in first.operands]
+            and self.e.shape(i.value) is None
+            for i in made
+        )
+
+    @staticmethod
+    def _kind(i: Instruction) -> tuple[object, ...]:
+        return i.opcode, i.type, i.predicate, i.called, i.flags
+
+    def _is_vector(self, loads: list[Instruction]) -> bool:
+        """Whether loads are the parts of one vector, in order, and nothing is stored meanwhile."""
+        layout, function = self.e.out.layout, self.e.function
+        places = [constant_base(function, i.operands[0], layout) for i in loads]
+        size = layout.store_size(loads[0].type)
+        if any(i.opcode != "load" or i.ordering or i.type != loads[0].type for i in loads):
+            return False
+        if any(place != (places[0][0], places[0][1] + n * size) for n, place in enumerate(places)):
+            return False
+        low, high = (f(self.place[i.name] for i in loads) for f in (min, max))
+        between = [i for i in self.body[low:high] if i.opcode == "store" or effect(i) & CHANGES]
+        if any(i.opcode != "store" or space_of(i.operands[1]) == space_of(places[0][0]) for i in between):
+            return False
+        fits = isinstance(loads[0].type, FloatType | IntType) and memory_type(loads[0].type)[0]
+        return fits == lowered(loads[0].type) and self._is_row(places[0][0], loads, size * len(loads))
+
+    def _is_row(self, base: Value, accesses: Sequence[Instruction], size: int) -> bool:
+        """Whether the vectors of all lanes lie one behind the other in a buffer, and nobody has to look at bounds."""
+        e, root, shape = self.e, self.e.roots.root(base), self.e.shape(base)
+        if root is None or root.kind != "buffer" or shape is None or not shape.terms:
+            return False
+        if not shape.exact and any(c for c, _ in shape.terms):
+            return False
+        if e.out.guard and not all(is_proved(i) for i in accesses):
+            return False
+        return is_row(spots(shape.terms, e.width), size)
+
+    def closed(self, trees: list[Tree]) -> list[Tree]:
+        """The trees whose instructions only trees use."""
+        gone = self.gone(trees)
+        return [
+            t
+            for t in trees
+            if t.root.inner <= gone
+            and all(self.made[n].opcode == "load" or n in gone for parts in t.parts for n in parts)
+        ]
+
+    def gone(self, trees: list[Tree]) -> frozenset[str]:
+        """What need not be written lane by lane: loads, too, where others want them, are written both ways."""
+        inside = {name for t in trees for parts in t.parts for name in parts}
+        inside |= {name for t in trees for name in t.root.inner}
+        stores = {id(i) for t in trees for i in t.root.stores}
+        plain: frozenset[str] = frozenset().union(*(t.plain for t in trees))
+        users = self.e.function.users
+        return frozenset(
+            name
+            for name in inside - plain
+            if all(u.name in inside or id(u) in stores for u in users.get(name, ()))
+        )
+
+
+class Writer:
+    """Writes the trees of one block."""
+
+    def __init__(self, e: Emitter, block: Block, found: Found) -> None:
+        self.e, self.found = e, found
+        self.made = {i.name: i for i in block.body if i.name}
+        self.vectors: dict[Parts, str] = {}
+
+    def parts(self, n: int) -> None:
+        """What belongs to the n-th instruction of the block."""
+        for parts in self.found.at.get(n, ()):
+            made = [self.made[name] for name in parts]
+            self.vectors[parts] = self._load(made) if made[0].opcode == "load" else self._operation(made)
+
+    def store(self, n: int) -> None:
+        e, root = self.e, self.found.stores[n]
+        stores, kind, count = root.stores, root.kind, len(root.values)
+        value, have = self._operand(root.values), lowered(root.values[0].type)
+        if have != kind:
+            value = e.put(f"trunc {self._type(have, count)} {value} to {self._type(kind, count)}")
+        e.proved = all(is_proved(i) for i in stores)
+        place = resolve(e, root.base, root.size)
+        align = min(alignment(i, e.out.layout.store_size(i.operands[0].type)) for i in stores)
+        at, whole = (
+            _start(e, place, root.low),
+            min(min(streamed(i) for i in stores), root.size * count * e.width),
+        )
+        if e.mask is not None:
+            masked_vectors.store(e, at, value, count, kind, root.size, align)
+        elif whole and place.multiple % whole == 0 and root.low % whole == 0:
+            e.do(f"store {self._type(kind, count)} {value}, ptr {at}, align {whole}, !nontemporal !3")
+        else:
+            e.do(f"store {self._type(kind, count)} {value}, ptr {at}, align {align}")
+
+    def _type(self, kind: str, count: int) -> str:
+        return f"<{self.e.width * count} x {kind}>"
+
+    def _load(self, loads: list[Instruction]) -> str:
+        e = self.e
+        kind, size = memory_type(loads[0].type)
+        base, low = constant_base(e.function, loads[0].operands[0], e.out.layout)
+        e.proved = all(is_proved(i) for i in loads)
+        at, align = _start(e, resolve(e, base, size), low), min(alignment(i, size) for i in loads)
+        if e.mask is not None:
+            return masked_vectors.load(e, at, len(loads), kind, size, align)
+        return e.put(f"load {self._type(kind, len(loads))}, ptr {at}, align {align}")
+
+    def _operation(self, made: list[Instruction]) -> str:
+        """One of the instructions, with the parts of all lanes as its lanes."""
+        e, first = self.e, made[0]
+        values: dict[str, Val] = {}
+        operands: list[Value] = []
+        for n, given in enumerate(zip(*(i.operands for i in made), strict=True)):
+            if all(v == given[0] for v in given) and not isinstance(given[0], Local):
+                operands.append(given[0])
+                continue
+            name = f"#{n}"
+            if all(v == given[0] for v in given) and e.get(given[0]).uniform:
+                values[name] = e.get(given[0])
+            else:
+                values[name] = Val(lowered(given[0].type), vec=self._operand(given))
+            operands.append(Local(name, given[0].type))
+        kept = e.width, e.values, e.built, e.mask
+        e.width, e.values, e.built, e.mask = e.width * len(made), values, {}, None
+        instruction(e, replace(first, operands=tuple(operands)))
+        result = e.vector(first.value)
+        e.width, e.values, e.built, e.mask = kept
+        return result
+
+    def _operand(self, given: tuple[Value, ...]) -> str:
+        """Values of n parts, in the order of memory."""
+        e, n = self.e, len(given)
+        names = tuple(v.name if isinstance(v, Local) else "" for v in given)
+        if names in self.vectors:
+            return self.vectors[names]
+        kind, total = lowered(given[0].type), e.width * n
+        if all(v == given[0] for v in given) and not e.get(given[0]).uniform:
+            return self._picked(kind, e.vector(given[0]), e.width, [x // n for x in range(total)])
+        one = "poison"
+        for k, value in enumerate(given):
+            one = e.put(f"insertelement <{n} x {kind}> {one}, {kind} {e.scalar(value)}, i64 {k}")
+        return self._picked(kind, one, n, [x % n for x in range(total)])
+
+    def _picked(self, kind: str, ref: str, count: int, index: list[int]) -> str:
+        picks = ", ".join(f"i32 {x}" for x in index)
+        have = f"<{count} x {kind}>"
+        return self.e.put(f"shufflevector {have} {ref}, {have} poison, <{len(index)} x i32> <{picks}>")
+
+
+def _start(e: Emitter, place: MemRef, low: int) -> str:
+    base = place.offset.base or "0"
+    return address(e, place.ptr, e.put(f"add i64 {base}, {low}") if low else base)
