@@ -123,7 +123,7 @@ def _machine_code(index: int) -> bool:
     try:
         ir, _ = scalar(source, name, case.constants, known=examined(source))
         target = codegen.host()
-        early = target.info.baseline and config.baseline()
+        early = config.baseline()
         codegen.to_object(vector_stage(ir, (256, 1, 1), brief=early), target, baseline=early)
     except MetalloidError:
         return False

@@ -15,8 +15,6 @@ from metalloid.backends.cpu.program import Program
 from metalloid.measure.timing import timed
 from metalloid.runtime.recording import Recording
 
-pytestmark = pytest.mark.skipif(not codegen.host().info.baseline, reason="this processor has good code only")
-
 SOURCE = """#include <metal_stdlib>
 using namespace metal;
 kernel void k(device const float* a, device float* b, constant uint& n, uint i [[thread_position_in_grid]]) {

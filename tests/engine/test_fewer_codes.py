@@ -29,7 +29,6 @@ kernel void k(device const float* a, device float* b, constant uint& n, uint i [
     if (i < 2 * n) b[i] = sum;
 }
 """
-BASELINE = pytest.mark.skipif(not codegen.host().info.baseline, reason="this processor has good code only")
 
 
 @pytest.fixture
@@ -61,7 +60,6 @@ def kernel() -> mt.Kernel:
     return mt.device("cpu").library(SOURCE)["k"]
 
 
-@BASELINE
 def test_baseline_code_serves_launches_with_other_proofs(loaded: list[bool]) -> None:
     made = kernel()
     for n in (100, 7, 3, 60, 1, 50):  # all threads store, or some do
@@ -70,7 +68,6 @@ def test_baseline_code_serves_launches_with_other_proofs(loaded: list[bool]) -> 
     assert loaded == [True]
 
 
-@BASELINE
 def test_the_next_process_finds_it_without_a_proof(
     loaded: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,10 +146,9 @@ def test_what_takes_seconds_to_make_is_not_made_for_a_megabyte(
     assert quick.over and not slow.over
     slow.ran(5)
     assert slow.over
-    if codegen.host().info.baseline:
-        monkeypatch.setattr(build, "PRICE", 1.0)  # a second for each character
-        run(kernel(), 64, 3, room=patience.BYTES)
-        assert loaded == [True]
+    monkeypatch.setattr(build, "PRICE", 1.0)  # a second for each character
+    run(kernel(), 64, 3, room=patience.BYTES)
+    assert loaded == [True]
 
 
 def test_what_is_too_long_to_be_a_parameter_does_not_keep_others_from_being_copied() -> None:

@@ -12,7 +12,6 @@ NEON = TargetInfo(
     vector_bytes=16,
     vector_registers=16,
     spare_registers=16,
-    baseline=True,
     flag_bytes=True,
     shifts_bytes=True,
 )

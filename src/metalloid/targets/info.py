@@ -29,9 +29,6 @@ class TargetInfo:
     masks_memory: bool = False  # loads and stores of some lanes
     shuffle_part: int = 16  # of a register: what is inside moves in one cycle
     scales_floats: bool = False  # x * 2^n is one instruction
-    baseline: bool = (
-        False  # code that is not optimised is made much sooner (measured on such processors only)
-    )
     flag_bytes: bool = False  # vectors of flags pass from block to block as bytes
     float_table: str = ""  # LLVM's name of a table of 16 floats in a register; "": there is none
     # LLVM's names of what adds four products of bytes to each number of a register, by the signs of their factors

@@ -135,7 +135,7 @@ def optimise(
         .replace("noinline cold {", f"noinline cold {width} {{")
     )
     loops = level > 0 and text.startswith(LOOPS)
-    text = as_written(text) if target.info.baseline or loops else text
+    text = as_written(text)
     text = flags_as_bytes(text) if target.info.flag_bytes else text
     text = finish(text) if finish is not None else text
     text = short_blocks(text) if baseline and COROUTINE not in text else text

@@ -76,8 +76,7 @@ def vector_code(
         loops |= {row.split() for row in rows if row.header in loops}
         function = split_trees(module.function[ENTRY], SUMS * target.info.lanes32)
         module = module.with_function(reduce(lambda f, row: split(f, row, rows[row]), rows, function))
-    if target.info.baseline or rows is not None:
-        module = module.with_function(fuse_products(module.function[ENTRY]))
+    module = module.with_function(fuse_products(module.function[ENTRY]))
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))
     if check is None and lanes.width > 1:
