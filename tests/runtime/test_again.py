@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import numpy as np
 import pytest
 
 import metalloid as mt
+from metalloid.backends.cpu import repeats
 from metalloid.errors import KernelFault, LaunchError
+from metalloid.runtime.again import key_of
 from metalloid.runtime.plan import Plan
 
 SOURCE = """#include <metal_stdlib>
@@ -16,6 +19,7 @@ using namespace metal;
 kernel void add(device const float* a, device float* out, constant uint& n, uint i [[thread_position_in_grid]]) {
     out[i] = a[i] + float(n);
 }
+kernel void fill(device float* out, constant float& x, uint i [[thread_position_in_grid]]) { out[i] = x; }
 kernel void far(device const uint* at, device float* out, uint i [[thread_position_in_grid]]) { out[at[i]] = i; }
 """
 
@@ -75,6 +79,88 @@ def test_an_array_that_changed_in_place_is_looked_at(library: mt.Library, looked
     a[:] = 7
     kernel(a, out, 3, grid=8, threadgroup=8)
     np.testing.assert_array_equal(out, 10)
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-30, float("nan")])
+def test_numbers_are_told_apart_by_their_bits(library: mt.Library, value: float) -> None:
+    out, kernel = np.empty(8, np.float32), library["fill"]
+    for _ in range(80):
+        kernel(out, value, grid=8, threadgroup=8)
+    for other in (-value, value):
+        kernel(out, other, grid=8, threadgroup=8)
+        expected = np.full(8, other, np.float64).astype(np.float32)
+        np.testing.assert_array_equal(np.signbit(out), np.signbit(expected))
+    assert key_of((0.0,)) != key_of((-0.0,)) != key_of((0,))
+
+
+def test_equal_numbers_repeat_a_launch_and_others_do_not(library: mt.Library, looked: list[int]) -> None:
+    a, out, kernel = np.arange(8, dtype=np.float32), np.empty(8, np.float32), library["add"]
+    for _ in range(80):
+        launched(kernel, a, out, int(f"{1 << 20}"))  # each time another object
+    seen = looked[0]
+    assert (launched(kernel, a, out, int(f"{1 << 20}")) == a + (1 << 20)).all() and looked[0] == seen
+    assert (launched(kernel, a, out, np.uint32(1 << 20)) == a + (1 << 20)).all() and looked[0] > seen
+    with pytest.raises(LaunchError):
+        launched(kernel, a, out, 1 << 70)
+
+
+def test_many_launches_in_turn_are_repeated_and_the_oldest_is_forgotten(
+    library: mt.Library, looked: list[int]
+) -> None:
+    outs, kernel = [np.empty(8, np.float32) for _ in range(repeats.MOST + 3)], library["add"]
+    a = np.arange(8, dtype=np.float32)
+    for n in range(40):
+        for out in outs[: repeats.MOST]:
+            launched(kernel, a, out, n // 38)
+    seen = looked[0]
+    for out in outs[: repeats.MOST]:
+        np.testing.assert_array_equal(launched(kernel, a, out, 1), a + 1)
+    assert looked[0] == seen
+    for _ in range(3):
+        for out in outs:
+            np.testing.assert_array_equal(launched(kernel, a, out, 1), a + 1)
+    assert looked[0] > seen
+
+
+def test_a_buffer_where_another_was_is_looked_at(library: mt.Library, looked: list[int]) -> None:
+    device, kernel, a = mt.device("cpu"), library["add"], np.arange(8, dtype=np.float32)
+    out = device.zeros(8, np.float32)
+    for _ in range(80):
+        kernel(a, out, 3, grid=8, threadgroup=8)
+    for _ in range(20):
+        del out
+        out = device.zeros(8, np.float32)
+        seen = looked[0]
+        kernel(a, out, 3, grid=8, threadgroup=8)
+        assert looked[0] > seen and not out.fresh
+        np.testing.assert_array_equal(out.numpy(), a + 3)
+
+
+def test_one_launch_in_many_threads_at_once(library: mt.Library) -> None:
+    a, kernel, wrong = np.arange(8, dtype=np.float32), library["add"], []
+    out = np.zeros(8, np.float32)
+    launched(kernel, a, out)
+
+    def work() -> None:
+        for _ in range(400):
+            kernel(a, out, 3, grid=8, threadgroup=8)
+            if (out != a + 3).any():
+                wrong.append(out.copy())
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_without_knowing_how_objects_lie_launches_run_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeats, "_python", lambda: None)
+    a, out = np.arange(8, dtype=np.float32), np.empty(8, np.float32)
+    kernel = mt.device("cpu").library(SOURCE)["add"]
+    for n in range(40):
+        np.testing.assert_array_equal(launched(kernel, a, out, n), a + n)
 
 
 def test_a_shared_buffer_whose_array_moved_is_looked_at(library: mt.Library) -> None:

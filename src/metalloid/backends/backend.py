@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from metalloid.backends.base import Fault, Guard, Launch, LogMessage, Memory, Triple
 from metalloid.backends.observe import Observation
@@ -50,13 +50,26 @@ class NativeLaunch:
     threads: int
 
 
+class Fact(NamedTuple):
+    """What an argument of a launch has to be for the launch to be the same: numbers of this process."""
+
+    kind: str  # "integer", "float", "array", "buffer" or "shared", a buffer whose array is the caller's own
+    object: int = 0  # which buffer
+    place: int = 0  # of the array in it
+    array: int = 0  # which one it is
+    value: int = 0  # of a number, its bits; of an array, where its elements lie
+    description: int = 0  # which dtype
+    count: int = 0  # of elements
+
+
 class Quick(Protocol):
     """Launches of one kernel and one size, over memory that somebody else has looked at: the shortest way there is.
 
     A `room` is what one launch uses at a time. `code` is what `find` has chosen for the memory. A device may also have
     `again(room, code, addresses, lengths)`: what runs the launch that a room was used for once more, given `told`, and
-    says whether it could; with `repeats_arrays` for arrays of the caller's as well, which it works in; and `count`, how
-    many addresses it always takes, those of buffers that a function constant has switched off included.
+    says whether it could; and `count`, how
+    many addresses it always takes, those of buffers that a function constant has switched off included. One that finds
+    the launch by the arguments itself has `repeats()`, and `repeat(repeats, room, code, addresses, lengths, facts)`.
     """
 
     @property

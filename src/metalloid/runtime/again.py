@@ -7,18 +7,23 @@ read-only in place, and is looked at.
 from __future__ import annotations
 
 import ctypes
+import struct
 import weakref
 from collections.abc import Callable
-from typing import Any
+from functools import cache
+from typing import Any, Protocol
 
 import numpy as np
 
+from metalloid.backends.backend import Fact
 from metalloid.backends.base import Launch
 from metalloid.runtime.buffer import Buffer
 
 _address = ctypes.addressof
 _exported = ctypes.c_char.from_buffer  # refuses what is not writable or not contiguous
+_MOST = 8
 Repeat = Callable[[Callable[[], Launch]], bool]
+Told = Callable[[tuple[Any, ...]], Launch]
 
 
 class Again:
@@ -72,17 +77,123 @@ def _own(value: Any) -> Any:
 
 
 def key_of(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple([a if type(a) is int or type(a) is float else id(a) for a in arguments])
+    # 0.0 and -0.0 are equal, and not the same number.
+    return tuple([a if type(a) is int else (a or str(a)) if type(a) is float else id(a) for a in arguments])
 
 
-def repeats(value: Any, dtype: Any, arrays: bool) -> bool:
-    """Whether a launch with the same argument finds the same memory, or the same number. `arrays`: whether the device
-    works in the caller's own."""
+def repeats(value: Any, dtype: Any) -> bool:
+    """Whether a launch with the same argument finds the same memory, or the same number."""
     if type(value) is Buffer and value._parent is not None:
         return False  # a slice
-    if type(value) is np.ndarray and not arrays:
-        return False
     array = _own(value)
     if array is not None:
-        return array.dtype is dtype and array.flags.carray  # what can be looked at quickly
+        return array.dtype is dtype and bool(array.flags.carray)  # what can be looked at quickly
     return type(value) in (int, float, Buffer)
+
+
+def fact(value: Any) -> Fact | None:
+    """What an argument that repeats has to be the next time, in numbers; None where that cannot be said."""
+    kind = type(value)
+    if kind is int:
+        return Fact("integer", value=value & (1 << 64) - 1) if -(1 << 63) <= value < 1 << 63 else None
+    if kind is float:
+        return Fact("float", value=struct.unpack("Q", struct.pack("d", value))[0])
+    array = value._array if kind is Buffer else value
+    memory = {"value": array.ctypes.data, "description": id(array.dtype), "count": array.size}
+    if kind is not Buffer:
+        return Fact("array", **memory)
+    if not _place():
+        return None
+    return Fact("shared" if value.shared else "buffer", id(value), _place(), id(array), **memory)
+
+
+@cache
+def _place() -> int:
+    """Where a buffer has its array; 0 where it cannot be told."""
+    array = np.zeros(1)
+    buffer = Buffer(array, parent=Buffer(array))
+    places = range(object.__basicsize__, Buffer.__basicsize__, 8)
+    found = [at for at in places if ctypes.c_uint64.from_address(id(buffer) + at).value == id(array)]
+    return found[0] if len(found) == 1 else 0
+
+
+class Repeats(Protocol):
+    """Launches of one plan that run once more. `go(at, arguments)` gives 0, or -1 where none of them has these
+    arguments, or what `stopped` is to be given."""
+
+    go: Callable[[int, tuple[Any, ...]], int]
+    at: int
+
+    def stopped(self, status: int, told: Callable[[], Launch]) -> None: ...
+
+    def keep(
+        self, arguments: tuple[Any, ...], spare: Any, code: Any, addresses: list[int], lengths: list[int]
+    ) -> bool:
+        """Repeat this launch from now on, with a spare that nobody else has any more."""
+        ...
+
+
+class ByArguments:
+    """The device looks at the arguments itself."""
+
+    def __init__(self, quick: Any, found: Any) -> None:
+        self._quick, self._found = quick, found
+        self.go, self.at, self.stopped = found.go, found.at, found.stopped
+
+    def keep(
+        self, arguments: tuple[Any, ...], spare: Any, code: Any, addresses: list[int], lengths: list[int]
+    ) -> bool:
+        facts = [fact(a) for a in arguments]
+        if None in facts:
+            return False
+        kept: list[object] = [spare]
+        gone = self._quick.repeat(self._found, spare.room, code, addresses, lengths, facts, kept)
+        if gone is None:
+            return False
+        # Another buffer may come to lie where one was.
+        kept += [weakref.ref(a, gone) for a in arguments if type(a) is Buffer]
+        return True
+
+
+class ByKey:
+    """Launches of buffers and numbers, found by a key."""
+
+    def __init__(self, quick: Any, told: Told) -> None:
+        self._repeat, self._told, self.at = quick.again, told, 0
+        self._kept: dict[tuple[Any, ...], Again] = {}
+
+    def go(self, at: int, arguments: tuple[Any, ...]) -> int:
+        key = key_of(arguments)
+        again = self._kept.pop(key, None)  # nobody else starts it meanwhile
+        if again is None or not again.same(arguments) or not again.start(lambda: self._told(arguments)):
+            return -1
+        self._kept[key] = again
+        return 0
+
+    def stopped(self, status: int, told: Callable[[], Launch]) -> None:
+        """Those that stop say so themselves."""
+
+    def keep(
+        self, arguments: tuple[Any, ...], spare: Any, code: Any, addresses: list[int], lengths: list[int]
+    ) -> bool:
+        if any(type(a) is np.ndarray for a in arguments):
+            return False
+        start = self._repeat(spare.room, code, addresses, lengths)
+        if start is None:
+            return False
+        try:
+            again = Again(arguments, spare, start)
+        except (TypeError, ValueError, BufferError):  # an array that cannot be looked at quickly
+            return False
+        if len(self._kept) >= _MOST:
+            self._kept.clear()
+        self._kept[key_of(arguments)] = again
+        return True
+
+
+def repeats_of(quick: Any, told: Told) -> Repeats | None:
+    """What a device has to repeat launches with."""
+    found = quick.repeats() if hasattr(quick, "repeats") else None
+    if found is not None:
+        return ByArguments(quick, found)
+    return ByKey(quick, told) if hasattr(quick, "again") else None

@@ -8,7 +8,7 @@ device. Whatever is not plainly right is sent back to the long road, which knows
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from metalloid.backends.backend import Quick
 from metalloid.backends.base import Launch
-from metalloid.runtime.again import Again, Repeat, key_of, repeats
+from metalloid.runtime.again import Repeats, repeats, repeats_of
 from metalloid.runtime.arguments import WRITES, argument, element
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.kernel_code import KernelCode
@@ -24,7 +24,6 @@ from metalloid.types import Parameter, Scalar, Struct, Vector
 
 _address = ctypes.addressof
 _exported = ctypes.c_char.from_buffer  # refuses what is not writable or not contiguous
-_MOST_AGAIN = 8
 _MOST_KNOWN = 64  # of memory, and of numbers for each
 
 
@@ -112,7 +111,7 @@ class Plan:
     """
 
     __slots__ = (
-        *("_again", "_count", "_free", "_gaps", "_kernel", "_known", "_parameters", "_quick", "_repeat"),
+        *("_at", "_count", "_free", "_gaps", "_go", "_kernel", "_known", "_parameters", "_quick", "_repeats"),
         *("_slots", "launch"),
     )
 
@@ -127,52 +126,39 @@ class Plan:
         bound = 1 + max((slot.index for slot in self._slots), default=-1)
         self._count = max(bound, getattr(quick, "count", 0))
         self._gaps = self._count != len(self._slots)
-        self._again: dict[tuple[Any, ...], Again] = {}
-        self._repeat: Callable[..., Repeat | None] | None = getattr(quick, "again", None)
+        self._repeats = repeats_of(quick, lambda arguments: self._told(arguments, None))
+        self._go, self._at = (self._repeats.go, self._repeats.at) if self._repeats else (None, 0)
 
     def go(self, arguments: tuple[Any, ...], kernel: KernelCode) -> bool:
         """Run with these arguments; False where the long road has to look at them, and nothing ran."""
-        if self._again:
-            key = key_of(arguments)
-            again = self._again.pop(key, None)  # nobody else starts it meanwhile
-            if again is not None:
-                ran = False
-                try:
-                    ran = again.same(arguments) and again.start(lambda: self._told(arguments, None))
-                finally:
-                    if not ran:
-                        self._free.append(again.spare)
-                if ran:
-                    self._again[key] = again
-                    return True
+        if self._repeats is not None:
+            status = self._go(self._at, arguments)
+            if not status:
+                return True
+            if status > 0:
+                self._repeats.stopped(status, lambda: self._told(arguments, None))
+                return True
         bound = self.bind(arguments, kernel)
         if bound is None:
             return False
         self.run(bound)
-        if self._repeat is not None:
-            self._remember(bound, self._repeat)
+        if self._repeats is not None:
+            self._remember(bound, self._repeats)
         return True
 
-    def _remember(self, bound: Bound, repeat: Callable[..., Repeat | None]) -> None:
+    def _remember(self, bound: Bound, repeated: Repeats) -> None:
         """Have a device repeat a launch of buffers and numbers without looking at them again, where it can."""
         spare, addresses, lengths, below, known, said, arguments, kept = bound
         code = known.get(said) if said is not None else None
         pairs = zip(arguments, self._slots, strict=True)
-        arrays = getattr(self._quick, "repeats_arrays", False)
-        if code is None or below or kept or not all(repeats(a, slot.dtype, arrays) for a, slot in pairs):
-            return
-        start = repeat(spare.room, code, addresses, lengths)
-        if start is None or spare not in self._free:
+        if code is None or below or kept or not all(repeats(a, slot.dtype) for a, slot in pairs):
             return
         try:
-            again = Again(arguments, spare, start)
-        except (TypeError, ValueError, BufferError):  # an array that cannot be looked at quickly
+            self._free.remove(spare)
+        except ValueError:  # another thread has it
             return
-        self._free.remove(spare)
-        if len(self._again) >= _MOST_AGAIN:
-            self._free += [one.spare for one in self._again.values()]
-            self._again.clear()
-        self._again[key_of(arguments)] = again
+        if not repeated.keep(arguments, spare, code, addresses, lengths):
+            self._free.append(spare)
 
     def bind(
         self,

@@ -8,10 +8,11 @@ import threading
 from collections.abc import Callable, Sequence
 from time import perf_counter
 
-from metalloid.backends.backend import NativeLaunch
+from metalloid.backends.backend import Fact, NativeLaunch
 from metalloid.backends.base import Launch, LogMessage
 from metalloid.backends.cpu import native
 from metalloid.backends.cpu.code import Prepared
+from metalloid.backends.cpu.repeats import Repeats, repeats
 from metalloid.backends.specialize import ParameterSnapshot, Specializer, may_copy
 
 OnLog = Callable[[LogMessage], None] | None
@@ -42,8 +43,6 @@ class Room:
 
 class CpuQuick:
     """One kernel, one size of launch."""
-
-    repeats_arrays = True  # memory is the caller's own
 
     __slots__ = (
         "_choice",
@@ -118,26 +117,33 @@ class CpuQuick:
             room.holds = None
             self._finish(code, record, told(), status, None, on_log)
 
-    def again(
-        self, room: Room, code: Prepared, addresses: list[int], lengths: Sequence[int]
-    ) -> Callable[[Callable[[], Launch]], bool] | None:
-        """The same launch with the record as it is; not for kernels that log."""
+    def repeats(self) -> Repeats | None:
+        return repeats()
+
+    def repeat(
+        self,
+        made: Repeats,
+        room: Room,
+        code: Prepared,
+        addresses: list[int],
+        lengths: Sequence[int],
+        facts: Sequence[Fact],
+        kept: object,
+    ) -> Callable[[object], None] | None:
+        """From now on `made` has the same launch, with the record as it is; not for kernels that log.
+
+        Gives what is to be called where a buffer is gone."""
         if code.baseline or room.below or any(v.compiled.formats for v in code.variants if v is not None):
             return None
-        go, go_main, at, main, ident = self._go, self._go_main, room.start, _MAIN, _ident
         given = (*addresses, *lengths)
 
-        def start(told: Callable[[], Launch]) -> bool:
-            status = go_main(at) if ident() == main else go(at)
-            if status:
-                room.holds = None  # what the record holds is spent
-                self._finish(code, room.record, told(), status, None, None)
-                _move(room.address, code.address, _SIZE)
-                self._pack(room.record, 0, *given)
-                room.holds = code
-            return True
+        def stopped(status: int, told: Callable[[], Launch]) -> None:
+            record = native.LaunchRecord.from_buffer_copy(room.record)
+            _move(room.address, code.address, _SIZE)  # what it holds is spent
+            self._pack(room.record, 0, *given)
+            self._finish(code, record, told(), status, None, None)
 
-        return start
+        return made.add(room.address, self.threads, facts, kept, stopped)
 
     def native(self, code: Prepared) -> NativeLaunch:
         run = ctypes.cast(self._run, ctypes.c_void_p).value or 0

@@ -2,6 +2,7 @@
 //
 // Compiled to an object by the same clang as the kernels, without any system header: what the C library has to give
 // is declared here. The caller of `mt_run` works as well, so a small launch wakes nobody.
+#include "again.h"
 #include "apart.h"
 #include "halves.h"
 #include "launch.h"
@@ -22,6 +23,7 @@ void *realloc(void *, unsigned long);
 int getpid();
 int clock_gettime(int, void *);
 int sched_yield();
+u64 pthread_self();
 int sigaction(int, const void *, void *);
 }
 
@@ -400,6 +402,28 @@ i32 mt_go(const Start *s) { return mt_run(s->launch, u32(s->threads), 0, 0); }
 
 // The same in the main thread, which takes interrupts.
 i32 mt_go_main(const Start *s) { return mt_run(s->launch, u32(s->threads), 0, 1); }
+
+// Runs the first of some launches whose arguments these still are. 0, or its number and what `mt_run` says of it in the
+// last 8 bits; -1: there is none.
+i64 mt_again(Again **first, const void *arguments) {
+    for (Again *a = *first; a; a = a->next)
+        if (same(*a, arguments)) {
+            a->running = 1;
+            void *state = a->python->unlock();
+            i32 status = mt_run(a->launch, u32(a->threads), 0, pthread_self() == a->python->main);
+            a->python->lock(state);
+            a->running = 0;
+            return status ? i64(a->number << 8 | u64(status)) : 0;
+        }
+    return -1;
+}
+
+// Whether there is one.
+i64 mt_is_again(Again *const *first, const void *arguments) {
+    for (const Again *a = *first; a; a = a->next)
+        if (same(*a, arguments)) return 1;
+    return 0;
+}
 
 // Runs launches that lie side by side, each when the one before it is done. The number of the first that has something to
 // tell (it stopped, or went on after an access outside), else -1.

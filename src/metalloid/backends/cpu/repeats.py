@@ -1,0 +1,158 @@
+"""Launches that run once more by one call of the native runtime, which looks at Python's arguments itself.
+
+`runtime/again.h` says what it looks at. Where objects lie otherwise than it expects (another Python), there are none.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from metalloid.backends.backend import Fact
+from metalloid.backends.base import Launch
+from metalloid.backends.cpu import native
+
+MOST = 8
+_KINDS = ("integer", "float", "array", "buffer", "shared")  # in the order of runtime/again.h
+_FLAGS = 0x1 | 0x100 | 0x400  # numpy's: in C's order, aligned, to be written
+_Word = ctypes.c_uint64
+
+
+class _Python(ctypes.Structure):
+    _fields_ = [
+        (name, _Word)
+        for name in (
+            *("type", "tuple_length", "tuple_items"),
+            *("data", "axes", "lengths", "description", "flags", "flags_wanted"),
+            *("array", "integer", "floating", "to_integer", "to_double", "unlock", "lock", "main"),
+        )
+    ]
+
+
+class _Argument(ctypes.Structure):
+    _fields_ = [
+        (name, _Word) for name in ("kind", "object", "place", "array", "value", "description", "count")
+    ]
+
+
+class _Again(ctypes.Structure):
+    _fields_ = [
+        *(
+            (name, _Word)
+            for name in ("python", "next", "launch", "threads", "number", "stale", "running", "count")
+        ),
+        ("arguments", _Argument * 32),
+    ]
+
+
+@cache
+def _python() -> _Python | None:
+    """Where things lie; None where they do not lie there."""
+    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return None
+    head = object.__basicsize__
+    places = {"data": 0, "axes": 8, "lengths": 16, "description": 40, "flags": 48}
+    calls = {
+        "to_integer": ctypes.pythonapi.PyLong_AsLongLongAndOverflow,
+        "to_double": ctypes.pythonapi.PyFloat_AsDouble,
+        "unlock": ctypes.pythonapi.PyEval_SaveThread,
+        "lock": ctypes.pythonapi.PyEval_RestoreThread,
+    }
+    made = _Python(
+        type=head - 8,
+        tuple_length=head,
+        tuple_items=tuple.__basicsize__,
+        **{name: head + at for name, at in places.items()},
+        flags_wanted=_FLAGS,
+        array=id(np.ndarray),
+        integer=id(int),
+        floating=id(float),
+        **{name: ctypes.cast(call, ctypes.c_void_p).value or 0 for name, call in calls.items()},
+        main=threading.main_thread().ident or 0,
+    )
+    return made if _is_right(made) else None
+
+
+def _is_right(p: _Python) -> bool:
+    """Whether two arrays and a tuple are what their fields say."""
+    words = (ctypes.c_int64 * 2).from_address
+    plain, fixed = np.zeros((3, 5), np.float32), np.zeros((2, 7), np.uint8)
+    fixed.flags.writeable = False
+    for array in (plain, fixed):
+        at, places = id(array), (p.type, p.data, p.description)
+        found = [_Word.from_address(at + place).value for place in places]
+        if found != [id(np.ndarray), array.ctypes.data, id(array.dtype)]:
+            return False
+        axes, flags = (ctypes.c_int32.from_address(at + place).value for place in (p.axes, p.flags))
+        if axes != 2 or flags & _FLAGS != array.flags.num & _FLAGS:
+            return False
+        if tuple(words(_Word.from_address(at + p.lengths).value)) != array.shape:
+            return False
+    both = plain, fixed
+    items = tuple(words(id(both) + p.tuple_items))
+    return items == (id(plain), id(fixed)) and _Word.from_address(id(both) + p.tuple_length).value == 2
+
+
+class Repeats:
+    """Those of one kernel and size. `go(at, arguments)` runs one of them: 0, -1 where there is none, else what
+    `stopped` is to be given."""
+
+    __slots__ = ("_first", "_made", "_python", "at", "go", "has")
+
+    def __init__(self, python: _Python) -> None:
+        self._python = python
+        self._made: list[tuple[_Again, Any, Callable[[int, Callable[[], Launch]], None]]] = []
+        self._first = _Word(0)
+        self.at = ctypes.addressof(self._first)
+        runtime = native.runtime()
+        self.go: Callable[[int, tuple[Any, ...]], int] = runtime.again
+        self.has: Callable[[int, tuple[Any, ...]], int] = runtime.is_again
+
+    def add(
+        self,
+        launch: int,
+        threads: int,
+        facts: Sequence[Fact],
+        kept: Any,
+        stopped: Callable[[int, Callable[[], Launch]], None],
+    ) -> Callable[[object], None]:
+        """One more launch, of the record at an address. `kept` is alive as long as it may run, and nobody else's.
+        Gives what is to be called where a buffer among its arguments is gone."""
+        running = [made for made in self._made if made[0].running]  # in other threads
+        idle = [made for made in self._made if not made[0].running and not made[0].stale]
+        self._made = [*running, *idle[-MOST + 1 :]]
+        one = _Again(ctypes.addressof(self._python), 0, launch, threads, self._number(), 0, 0, len(facts))
+        for n, fact in enumerate(facts):
+            kind, *rest = fact
+            one.arguments[n] = _Argument(_KINDS.index(kind), *rest)
+        self._made.append((one, kept, stopped))
+        self._link()
+        return lambda _: setattr(one, "stale", 1)
+
+    def _number(self) -> int:
+        return 1 + max((one.number for one, *_ in self._made), default=0)
+
+    def _link(self) -> None:
+        """The latest first."""
+        following = 0
+        for one, *_ in self._made:
+            one.next, following = following, ctypes.addressof(one)
+        self._first.value = following
+
+    def stopped(self, status: int, told: Callable[[], Launch]) -> None:
+        """Say what became of a launch that did not end well."""
+        for one, _, tell in self._made:
+            if one.number == status >> 8:
+                tell(status & 0xFF, told)
+
+
+def repeats() -> Repeats | None:
+    """None where objects lie otherwise than expected."""
+    python = _python()
+    return Repeats(python) if python is not None else None

@@ -1,0 +1,91 @@
+// The same launch once more: whether Python's arguments still are what they were, in one call.
+//
+// In Python each array took a microsecond: the only way to its address goes through an object that exports it. Here its
+// fields are read where they lie. They are those that every extension of numpy's has compiled in, and whoever fills
+// `Python` has tried them on an array (cpu/repeats.py). The caller holds the interpreter's lock.
+#pragma once
+#include "launch.h"
+
+// Where things lie in objects, and what Python gives to be called.
+struct Python {
+    u64 type, tuple_length, tuple_items;
+    u64 data, axes, lengths, description, flags;  // of an array
+    u64 flags_wanted;
+    const void *array, *integer, *floating;  // types
+    i64 (*to_integer)(const void *, i32 *overflow);
+    double (*to_double)(const void *);
+    void *(*unlock)();
+    void (*lock)(void *);
+    u64 main;  // the main thread
+};
+
+enum Kind : u64 { INTEGER, FLOAT, ARRAY, BUFFER, SHARED };  // SHARED: a buffer whose array is the caller's own
+
+struct Argument {
+    Kind kind;
+    const void *object;  // a buffer
+    u64 place;           // of the array in it
+    const void *array;   // in it
+    u64 value;           // of a number, its bits; of an array, where its elements lie
+    const void *description;
+    u64 count;           // of elements
+};
+
+struct Again {
+    const Python *python;
+    Again *next;
+    Launch *launch;
+    u64 threads;
+    u64 number;   // among those of its kind
+    u64 stale;    // a buffer of its arguments is gone
+    u64 running;  // nobody else starts it meanwhile
+    u64 count;
+    Argument arguments[32];
+};
+
+namespace {
+
+template <class T> inline T field(const void *object, u64 place) {
+    return *reinterpret_cast<const T *>(static_cast<const char *>(object) + place);
+}
+
+inline bool same_array(const Python &p, const Argument &a, const void *given) {
+    if (field<const void *>(given, p.type) != p.array || field<u64>(given, p.data) != a.value) return false;
+    if (field<const void *>(given, p.description) != a.description) return false;
+    if ((u64(field<u32>(given, p.flags)) & p.flags_wanted) != p.flags_wanted) return false;
+    const i64 *lengths = field<const i64 *>(given, p.lengths);
+    u64 count = 1;
+    for (i32 n = 0, axes = field<i32>(given, p.axes); n < axes; n++) count *= u64(lengths[n]);
+    return count == a.count;
+}
+
+inline bool same_argument(const Python &p, const Argument &a, const void *given) {
+    i32 overflow = 0;
+    double number;
+    switch (a.kind) {
+    case INTEGER:
+        return field<const void *>(given, p.type) == p.integer && u64(p.to_integer(given, &overflow)) == a.value &&
+               !overflow;
+    case FLOAT:  // by its bits: 0.0 is not -0.0
+        if (field<const void *>(given, p.type) != p.floating) return false;
+        number = p.to_double(given);
+        return field<u64>(&number, 0) == a.value;
+    case ARRAY:
+        return same_array(p, a, given);
+    default: {
+        if (given != a.object || field<const void *>(given, a.place) != a.array) return false;  // another, or released
+        return a.kind == BUFFER || same_array(p, a, a.array);
+    }
+    }
+}
+
+inline bool same(const Again &again, const void *tuple) {
+    const Python &p = *again.python;
+    if (again.stale || again.running || field<u64>(tuple, p.tuple_length) != again.count) return false;
+    const void *const *items = reinterpret_cast<const void *const *>(static_cast<const char *>(tuple) + p.tuple_items);
+    for (u64 n = 0; n < again.count; n++)
+        if (!same_argument(p, again.arguments[n], items[n])) return false;
+    return true;
+}
+
+}  // namespace
