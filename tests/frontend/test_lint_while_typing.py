@@ -35,3 +35,13 @@ def test_no_kernel_is_compiled_for_itself(monkeypatch: pytest.MonkeyPatch):
     assert compiled == []
     lint_while_typing(Source(HEAD + MANY.split("\n")[2] + "\n"))
     assert compiled == ["k0"]
+
+
+def test_a_function_constant_without_a_value_is_no_zero() -> None:
+    divides = """constant int rows [[function_constant(0)]];
+constant int all = is_function_constant_defined(rows) ? rows : 2;
+kernel void k(device int* out, uint i [[thread_position_in_grid]]) { int n = rows; out[i] = 64 / n + 64 / all; }
+"""
+    assert not lint_source(Source(divides)).diagnostics
+    wrong = lint_source(Source(divides.replace("64 / n", "64 / 0"))).diagnostics
+    assert [d.rule for d in wrong] == ["M621"]
