@@ -37,6 +37,7 @@ STRAIGHT = 4  # registers per value where there is no loop
 TILE = 64  # lanes of a tile that is turned round: rows of both sides are as long as they can be
 DIVERGENT = 4  # where lanes leave a loop at different times
 CODE = 5000  # vector instructions, counted in registers
+GANG = 12  # instructions that a gang takes by itself: addresses, bounds, the way from one to the next
 SHORTEST = 4  # threads of a row that gets a gang of its own
 # Registers of a value in checked code: on 128-bit registers an unrolled tree of 128 threads takes LLVM 20 s with 16 of
 # them and 3 s with 4, and runs no slower.
@@ -96,7 +97,7 @@ def choose(
         most = min(most, MOST_LANES)
     if checked:
         most = min(most, CHECKED * lanes)
-    return _fit(max(8, most), size, count, lanes)
+    return _fit(max(8, most), size, count, lanes, work)
 
 
 def _turns(function: Function, known: Uniformity) -> bool:
@@ -129,15 +130,16 @@ def by_rows(module: Module, lanes: LaneLayout) -> LaneLayout:
     return replace(lanes, width=max(8, 1 << (x - 1).bit_length()), rows=True)
 
 
-def _fit(most: int, size: Triple, count: int, lanes: int) -> int:
-    """The widest that leaves no lane idle and keeps positions regular. Else, in one dimension, the widest that needs
-    hardly more registers than any: only the last gang has idle lanes. Else one that wastes little."""
+def _fit(most: int, size: Triple, count: int, lanes: int, work: int) -> int:
+    """The widest that leaves no lane idle and keeps positions regular. Else, in one dimension, where only the last gang
+    has idle lanes, the one that costs least: `work` for each register, and what a gang costs by itself. Else one that
+    wastes little."""
     exact = [w for w in _widths(most, 8) if count % w == 0 and not LaneLayout(w, size).places[0].table]
     if exact and (exact[0] >= lanes or count != size[0]):
         return exact[0]
     if count == size[0] and count > lanes:
-        registers = {w: -(-count // w) * w for w in _widths(most, max(8, lanes))}
-        return max(w for w, n in registers.items() if 8 * n <= 9 * min(registers.values()))
+        gangs = {w: -(-count // w) for w in _widths(most, max(8, lanes))}
+        return min(gangs, key=lambda w: gangs[w] * (work * w // lanes + GANG))
     if exact:
         return exact[0]
     width = most

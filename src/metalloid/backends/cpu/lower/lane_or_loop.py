@@ -94,10 +94,8 @@ def _sums(flow: Flow, row: Row, layout: DataLayout, target: TargetInfo) -> int:
     if not _straight(flow.function, loop, body, Strides(flow.function, loop, layout)):
         return GATHERED
     sizes = [layout.size(flow.function.definitions[name].type) for name in row.sums]
-    count = SUMS * target.vector_bytes // max(sizes)
-    while count > 1 and count * len(body) > MOST:  # fewer registers of sums, not none
-        count //= 2
-    return count
+    full = target.vector_bytes // max(sizes)
+    return next((n * full for n in (SUMS, SUMS // 2, 1) if n * full * len(body) <= MOST), 1)
 
 
 def loops_in_vectors(flow: Flow, known: Uniformity, layout: DataLayout, target: TargetInfo) -> bool:

@@ -89,20 +89,28 @@ def settle(e: Emitter, *values: Val) -> None:
 
 
 def stop_unless(
-    e: Emitter, fine: str, i: Instruction, place: MemRef, size: int, write: bool, places: list[Val]
+    e: Emitter,
+    fine: str,
+    i: Instruction,
+    place: MemRef,
+    size: int,
+    write: bool,
+    places: list[Val],
+    start: int = 0,
 ) -> None:
-    """All lanes access; where one is outside it is reported, and that is the end. `places` are what to look at."""
+    """All lanes access; where one is outside it is reported, and that is the end. `places` are what to look at, from
+    the lane `start` on."""
     settle(e, *places)
     good, bad = e.fresh_label("in"), e.fresh_label("out")
     e.do(f"br i1 {fine}, label %{good}, label %{bad}, !prof !1")
     e.label(bad)
     name = fault_reports.helper(e, False)
     site = e.out.site(i, place.root, size, write)
-    found = "false"
+    found, first = "false", e.put(f"add i32 %first, {start}") if start else "%first"
     for check in places:
         one = e.put(
             f"call i1 @{name}({e.vt('i64')} {e.expand(check)}, i64 {place.limit}, ptr %launch, i32 {site}, "
-            f"i32 %first, i32 %gx, i32 %gy, i32 %gz)"
+            f"i32 {first}, i32 %gx, i32 %gy, i32 %gz)"
         )
         found = e.put(f"or i1 {found}, {one}")
     e.do(

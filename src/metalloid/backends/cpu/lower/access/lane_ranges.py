@@ -24,9 +24,9 @@ def _inside(e: Emitter, i: Instruction, place: MemRef, size: int, write: bool) -
         a, b = e.put(f"icmp ult i64 {low}, {place.limit}"), e.put(f"icmp ult i64 {high}, {place.limit}")
         fine = e.put(f"and i1 {a}, {b}")
         only = tuple(
-            pattern[min(max(n, first), last - 1)] for n in range(e.width)
-        )  # idle lanes stand for others
-        stop_unless(e, fine, i, place, size, write, [Val("i64", place.check.base, (("", only),))])
+            pattern[min(first + n, last - 1)] for n in range(e.width)
+        )  # lanes of the range, and the last again
+        stop_unless(e, fine, i, place, size, write, [Val("i64", place.check.base, (("", only),))], first)
     return pattern[first]
 
 
