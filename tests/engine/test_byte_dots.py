@@ -18,7 +18,7 @@ RNG = np.random.default_rng(19)
 VNNI = codegen.Target("x86-64-v4", "+avx512f,+avx512bw,+avx512vnni", WIDE.triple)
 PLAIN = codegen.Target("generic", "+neon", "aarch64-unknown-linux-gnu")
 NEON = codegen.Target("neoverse-n1", "+neon,+dotprod", "aarch64-unknown-linux-gnu")
-ALL = frozenset(("ss", "uu", "us"))
+ALL = ("ss", "us", "uu")
 TEXT = """
 int dot(char4 a, char4 b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
 uint dot(uchar4 a, uchar4 b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
@@ -65,7 +65,7 @@ def text(body: str) -> str:
     return TEXT.replace("BODY", body if body[0] == "{" else f"uint p = a[j * 8 + i], q = b[j]; {body}")
 
 
-def dots(body: str, known: frozenset[str] = ALL, guard: bool = False) -> list[str]:
+def dots(body: str, known: tuple[str, ...] = ALL, guard: bool = False) -> list[str]:
     module = canonical(scalar_ir(text(body), "k")[0])
     function = byte_dots(module.function[ENTRY], known, data_layout(module.datalayout), guard)
     return [i.called.split(".")[-1] for i in function.instructions() if i.called.startswith(DOT)]
@@ -79,9 +79,23 @@ def test_sums_of_four_products_are_found(body: str) -> None:
 
 def test_only_what_the_processor_has_and_what_is_proved() -> None:
     assert not dots(BY_ONE, guard=True)
-    assert not dots("sum += dot(u(p), s(q));", frozenset(("ss", "uu")))
-    assert {*dots("sum += dot(s(p & 0x0f0f0f0f), s(q));", frozenset(("ss",)))} == {"ss"}
-    assert not dots("sum += dot(s(p), s(q));", frozenset(("us",)))
+    assert not dots("sum += dot(u(p), s(q));", ("ss", "uu"))
+    assert {*dots("sum += dot(s(p & 0x0f0f0f0f), s(q));", ("ss",))} == {"ss"}
+    assert not dots("sum += dot(s(p), s(q));", ("us",))
+    assert VNNI.info.dot_signs == ("us", "ss", "uu") and NEON.info.dot_signs == ("ss", "uu")
+    assert {*dots("sum += dot(s(p & 0x0f0f0f0f), s(q));", VNNI.info.dot_signs)} == {
+        "us"
+    }  # one instruction, not two
+
+
+@pytest.mark.parametrize("kind", ["s", "u"])
+def test_two_factors_of_one_kind_on_x86(kind: str) -> None:
+    """Which has an instruction for one of each: once more for what is too much, and that once for all registers."""
+    ir = scalar_ir(text(f"sum += dot({kind}(p), {kind}(q));"), "k")[0]
+    code = vector_code(canonical(ir), ((64, 1, 1), False, False, False, False, None), 0, VNNI)
+    made = codegen.to_assembly(code.text, VNNI)
+    count = made.count("\tvpdpbusd\t")  # of a loop that may be unrolled
+    assert count and count % (code.lanes.width // 16 + 1) == 0
 
 
 @pytest.mark.parametrize("guard", [True, False])

@@ -44,6 +44,10 @@ ESCAPES = """kernel void k(device int* o, constant uint& w, constant uint& most,
     float cx = float(p.x) / float(w), cy = float(p.y) / float(w), x = 0, y = 0; uint n = 0;
     while (n < most && x * x + y * y <= 4.0f) { float t = x * x - y * y + cx; y = 2 * x * y + cy; x = t; n++; }
     o[p.y * w + p.x] = n; }"""
+# The parts of a char4 are neighbours, and so are those of the next lane.
+WORDS = """kernel void k(device const char4* a, device const char4* x, device int* y, constant uint& rows, constant uint& n, uint r [[thread_position_in_grid]]) {
+  int s = 0; for (uint k = 0; k < n; k++) { char4 p = a[k * rows + r], q = x[k]; s += int(p.x) * q.x + int(p.y) * q.y + int(p.z) * q.z + int(p.w) * q.w; }
+  y[r] = s; }"""
 COLUMNS = """kernel void k(device const float* a, device float* y, constant uint& n, uint c [[thread_position_in_grid]]) {
   float s = 0; for (uint i = 0; i < n; i++) s += a[i * n + c];
   y[c] = s; }"""
@@ -178,6 +182,16 @@ def test_rows_of_their_own_run_one_after_the_other():
     assert choose(module(PRODUCT), size, NEON) > 1
     assert choose(module(SUM), size, NEON) > 1
     assert choose(module(ESCAPES, "fast"), size, NEON) > 1
+    for target in (NEON, AVX512):
+        assert choose(module(WORDS), size, target) > 1
+
+
+def test_idle_lanes_are_weighed_against_gangs():
+    """Rows of 100 in gangs of 64 have 28 idle lanes, in gangs of 16 12 of them, and more than three times as many gangs."""
+    copied = "kernel void k(device const float* a, device float* b, uint i [[thread_position_in_grid]]) { b[i] = a[i]; }"
+    long = copied.replace("= a[i];", "= " + "sin(" * 9 + "a[i]" + ")" * 9 + ";")
+    assert choose(module(copied), (100, 1, 1), AVX512) == 64
+    assert choose(module(long), (100, 1, 1), AVX512) == 16
 
 
 def test_lanes_that_count_one_by_one_are_few_and_stored_once():

@@ -11,6 +11,7 @@ import pytest
 import metalloid as mt
 from metalloid.backends import patience
 from metalloid.backends.cpu.lower.lane_or_loop import alone
+from metalloid.backends.cpu.pipeline import vector_stage
 from metalloid.compile import scalar
 from metalloid.ir import read, write
 from metalloid.ir.intrinsics import ENTRY
@@ -19,6 +20,7 @@ from metalloid.source import Source
 from metalloid.targets import TargetInfo, aarch64, x86
 from metalloid.transforms.canonicalize import canonical
 from metalloid.transforms.partial_sums import rows, split
+from tests.engine.both import WIDE
 
 HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
 # Sums of half rows; the dot of a row and a vector; four a round; differences; two sums; a sum of sums; elements found.
@@ -99,6 +101,23 @@ def test_a_loop_along_a_row_is_split_for_registers_of_any_width(name: str, targe
     function = module.function[ENTRY]
     assert count * 4 >= target.vector_bytes
     assert split(function, row, count) != function
+
+
+def test_sums_that_fill_one_register_are_put_into_it() -> None:
+    """Added up two by two, LLVM takes them two by two all along their loop."""
+    block = (
+        "struct block { half d; uchar q[16]; };\nkernel void k(device const block* a, device const float* x,"
+    )
+    body = """ device float* y, constant uint& n, uint r [[thread_position_in_grid]]) {
+        float s = 0;
+        for (uint b = 0; b < n; b++) {
+            float part = 0;
+            for (uint j = 0; j < 16; j++) part += float(a[r * n + b].q[j] & 15) * x[b * 16 + j];
+            s += float(a[r * n + b].d) * part;
+        }
+        y[r] = s; }"""
+    ir = scalar(Source(HEAD + block + body, math="fast"), "k")[0]
+    assert "fadd <8 x float>" in vector_stage(ir, (64, 1, 1), WIDE)
 
 
 LOOP = """define float @f(ptr %a, i32 %n) {

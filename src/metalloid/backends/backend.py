@@ -198,7 +198,7 @@ class Backend(ABC):
 
     @property
     def byte_dots(self) -> Collection[str]:
-        """Signs of bytes ("ss", "uu", "us") of which four products are added in one instruction: worth rounding for."""
+        """Signs of bytes ("ss", "uu", "us") of which four products take an instruction or two: worth rounding for."""
         return ()
 
     # ---- memory: a device that shares the host's has nothing to do ---------------------------------------------------

@@ -36,6 +36,13 @@ class TargetInfo:
     shifts_bytes: bool = False  # each byte of a register, in one instruction
 
     @property
+    def dot_signs(self) -> tuple[str, ...]:
+        """The signs of bytes whose products can be added up, those first that take one instruction. With a factor of
+        each kind the others can be made of two: `lower/ops/byte_dots.py`."""
+        own = tuple(signs for signs, _ in self.byte_dots)
+        return own + tuple(signs for signs in ("ss", "uu") if "us" in own and signs not in own)
+
+    @property
     def lanes32(self) -> int:
         """Numbers of 32 bits in a register."""
         return self.vector_bytes // 4

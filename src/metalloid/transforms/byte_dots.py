@@ -49,8 +49,9 @@ class Dot:
     products: frozenset[str]  # the four, by name
 
 
-def byte_dots(function: Function, known: frozenset[str], layout: DataLayout, guard: bool) -> Function:
-    """The function with dots of the `known` signs. `guard`: loads of bytes that are not proved stay as they are."""
+def byte_dots(function: Function, known: tuple[str, ...], layout: DataLayout, guard: bool) -> Function:
+    """The function with dots of the `known` signs, the best first. `guard`: loads of bytes that are not proved stay as
+    they are."""
     uses = Counter(name for i in function.instructions() for name in i.uses)
     blocks = tuple(
         _block(ByteLoads(function, block, layout, guard), block, uses, known) for block in function.blocks
@@ -60,7 +61,7 @@ def byte_dots(function: Function, known: frozenset[str], layout: DataLayout, gua
     return drop_dead(function.with_blocks(blocks))
 
 
-def _block(loads: ByteLoads, block: Block, uses: Counter[str], known: frozenset[str]) -> Block:
+def _block(loads: ByteLoads, block: Block, uses: Counter[str], known: tuple[str, ...]) -> Block:
     sums = {i.name: i for i in block.instructions if i.opcode in ("add", "sub") and i.type == I32}
     inner = {name for i in sums.values() for name in i.uses if name in sums and uses[name] == 1}
     made: dict[str, list[Instruction]] = {}
@@ -89,7 +90,7 @@ def _addends(sums: dict[str, Instruction], inner: set[str], root: Instruction) -
 
 
 def _dots(
-    loads: ByteLoads, root: Instruction, addends: list[Addend], known: frozenset[str]
+    loads: ByteLoads, root: Instruction, addends: list[Addend], known: tuple[str, ...]
 ) -> tuple[list[Dot], list[Addend]]:
     """The dots of a sum, and what else is added."""
     groups: dict[tuple[Bytes, Bytes], dict[int, Value]] = {}
@@ -113,10 +114,10 @@ def _dots(
     return dots, rest
 
 
-def _signs(first: Bytes, second: Bytes, known: frozenset[str]) -> str:
+def _signs(first: Bytes, second: Bytes, known: tuple[str, ...]) -> str:
     """As what two words of bytes can be multiplied; "": not at all. "su": the other way round."""
     pairs = {a + b for a in first.signs for b in second.signs}
-    ways = (way for signs in sorted(known) for way in (signs, signs[::-1]))
+    ways = (way for signs in known for way in (signs, signs[::-1]))
     return next((way for way in ways if way in pairs), "")
 
 

@@ -38,7 +38,7 @@ class Cpu(Backend):
     def byte_dots(self) -> Collection[str]:
         from metalloid.backends.cpu.codegen import host
 
-        return tuple(signs for signs, _ in host().info.byte_dots)
+        return host().info.dot_signs
 
     @property
     def stages(self) -> Mapping[str, Stage]:

@@ -101,7 +101,7 @@ def _in_one_row(module: Module, lanes: LaneLayout, loops: frozenset[str]) -> tup
 
 def _dots(module: Module, target: codegen.Target, guard: bool) -> Module:
     """The module with products of bytes as the processor has them."""
-    known = frozenset(dict(target.info.byte_dots))
+    known = target.info.dot_signs
     if not known:
         return module
     layout = data_layout(module.datalayout)

@@ -11,7 +11,7 @@ from metalloid.ir.layout import data_layout
 from metalloid.transforms.byte_dots import byte_dots
 from metalloid.transforms.canonicalize import canonical
 
-DOTS = frozenset({"ss", "us", "uu"})
+DOTS = ("ss", "us", "uu")
 
 
 def gpu_form(ir: str, constant: Collection[int] = ()) -> Module:

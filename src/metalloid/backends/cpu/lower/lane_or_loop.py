@@ -19,6 +19,7 @@ from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.cpu.lower.free_shape import footprint
 from metalloid.backends.cpu.lower.vectorize import uses_lanes
 from metalloid.ir import Function, Instruction, Module
+from metalloid.ir.gep import constant_base
 from metalloid.ir.intrinsics import BARRIER, ENTRY, POSITIONS, is_ours, short
 from metalloid.ir.layout import DataLayout, data_layout
 from metalloid.ir.loops import Loop
@@ -114,7 +115,9 @@ def loops_in_vectors(flow: Flow, known: Uniformity, layout: DataLayout, target: 
         lanes += waits * work / register
         alone += work / (register if straight else 1)
         accesses = [found for i in body if (found := _access(i, layout)) is not None]
-        lanes += waits * sum(_by_lane(known, pointer, size, target) for pointer, size in accesses)
+        lanes += waits * sum(
+            _by_lanes(known, vector, target) for vector in _vectors(function, accesses, layout)
+        )
         alone += _by_round(known, strides, accesses, straight, target)
     return alone < lanes
 
@@ -140,6 +143,32 @@ def _access(i: Instruction, layout: DataLayout) -> tuple[Value, int] | None:
     if i.opcode == "store":
         return i.operands[1], layout.size(i.operands[0].type)
     return None
+
+
+Accesses = list[tuple[Value, int]]  # where, and how many bytes
+
+
+def _vectors(function: Function, accesses: Accesses, layout: DataLayout) -> list[Accesses]:
+    """The accesses, those together that lie end to end: the parts of a char4."""
+    found: list[Accesses] = []
+    ends: dict[tuple[Value, int], Accesses] = {}
+    places = [(*constant_base(function, pointer, layout), pointer, size) for pointer, size in accesses]
+    for base, offset, pointer, size in sorted(places, key=lambda p: (str(p[0]), p[1])):
+        vector = ends.pop((base, offset), None)
+        if vector is None:
+            vector = []
+            found.append(vector)
+        vector.append((pointer, size))
+        ends[base, offset + size] = vector
+    return found
+
+
+def _by_lanes(known: Uniformity, vector: Accesses, target: TargetInfo) -> float:
+    """Of one lane. Vectors that lie one behind the other are loaded as such, and taken apart in registers."""
+    whole = _by_lane(known, vector[0][0], sum(size for _, size in vector), target)
+    if whole < ALONE:
+        return whole + (len(vector) - 1) / target.lanes32
+    return sum(_by_lane(known, pointer, size, target) for pointer, size in vector)
 
 
 def _by_lane(known: Uniformity, pointer: Value, size: int, target: TargetInfo) -> float:

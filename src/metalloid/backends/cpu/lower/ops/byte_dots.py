@@ -12,6 +12,7 @@ from metalloid.transforms.byte_dots import DOT
 from metalloid.transforms.byte_loads import BYTES
 
 _LOW = 0x01010101
+_TOPS = f"splat (i32 {0x80808080 - (1 << 32)})"  # the highest bit of each byte
 
 
 def byte_dot(e: Emitter, i: Instruction) -> None:
@@ -21,15 +22,40 @@ def byte_dot(e: Emitter, i: Instruction) -> None:
         dot = _scalar(e, signs, e.scalar(first), e.scalar(second))
         result(e, i, False, e.put(f"add i32 {e.scalar(total)}, {dot}"))
         return
-    lanes, name = e.out.target.lanes32, dict(e.out.target.byte_dots)[signs]
-    sums, bytes = f"<{lanes} x i32>", f"<{BYTES * lanes} x i8>"
-    e.out.declare(name, f"declare {sums} @{name}({sums}, {bytes}, {bytes})")
+    lanes = e.out.target.lanes32
+    if signs not in dict(e.out.target.byte_dots) and e.get(first).uniform:
+        first, second = second, first  # what is added for the other sign is the same in all lanes then
     cut = _Cut(e, lanes)
     parts = []
     for start in range(0, e.width, lanes):
-        x, y = (e.put(f"bitcast {sums} {cut.part(o, start)} to {bytes}") for o in (first, second))
-        parts.append(e.put(f"call {sums} @{name}({sums} {cut.part(total, start)}, {bytes} {x}, {bytes} {y})"))
+        x, y, before = (cut.part(o, start) for o in (first, second, total))
+        parts.append(_dot(e, signs, before, x, y))
     result(e, i, True, _joined(e, parts, lanes))
+
+
+def _dot(e: Emitter, signs: str, total: str, x: str, y: str) -> str:
+    """Of one register. Where the instruction takes one factor without a sign and one with: 128 more make a byte with
+    its sign one without (only the highest bit changes), 128 less the other way; so much too much is taken off again.
+    """
+    words, own = f"<{e.out.target.lanes32} x i32>", dict(e.out.target.byte_dots)
+    if signs in own:
+        return _instruction(e, own[signs], total, x, y)
+    moved, other = e.put(f"xor {words} {x}, {_TOPS}"), _TOPS
+    if signs == "ss":
+        made = _instruction(e, own["us"], total, moved, y)
+        more = _instruction(e, own["us"], "zeroinitializer", other, y)
+    else:
+        made = _instruction(e, own["us"], total, y, moved)
+        more = _instruction(e, own["us"], "zeroinitializer", y, other)
+    return e.put(f"sub {words} {made}, {more}")
+
+
+def _instruction(e: Emitter, name: str, total: str, x: str, y: str) -> str:
+    lanes = e.out.target.lanes32
+    sums, bytes = f"<{lanes} x i32>", f"<{BYTES * lanes} x i8>"
+    e.out.declare(name, f"declare {sums} @{name}({sums}, {bytes}, {bytes})")
+    a, b = (e.put(f"bitcast {sums} {v} to {bytes}") for v in (x, y))
+    return e.put(f"call {sums} @{name}({sums} {total}, {bytes} {a}, {bytes} {b})")
 
 
 @dataclass
