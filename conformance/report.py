@@ -172,5 +172,5 @@ def write_results() -> None:
     begin, end = f"{TITLE}\n", "## Processors\n"
     before, _, rest = path.read_text(encoding="utf-8").partition(begin)
     _, _, after = rest.partition(end)
-    if after:
-        path.write_text("\n".join([before.rstrip(), "", *section(), end]) + after, encoding="utf-8")
+    if after and (told := section()):
+        path.write_text("\n".join([before.rstrip(), "", *told, end]) + after, encoding="utf-8")

@@ -14,6 +14,7 @@ from threading import Lock
 
 import click
 
+from conformance.checkout import commit
 from conformance.ggml_host import page, state, suite
 from conformance.ggml_host.build import PLACE, build
 from conformance.ggml_host.state import Outcome
@@ -26,7 +27,7 @@ class Run:
 
     def __init__(self, cases: list[str], done: dict[str, Outcome], warm: bool, each: float) -> None:
         self.cases, self.done, self._warm, self._each = cases, done, warm, each
-        self._lock, self._commit = Lock(), state.commit()
+        self._lock, self._commit = Lock(), commit()
         self._start = self._stored = time.monotonic()
 
     @property

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from dataclasses import asdict, dataclass
 
 from conformance.ggml_host.build import PLACE
-from conformance.packages import ROOT
 
 STATE = PLACE / "cases.json"
 SLICE = PLACE / "slice.json"  # cases, failed, seconds
@@ -27,14 +25,6 @@ class Outcome:
     def again(self, later: Outcome) -> Outcome:
         """A second run: its verdict counts, the first's cold time stays."""
         return Outcome(later.passed, later.words, self.cold, self.compiled, later.cold, later.commit)
-
-
-def commit() -> str:
-    """The one that is checked out, with a plus where files differ from it."""
-    told = [["rev-parse", "--short=7", "HEAD"], ["status", "--porcelain", "--untracked-files=no", "src"]]
-    git = ["git", "-C", str(ROOT)]
-    done = [subprocess.run([*git, *rest], capture_output=True, text=True, check=False) for rest in told]
-    return done[0].stdout.strip() + ("+" if done[1].stdout.strip() else "")
 
 
 def load() -> dict[str, Outcome]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import asdict
 
@@ -17,7 +18,8 @@ from rich.progress import track
 from rich.table import Table
 
 from conformance import report
-from conformance.results import kept
+from conformance.checkout import commit
+from conformance.results import kept, opinion_page, record
 from conformance.results.case import Case, Size
 from conformance.results.judge import BACKENDS, Verdict, judge
 from conformance.results.mlx.coverage import missing
@@ -26,6 +28,7 @@ from conformance.results.second import BOTH, second_opinion
 from conformance.results.suites import all_cases
 from conformance.results.ways import Extent
 from conformance.results.workers import Died, work_on
+from metalloid.backends.cpu import codegen
 
 
 @click.command(help=__doc__)
@@ -41,18 +44,37 @@ from conformance.results.workers import Died, work_on
     help="both: two ways; all with as many lanes as are chosen; other numbers too; each with all guards and orders.",
 )
 @click.option("--resume", is_flag=True, help="both: skip what the same code has been told of the same data.")
+@click.option("--minutes", type=float, default=None, help="Begin no case later than that.")
 @click.option("--jobs", default=os.cpu_count() or 1, help="Processes.")
-def main(only: str, backend: str, size: Size | None, ways: Extent, resume: bool, jobs: int) -> None:
-    console = Console()
-    cases = [case for case in all_cases() if only in case.label]
-    verdicts = run(cases, (backend, size, ways, resume), jobs, console)
+def main(
+    only: str,
+    backend: str,
+    size: Size | None,
+    ways: Extent,
+    resume: bool,
+    minutes: float | None,
+    jobs: int,
+) -> None:
+    console, every = Console(), all_cases()
+    cases = [case for case in every if only in case.label]
+    if backend == BOTH:
+        cases = record.oldest_first(cases, processor())
+    ends = None if minutes is None else time.monotonic() + 60 * minutes
+    verdicts = run(cases, (backend, size, ways, resume), jobs, console, ends)
     _table(verdicts, console)
     _summary(verdicts, console)
-    if not only:
+    if backend == BOTH:
+        record.drop_others(case.label for case in every)
+        opinion_page.write(every)
+    elif not only and len(verdicts) == len(cases):
         for name in sorted(missing(cases)):
             console.print(f"mlx: no case launches {name}")
         store(verdicts, backend)
     sys.exit(any(not v.passed for v in verdicts))
+
+
+def processor() -> str:
+    return codegen.host().info.name
 
 
 How = tuple[str, Size | None, Extent, bool]  # backend, size, ways, resume
@@ -76,22 +98,25 @@ def _judge(index: int, how: How) -> Verdict:
     return verdict
 
 
-def run(cases: list[Case], how: How, jobs: int, console: Console) -> list[Verdict]:
+def run(cases: list[Case], how: How, jobs: int, console: Console, ends: float | None = None) -> list[Verdict]:
+    """Verdicts in the order of their cases; of those that began before a time of the monotonic clock."""
     _cases[:] = cases
     _known.clear()
     if how[3]:
         _known.update(kept.known())
     found: dict[int, Verdict] = {}
-    done = _done(cases, how, jobs)
+    done, code = _done(cases, how, jobs, ends), commit()
     for index, verdict in track(done, "running", total=len(cases), console=console):
         found[index] = verdict
+        if how[0] == BOTH and how[2] in ("widths", "every"):  # fewer ways are no second opinion
+            record.add(processor(), code, [verdict])
         if not console.is_terminal:  # where no bar moves, a line says how far it is
             print(f"{len(found)}/{len(cases)} {_line(verdict)}", flush=True)
     return [found[n] for n in sorted(found)]
 
 
-def _done(cases: list[Case], how: How, jobs: int) -> Iterator[tuple[int, Verdict]]:
-    for index, result in work_on(_judge, len(cases), (how,), jobs):
+def _done(cases: list[Case], how: How, jobs: int, ends: float | None) -> Iterator[tuple[int, Verdict]]:
+    for index, result in work_on(_judge, len(cases), (how,), jobs, ends):
         if isinstance(result, Died):
             case = cases[index]
             yield index, Verdict(case.suite, case.family, case.name, how[0], reason=str(result))

@@ -45,8 +45,13 @@ def judge(case: Case, backend: str, size: Size | None = None) -> Verdict:
     return judged(case, backend, size)[0]
 
 
-def judged(case: Case, backend: str, size: Size | None = None) -> tuple[Verdict, Work | None]:
-    """The verdict, and the work as it was left; none where it could not be done."""
+def judged(
+    case: Case, backend: str, size: Size | None = None, reverse: bool = True
+) -> tuple[Verdict, Work | None]:
+    """The verdict, and the work as it was left; none where it could not be done.
+
+    The oracle runs a case once more with threads in reverse order, which says something of the case, not of an engine.
+    """
     usual, run = BACKENDS[backend]
     start = time.perf_counter()
     identity = (case.suite, case.family, case.name, backend)
@@ -68,7 +73,8 @@ def judged(case: Case, backend: str, size: Size | None = None) -> tuple[Verdict,
     results = [error_of(output) for output in work.outputs]
     reason = next((text for _, text in results if text), "")
     order: str = case.order if case.order != "any" else ""
-    if backend == "oracle" and not reason and case.order == "any" and seconds < REVERSE_WITHIN:
+    again = reverse and backend == "oracle" and case.order == "any" and seconds < REVERSE_WITHIN
+    if again and not reason:
         order = "same"
         if changed := _changes(case, work, size or usual):
             order, reason = "", f"'{changed}' changes when threads run in reverse order"

@@ -20,7 +20,7 @@ BOTH = "both"
 def second_opinion(case: Case, extent: Extent = "widths") -> Verdict:
     """Never raises: whatever goes wrong is the verdict."""
     start = time.perf_counter()
-    verdict, oracle = judged(case, "oracle", "small")
+    verdict, oracle = judged(case, "oracle", "small", reverse=False)
     verdict = replace(verdict, backend=BOTH)
     if oracle is None or not verdict.passed:
         return replace(verdict, reason=f"oracle: {verdict.reason}")

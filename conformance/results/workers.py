@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -22,14 +23,22 @@ class Died:
 
 
 def work_on(
-    task: Callable[..., Any], count: int, arguments: tuple[Any, ...], jobs: int
+    task: Callable[..., Any],
+    count: int,
+    arguments: tuple[Any, ...],
+    jobs: int,
+    ends: float | None = None,
 ) -> Iterator[tuple[int, Any]]:
-    """`task(n, *arguments)` for n from 0 to count, as they are done; a result, or Died."""
+    """`task(n, *arguments)` for n from 0 to count, as they are done; a result, or Died.
+
+    None is begun after `ends`, of the monotonic clock.
+    """
     waiting = iter(range(count))
     busy: dict[Connection, tuple[Any, int]] = {}
 
     def give(pipe: Connection, process: Any) -> None:
-        if (number := next(waiting, None)) is None:
+        late = ends is not None and time.monotonic() > ends
+        if late or (number := next(waiting, None)) is None:
             pipe.send(None)
             process.join()
             pipe.close()

@@ -80,7 +80,7 @@ def test_lanes_take_batches_side_by_side_and_say_which_code_ran(
     monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(command, "PLACE", tmp_path)
     monkeypatch.setattr(state, "STATE", tmp_path / "cases.json")
-    monkeypatch.setattr(state, "commit", lambda: "abc+")
+    monkeypatch.setattr(command, "commit", lambda: "abc+")
     done: dict[str, Outcome] = {}
     run = command.Run(CASES, done, warm=False, each=60)
     batches = [CASES[:1], CASES[1:2], CASES[3:]]

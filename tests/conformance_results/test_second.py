@@ -1,6 +1,7 @@
 """The second opinion must notice an engine that differs from the oracle, in whatever way it is run."""
 
 import os
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -8,15 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conformance.results import kept, second
+from conformance.results import kept, opinion_page, record, second
 from conformance.results.case import Case, Output, Step, Work, poisoned, summed
 from conformance.results.judge import Verdict
 from conformance.results.second import second_opinion
 from conformance.results.ulps import apart, same_bits
-from conformance.results.ways import CHOSEN, FORCED, USUAL, Way, run_in_way, ways
+from conformance.results.ways import CHOSEN, FORCED, OTHERS, USUAL, Way, run_in_way, ways
 from conformance.results.workers import Died, work_on
 
+from metalloid.backends.cpu.build import Vectors
 from metalloid.source import Source
+from metalloid.transforms import canonicalize
 
 HEAD = "#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device const float* x, device float* out, "
 PLAIN = "uint i [[thread_position_in_grid]]) { out[i] = x[i] * 2; }"
@@ -47,7 +50,7 @@ def test_an_engine_that_agrees_is_run_at_every_width() -> None:
 
 def test_simdgroup_operations_have_one_width() -> None:
     steps = case(TOTAL, total, 1e-6).make(np.random.default_rng(0), "small").steps
-    assert ways(steps, 0) == USUAL
+    assert ways(steps, 0) == USUAL and ways(steps, 1) == OTHERS
     assert {way.lanes for way in ways(steps, 0, "every")} == {CHOSEN}
     assert second_opinion(case(TOTAL, total, 1e-6)).passed
 
@@ -55,6 +58,8 @@ def test_simdgroup_operations_have_one_width() -> None:
 def test_a_case_and_the_next_take_different_guards() -> None:
     steps = case(PLAIN, lambda x: x).make(np.random.default_rng(0), "small").steps
     one, other = ({w for w in ways(steps, n) if w.lanes} for n in (0, 1))
+    assert all({w.tier for w in tried} == {"good", "baseline", "plain"} for tried in (USUAL, OTHERS))
+    assert [(w.guards, w.backwards) for w in USUAL] == [(w.guards, w.backwards) for w in OTHERS]
     assert not one & other and {w.lanes for w in one} == {w.lanes for w in other}
 
 
@@ -131,6 +136,62 @@ def test_verdicts_are_found_again_for_the_same_data(tmp_path: Path, monkeypatch:
     assert key != kept.key_of(replace(one, order="race"), False)
 
 
+def test_each_way_runs_code_of_its_tier(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What users get is good code, or baseline code; what only tests get is made soonest."""
+    made: list[tuple[int, int, bool]] = []
+    compile = Vectors.compile
+
+    def noted(self: Vectors, variant: Any, baseline: bool = False, check: Any = None) -> Any:
+        made.append((self.width, self.level, baseline))
+        return compile(self, variant, baseline, check)
+
+    monkeypatch.setattr(Vectors, "compile", noted)
+    steps = case(PLAIN.replace("2", "3"), lambda x: x * 3).make(np.random.default_rng(0), "small").steps
+    for way in (*USUAL, Way(8, "none")):
+        run_in_way(steps[0], way)
+    assert made == [(0, 1, False), (0, 1, True), (0, 0, False), (0, 0, False), (8, 0, False)]
+
+
+def test_a_kernel_is_made_canonical_once_for_all_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    canonical = canonicalize.canonical
+
+    def noted(ir: str) -> Any:
+        asked.append(ir)
+        return canonical(ir)
+
+    monkeypatch.setattr(canonicalize, "canonical", noted)
+    assert second_opinion(case(PLAIN.replace("2", "5"), lambda x: x * 5)).ways > 4
+    assert len(asked) == 1
+
+
+def test_the_oldest_verdict_comes_first_and_the_page_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "RECORD", tmp_path / "second.json")
+    monkeypatch.setattr(opinion_page, "PAGE", tmp_path / "page.md")
+    cases = [replace(case(PLAIN, lambda x: x), name=n, family=f) for f in "fg" for n in "abc"]
+    labels = [c.label for c in cases]
+
+    def told(label: int, **more: Any) -> Verdict:
+        c = cases[label]
+        return Verdict(c.suite, c.family, c.name, "both", ways=9, **more)
+
+    assert [c.label for c in record.oldest_first(cases, "P")] == [labels[n] for n in (0, 3, 1, 4, 2, 5)]
+    record.add("P", "1111111", [told(0), told(3, ulps=2.0)])
+    record.add("P", "2222222", [told(1, reason="the engine\ngives 1"), told(0)])
+    record.add("Q", "2222222", [told(5)])
+    assert [c.label for c in record.oldest_first(cases, "P")] == [labels[n] for n in (4, 2, 5, 3, 1, 0)]
+    record.drop_others(labels)
+    opinion_page.write(cases)
+    page = opinion_page.PAGE.read_text()
+    assert "3 of 6 cases run, in 27 ways together: 2 agree, 1 of them in every bit; 1 differ." in page
+    assert "Verdicts: 2 of commit 2222222, 1 of commit 1111111." in page
+    assert "| tests | f | 3 | 2 | 1 | 1 |" in page and f"- {labels[1]}: the engine gives 1" in page
+    record.drop_others(labels[:1])
+    assert list(record.load("P")) == labels[:1] and record.processors() == ["P", "Q"]
+
+
 def _task(n: int, dies: int) -> int:
     if n == dies:
         os._exit(3)
@@ -139,3 +200,8 @@ def _task(n: int, dies: int) -> int:
 
 def test_a_process_that_dies_takes_only_its_task_with_it() -> None:
     assert dict(work_on(_task, 5, (2,), 2)) == {0: 0, 1: 1, 2: Died(3), 3: 9, 4: 16}
+
+
+def test_no_task_begins_when_time_is_over() -> None:
+    assert dict(work_on(_task, 5, (9,), 1, time.monotonic() + 60)) == {n: n * n for n in range(5)}
+    assert dict(work_on(_task, 5, (9,), 1, time.monotonic() - 1)) == {}

@@ -1,0 +1,15 @@
+"""Which state of metalloid gave a verdict."""
+
+from __future__ import annotations
+
+import subprocess
+
+from conformance.packages import ROOT
+
+
+def commit() -> str:
+    """The one that is checked out, with a plus where files differ from it."""
+    told = [["rev-parse", "--short=7", "HEAD"], ["status", "--porcelain", "--untracked-files=no", "src"]]
+    git = ["git", "-C", str(ROOT)]
+    done = [subprocess.run([*git, *rest], capture_output=True, text=True, check=False) for rest in told]
+    return done[0].stdout.strip() + ("+" if done[1].stdout.strip() else "")
