@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from metalloid.backends.cpu import repeats
 from metalloid.errors import KernelFault, LaunchError
 from metalloid.runtime.again import key_of
 from metalloid.runtime.plan import Plan
+from metalloid.runtime.watch import Watcher, watchers
 
 SOURCE = """#include <metal_stdlib>
 using namespace metal;
@@ -231,3 +233,58 @@ def test_a_dispatch_with_its_arguments_is_looked_at_once(
     for n, one in enumerate(out):
         np.testing.assert_array_equal(one.numpy(), np.arange(8) + n)
     assert long[0] <= 2
+
+
+def test_watchers_that_come_after_encoding_see_numbers_too(library: mt.Library) -> None:
+    device, kernel = mt.device("cpu"), library["add"]
+    queue, a, out = device.queue(), device.buffer(np.arange(8, dtype=np.float32)), device.zeros(8, np.float32)
+    for n, number in enumerate((*[3] * 40, 4, 4)):  # 3 runs again as it is, 4 was not seen before
+        commands = queue.command_buffer()
+        with commands.compute_encoder() as encoder:
+            encoder.dispatch(kernel, a, out, number, grid=8, threadgroup=8)
+        watcher = Watcher()
+        if n > 37:
+            watchers.append(watcher)
+        try:
+            commands.commit()
+            commands.wait_until_completed()
+        finally:
+            watchers[:] = [one for one in watchers if one is not watcher]
+        np.testing.assert_array_equal(out.numpy(), np.arange(8) + number)
+
+
+def test_what_changes_between_encoding_and_running_is_seen(library: mt.Library) -> None:
+    device, kernel = mt.device("cpu"), library["add"]
+    queue, out = device.queue(), device.zeros(8, np.float32)
+    own = np.arange(8, dtype=np.float32)
+    a = device.buffer(own, copy=False)
+    for n in range(42):
+        commands = queue.command_buffer()
+        with commands.compute_encoder() as encoder:
+            encoder.dispatch(kernel, a, out, 3, grid=8, threadgroup=8)
+        if n == 40:
+            own.resize(1 << 18, refcheck=False)  # moves
+            own[:8] = 7
+        commands.commit()
+        commands.wait_until_completed()
+        np.testing.assert_array_equal(out.numpy(), own[:8] + 3)
+
+
+@pytest.mark.parametrize("times", (2, 40))
+def test_a_buffer_that_is_released_before_its_commands_run_is_there_for_them(
+    library: mt.Library, times: int
+) -> None:
+    device, kernel = mt.device("cpu"), library["add"]
+    queue, out = device.queue(), device.zeros(8, np.float32)
+    a = device.buffer(np.arange(8, dtype=np.float32))
+    for n in range(times):
+        commands = queue.command_buffer()
+        with commands.compute_encoder() as encoder:
+            encoder.dispatch(kernel, a, out, 3, grid=8, threadgroup=8)
+        if n == times - 1:
+            memory = weakref.ref(a.memory())
+            a.release()
+            assert memory() is not None
+        commands.commit()
+        commands.wait_until_completed()
+    np.testing.assert_array_equal(out.numpy(), np.arange(8) + 3)

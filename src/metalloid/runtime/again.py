@@ -99,6 +99,8 @@ def fact(value: Any) -> Fact | None:
     if kind is float:
         return Fact("float", value=struct.unpack("Q", struct.pack("d", value))[0])
     array = value._array if kind is Buffer else value
+    if array is None:  # released since
+        return None
     memory = {"value": array.ctypes.data, "description": id(array.dtype), "count": array.size}
     if kind is not Buffer:
         return Fact("array", **memory)
@@ -122,6 +124,7 @@ class Repeats(Protocol):
     arguments, or what `stopped` is to be given."""
 
     go: Callable[[int, tuple[Any, ...]], int]
+    has: Callable[[int, tuple[Any, ...]], int]  # whether `go` would run one
     at: int
 
     def stopped(self, status: int, told: Callable[[], Launch]) -> None: ...
@@ -138,7 +141,7 @@ class ByArguments:
 
     def __init__(self, quick: Any, found: Any) -> None:
         self._quick, self._found = quick, found
-        self.go, self.at, self.stopped = found.go, found.at, found.stopped
+        self.go, self.has, self.at, self.stopped = found.go, found.has, found.at, found.stopped
 
     def keep(
         self, arguments: tuple[Any, ...], spare: Any, code: Any, addresses: list[int], lengths: list[int]
@@ -169,6 +172,10 @@ class ByKey:
             return -1
         self._kept[key] = again
         return 0
+
+    def has(self, at: int, arguments: tuple[Any, ...]) -> int:
+        again = self._kept.get(key_of(arguments))
+        return int(again is not None and again.same(arguments))
 
     def stopped(self, status: int, told: Callable[[], Launch]) -> None:
         """Those that stop say so themselves."""

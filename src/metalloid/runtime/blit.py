@@ -9,7 +9,7 @@ import numpy as np
 
 from metalloid.errors import LaunchError
 from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.encoding import Command, Encoder
+from metalloid.runtime.encoding import Command, Encoder, Groups
 from metalloid.runtime.processor import Processor
 from metalloid.runtime.steps import tell
 from metalloid.runtime.whole import piece, whole
@@ -27,7 +27,7 @@ class BlitEncoder(Encoder):
         device: Processor,
         add: Callable[[Command], None],
         ended: Callable[[Encoder], None],
-        around: Callable[[], tuple[str, ...]],
+        around: Groups,
         writes: Callable[[Buffer, str], None],
         label: str = "",
     ) -> None:

@@ -6,10 +6,8 @@ not enqueued -> enqueued -> committed -> scheduled -> completed
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 from metalloid.backends.backend import Span
@@ -23,33 +21,36 @@ from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.encoder import ComputeEncoder
 from metalloid.runtime.encoding import Command, Encoder, Groups
 from metalloid.runtime.events import SharedEvent
-from metalloid.runtime.executor import SerialExecutor, Status, Work
+from metalloid.runtime.executor import DONE, SerialExecutor, Status, Work
 from metalloid.runtime.kernel import Kernel
 from metalloid.runtime.plan import Bound, Plan
-from metalloid.runtime.steps import step, tell
+from metalloid.runtime.steps import tell
 from metalloid.runtime.watch import watchers
 
 Handler = Callable[["CommandBuffer"], object]
+_SCHEDULED, _COMPLETED = Status.SCHEDULED, Status.COMPLETED
 
 
 class CommandBuffer(Work, Groups):
     """Commands in order. Errors of its kernels come out of `wait_until_completed`, of `await`, and of `error`."""
 
+    # One is made for each few launches: what most never change is the class's.
+    error: BaseException | None = None
+    on_error: Handler | None = None  # is told of an error before anybody who waits
+    gpu_start_time = gpu_end_time = 0.0
+    told = False  # whether the user has heard that its work has not run
+    _committed = False
+    _commands: Sequence[Command] = ()
+    _encoder: Encoder | None = None
+    _span: Span | None = None  # of launches that nobody has waited for
+
     def __init__(self, queue: SerialExecutor, label: str = "") -> None:
-        Work.__init__(self)
         Groups.__init__(self, "command buffer", label)
         self.queue = queue
-        self.error: BaseException | None = None
-        self.on_error: Handler | None = None  # is told of an error before anybody who waits
-        self.gpu_start_time = self.gpu_end_time = 0.0
         self._commands: list[Command] = []
-        self._encoder: Encoder | None = None
         self._scheduled: list[Handler] = []
         self._completed: list[Handler] = []
-        self._changed = threading.Condition()
         self._kernels: list[str] = []  # what it holds, by name
-        self._span: Span | None = None  # of launches that nobody has waited for
-        self.told = False  # whether the user has heard that its work has not run
         self._place = resources.made(self, "command buffer")
         if watchers:
             tell("command buffer", repr(self), f"of {queue}")
@@ -61,9 +62,10 @@ class CommandBuffer(Work, Groups):
             self.queue.device,
             self._encoded,
             self._encoded_quick,
+            self._encoded_again,
             self._encoder_ended,
             self._commands.append,
-            self._labels,
+            self,
             label,
             raw,
         )
@@ -74,7 +76,7 @@ class CommandBuffer(Work, Groups):
         """An encoder for copies and fills of memory; the one before it has to be ended."""
         self._still_open("blit_encoder")
         made = BlitEncoder(
-            self.queue.device, self._commands.append, self._encoder_ended, self._labels, self._writes, label
+            self.queue.device, self._commands.append, self._encoder_ended, self, self._writes, label
         )
         self._encoder = made
         return made
@@ -115,29 +117,28 @@ class CommandBuffer(Work, Groups):
     def enqueue(self) -> None:
         """Reserve the place in the queue; the work starts with `commit`."""
         self._still_open("enqueue", encoding=True)
-        if self.status is Status.NOT_ENQUEUED:
+        if self.status is not Status.ENQUEUED:
             self.status = Status.ENQUEUED
             self.queue._reserve(self)
 
     def commit(self) -> None:
         """Hand the work over. It runs when what was committed before it has."""
         self._still_open("commit")
-        self.enqueue()
         resources.released(self)
         self.told = False
-        what = f"{len(self._commands)} commands" if watchers else ""
-        with step("commit", repr(self), what) if watchers else nullcontext(), self._changed:
-            self.status = Status.COMMITTED
-        self.queue._wake()
+        if watchers:
+            tell("commit", repr(self), f"{len(self._commands)} commands")
+        self._committed = True
+        self.queue._commit(self)
         if self._completed or self._scheduled:
             self.queue.hurry()
 
     def wait_until_scheduled(self) -> None:
-        self._wait((Status.SCHEDULED, Status.COMPLETED, Status.ERROR), None)
+        self._wait((Status.SCHEDULED, *DONE), None)
 
     def wait_until_completed(self, timeout: float | None = None) -> None:
         """Wait, and raise what went wrong."""
-        self._wait((Status.COMPLETED, Status.ERROR), timeout)
+        self._wait(DONE, timeout)
         self._raise()
 
     def __await__(self) -> Generator[Any, None, None]:
@@ -154,7 +155,7 @@ class CommandBuffer(Work, Groups):
             if not waiting.done():
                 waiting.set_result(None)
 
-        with self._changed:
+        with self.queue.lock:
             if not self.done:
                 self._completed.append(finished)
         self.queue.hurry()
@@ -164,16 +165,12 @@ class CommandBuffer(Work, Groups):
 
     @property
     def done(self) -> bool:
-        return self.status in (Status.COMPLETED, Status.ERROR)
+        return self.status in DONE
 
     @property
     def forgotten(self) -> bool:
         """Whether it holds work that nobody has committed."""
         return not self._committed and bool(self._commands)
-
-    @property
-    def _committed(self) -> bool:
-        return self.status not in (Status.NOT_ENQUEUED, Status.ENQUEUED)
 
     @property
     def contents(self) -> str:
@@ -204,17 +201,19 @@ class CommandBuffer(Work, Groups):
 
     def _run(self) -> None:
         """Called by the queue's thread."""
-        self._become(Status.SCHEDULED)
+        self._become(_SCHEDULED)
         if watchers:
             tell("schedule", repr(self))
-        self._call(self._scheduled)
+        if self._scheduled:
+            self._call(self._scheduled)
         before, self.gpu_start_time = compiled(), time.perf_counter()
         error: BaseException | None = None
         try:
             self._span = self.queue.device.backend.span()
             for command in self._commands:
                 command()
-            self._settle()
+            if self._span is not None:
+                self._span.settle()
         except BaseException as caught:
             error = caught
         self.gpu_end_time = time.perf_counter() - (compiled() - before)
@@ -227,8 +226,9 @@ class CommandBuffer(Work, Groups):
         # Told before anybody who waits goes on.
         if watchers:
             tell("complete", repr(self), f"{error or 'no error'}, {self.gpu_time * 1e3:.3f} ms")
-        self._become(Status.ERROR if error else Status.COMPLETED)
-        self._call(self._completed)
+        self._become(Status.ERROR if error else _COMPLETED)
+        if self._completed:
+            self._call(self._completed)
 
     def _settle(self) -> None:
         """What was launched has ended when this returns."""
@@ -247,14 +247,11 @@ class CommandBuffer(Work, Groups):
         return None
 
     def _become(self, status: Status) -> None:
-        with self._changed:
-            self.status = status
-            self._changed.notify_all()
+        self.status = status
+        self.queue.changed()
 
     def _call(self, handlers: list[Handler]) -> None:
-        if not handlers:
-            return
-        with self._changed:
+        with self.queue.lock:
             due, handlers[:] = list(handlers), []
         for handler in due:
             try:
@@ -292,19 +289,28 @@ class CommandBuffer(Work, Groups):
         self._commands.append(run)
         self._note(kernel, bound[6])
 
+    def _encoded_again(self, kernel: Kernel, plan: Plan, arguments: tuple[Any, ...], guard: Guard) -> None:
+        held = [a.memory() if type(a) is Buffer else a for a in arguments]
+
+        def run() -> None:
+            if watchers or not plan.repeat(arguments):  # or an argument has changed since
+                sizes = {"grid": plan.launch.grid, "threadgroup": plan.launch.threadgroup}
+                local = plan.launch.threadgroup_memory
+                kernel.run(kernel.launch(*held, threadgroup_memory=local, overlap=True, **sizes), guard)
+
+        self._commands.append(run)
+        self._note(kernel, arguments)
+
     def _note(self, kernel: Kernel, arguments: Sequence[object]) -> None:
         """What messages about unfinished work speak of."""
         self._kernels.append(kernel.name)
         for position, name in kernel.outputs:
             value = arguments[position]
             if isinstance(value, Buffer):
-                self._writes(value, name)
+                value.will_be_written(self, name)
 
     def _writes(self, buffer: Buffer, name: str) -> None:
         buffer.will_be_written(self, name)
-
-    def _labels(self) -> tuple[str, ...]:
-        return self.labels
 
     def _encoder_ended(self, encoder: Encoder) -> None:
         if self._encoder is encoder:
@@ -333,21 +339,21 @@ class CommandBuffer(Work, Groups):
             )
 
     def _wait(self, statuses: tuple[Status, ...], timeout: float | None) -> None:
-        self._must_be_committed()
+        if not self._committed:
+            self._must_be_committed()
         if timeout is None and not (self._completed or self._scheduled):
             self.queue.help(self)  # handlers run beside whoever waits: he may hold what they want
         elif not self.done:
             self.queue.hurry()
-        with self._changed:
-            if not self._changed.wait_for(lambda: self.status in statuses, timeout):
-                raise TimeoutError(f"[command buffer] still {self.status} after {timeout} s.")
+        if self.status not in statuses and not self.queue.wait_for(lambda: self.status in statuses, timeout):
+            raise TimeoutError(f"[command buffer] still {self.status} after {timeout} s.")
 
     def _raise(self) -> None:
         if self.error is not None:
             raise self.error
 
     def __del__(self) -> None:
-        if hasattr(self, "told") and self.forgotten and not self.told:
+        if self._commands and self.forgotten and not self.told:
             resources.forgotten.append(resources.Resource("command buffer", self.contents, self._place))
 
     def __repr__(self) -> str:

@@ -18,7 +18,7 @@ from metalloid.backends.base import Guard, Launch
 from metalloid.errors import LaunchError
 from metalloid.runtime.arguments import matched, refuse
 from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.encoding import Command, Encoder
+from metalloid.runtime.encoding import Command, Encoder, Groups
 from metalloid.runtime.heap import Heap
 from metalloid.runtime.indirect import threadgroups_in
 from metalloid.runtime.indirect_commands import IndirectCommands
@@ -34,6 +34,7 @@ from metalloid.runtime.whole import whole
 # Takes a launch with its arguments, and how it is guarded; the last one changes it just before it runs.
 Encoded = Callable[[Kernel, Launch, list[object], Guard, "Callable[[Launch], Launch] | None", object], None]
 EncodedQuick = Callable[[Kernel, Plan, Bound, Guard], None]
+EncodedAgain = Callable[[Kernel, Plan, tuple[Any, ...], Guard], None]  # a launch that has run before
 
 
 class ComputeEncoder(Encoder):
@@ -46,14 +47,16 @@ class ComputeEncoder(Encoder):
         device: Processor,
         encoded: Encoded,
         encoded_quick: EncodedQuick,
+        encoded_again: EncodedAgain,
         ended: Callable[[Encoder], None],
         add: Callable[[Command], None] = lambda command: None,
-        around: Callable[[], tuple[str, ...]] = tuple,
+        around: Groups | None = None,
         label: str = "",
         raw: bool = False,
     ) -> None:
         super().__init__(device, add, ended, around, label)
-        self._encoded, self._encoded_quick, self.raw = encoded, encoded_quick, raw
+        self._encoded, self._encoded_quick, self._encoded_again = encoded, encoded_quick, encoded_again
+        self.raw = raw
         self._pipeline: Kernel | None = None
         self._bound: dict[int, object] = {}
         self._below: dict[int, int] = {}  # offsets: what lies before them is of the same allocation
@@ -188,10 +191,11 @@ class ComputeEncoder(Encoder):
         **named: object,
     ) -> None:
         """Pipeline, arguments and sizes at once, as in calling the kernel; other bindings stay as they are."""
-        self._open("dispatch")
+        if self._ended:
+            self._open("dispatch")
         self._belongs(kernel)
-        key = self._key(threadgroup_memory or {}, grid, threadgroup, threadgroups, ("dispatch", overlap))
-        given = kernel.in_order(arguments, named) if key is not None else None
+        key = self._key(threadgroup_memory, grid, threadgroup, threadgroups, overlap)
+        given = None if key is None else kernel.in_order(arguments, named) if named else arguments
         if given is not None and self._quickly(kernel, key, given, overlap, {}, False):
             return
         launch = kernel.launch(
@@ -223,7 +227,11 @@ class ComputeEncoder(Encoder):
             )
         wanted = kernel.local_indices
         local = {i: n for i, n in self._local.items() if i in wanted} if wanted else {}
-        key = None if later is not None else self._key(local, grid, threadgroup, threadgroups, self.raw)
+        key = (
+            None
+            if later is not None
+            else self._key(local, grid, threadgroup, threadgroups, ("bound", self.raw))
+        )
         if key is not None:
             given = tuple([self._bound.get(index) for index in kernel.bound_indices])
             if self._quickly(kernel, key, given, True, self._below, self.raw):
@@ -239,18 +247,28 @@ class ComputeEncoder(Encoder):
 
     def _key(
         self,
-        local: Local,
+        local: Local | None,
         grid: Size | None,
         threadgroup: Size | None,
         threadgroups: Size | None,
         how: object,
     ) -> object:
         """What dispatches have to share for the short way; None where this one has to go the long way."""
-        if watchers or self._used or self.during:
+        if watchers or self._used or self.labelled:
             return None
+        if type(grid) is int and type(threadgroup) is int and threadgroups is None and not local:
+            return how, grid, threadgroup, self.guard
         types = kinds(grid), kinds(threadgroup), kinds(threadgroups)
         try:
-            key = how, grid, threadgroup, threadgroups, types, tuple(local.items()), self.guard
+            key = (
+                how,
+                grid,
+                threadgroup,
+                threadgroups,
+                types,
+                tuple(local.items()) if local else (),
+                self.guard,
+            )
             hash(key)
         except TypeError:  # a list, for example
             return None
@@ -260,7 +278,7 @@ class ComputeEncoder(Encoder):
         self,
         kernel: Kernel,
         key: object,
-        arguments: tuple[object, ...],
+        arguments: tuple[Any, ...],
         shared: bool,
         below: dict[int, int],
         raw: bool,
@@ -269,6 +287,9 @@ class ComputeEncoder(Encoder):
         plan = kernel.known_plan(key)
         if plan is None:
             return False
+        if not below and plan.repeats(arguments):
+            self._encoded_again(kernel, plan, arguments, self.guard)
+            return True
         bound = plan.bind(arguments, kernel, shared, below, raw)
         if bound is None:
             return False

@@ -9,6 +9,7 @@ from metalloid.errors import LaunchError
 from metalloid.runtime.fence import Fence
 from metalloid.runtime.processor import Processor
 from metalloid.runtime.steps import tell
+from metalloid.runtime.watch import watchers
 
 Command = Callable[[], None]
 
@@ -50,19 +51,26 @@ class Encoder(Groups):
         device: Processor,
         add: Callable[[Command], None],
         ended: Callable[[Encoder], None],
-        around: Callable[[], tuple[str, ...]] = tuple,
+        around: Groups | None = None,
         label: str = "",
     ) -> None:
         super().__init__("encoder", label)
         self.device = device
         self._add, self._when_ended, self._around = add, ended, around
         self._ended = False
-        tell("encoder", self.kind, label)
+        if watchers:
+            tell("encoder", self.kind, label)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether there are labels around what is encoded now."""
+        around = self._around
+        return bool(self.label or self._groups or (around is not None and (around.label or around._groups)))
 
     @property
     def during(self) -> str:
         """All labels around what is encoded now; empty where there are none."""
-        around = (*self._around(), *self.labels)
+        around = (*(self._around.labels if self._around is not None else ()), *self.labels)
         return ", ".join(around) if around else ""
 
     def insert_debug_signpost(self, name: str) -> None:
@@ -88,7 +96,8 @@ class Encoder(Groups):
     def end_encoding(self) -> None:
         self._open("end_encoding")
         self._ended = True
-        tell("end", self.kind, self.label)
+        if watchers:
+            tell("end", self.kind, self.label)
         self._when_ended(self)
 
     def __enter__(self) -> Self:

@@ -12,6 +12,7 @@ import threading
 import time
 import weakref
 from collections import deque
+from collections.abc import Callable
 from enum import StrEnum
 
 from metalloid.runtime.processor import Processor
@@ -33,12 +34,15 @@ class Status(StrEnum):
     ERROR = "error"
 
 
+DONE = (Status.COMPLETED, Status.ERROR)
+_ENQUEUED, _COMMITTED = Status.ENQUEUED, Status.COMMITTED  # an attribute of an enum takes longer than a name
+
+
 class Work:
     """What is run: it has a place from the moment it is reserved, and may run once it is committed."""
 
-    def __init__(self) -> None:
-        self.status = Status.NOT_ENQUEUED
-        self.waits_for = ""  # the event that holds it up right now, in words
+    status = Status.NOT_ENQUEUED
+    waits_for = ""  # the event that holds it up right now, in words
 
     def _run(self) -> None:
         """Called by the executor's thread."""
@@ -51,9 +55,10 @@ class SerialExecutor:
     def __init__(self, device: Processor, label: str = "") -> None:
         self.device, self.label = device, label
         self._waiting: deque[weakref.ref[Work] | Work] = deque()
-        lock = threading.RLock()
-        self._changed = threading.Condition(lock)  # for whoever waits until all is done
-        self._due = threading.Condition(lock)  # for the thread
+        self.lock = threading.RLock()
+        self._changed = threading.Condition(self.lock)  # for whoever waits
+        self._waiters = 0
+        self._due = threading.Condition(self.lock)  # for the thread
         self._short = False  # whether the last work was
         self._running = False  # whether there is a thread
         self._busy = False  # whether somebody runs the first in line
@@ -61,25 +66,42 @@ class SerialExecutor:
 
     def wait_until_idle(self) -> None:
         """Wait for everything that has been committed."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._running or self._next() is None)
+        self.wait_for(lambda: not self._running or self._next() is None)
+
+    def wait_for(self, what: Callable[[], bool], timeout: float | None = None) -> bool:
+        """Wait until something is so; False where `timeout` seconds ran out. Whoever changes it calls `changed`."""
+        with self.lock:
+            self._waiters += 1
+            try:
+                return self._changed.wait_for(what, timeout)
+            finally:
+                self._waiters -= 1
+
+    def changed(self) -> None:
+        """Tell those who wait; there mostly are none. (They count themselves before they look: no lock is needed.)"""
+        if self._waiters:
+            with self.lock:
+                self._changed.notify_all()
 
     def _reserve(self, work: Work) -> None:
         # Weak until it is committed: a place in the queue does not keep forgotten work alive.
-        with self._changed:
+        with self.lock:
             self._waiting.append(weakref.ref(work))
 
     def hurry(self) -> None:
         """Somebody waits who cannot do the work himself."""
-        with self._changed:
+        with self.lock:
             self._due.notify()
 
-    def _wake(self) -> None:
-        with self._changed:
-            for at, item in enumerate(self._waiting):
-                work = item() if isinstance(item, weakref.ref) else item
-                if work is not None and work.status is Status.COMMITTED:
-                    self._waiting[at] = work
+    def _commit(self, work: Work) -> None:
+        """Work may run from now on: at its place, or behind all others."""
+        with self.lock:
+            if work.status is _ENQUEUED:
+                at = next(n for n, item in enumerate(self._waiting) if item == weakref.ref(work))
+                self._waiting[at] = work
+            else:
+                self._waiting.append(work)
+            work.status = _COMMITTED
             if not self._running:
                 self._running = True
                 threading.Thread(
@@ -102,7 +124,7 @@ class SerialExecutor:
     def help(self, work: Work) -> None:
         """Run committed work here and now where it is first in line and nobody has begun it: whoever waits for it
         anyway need not wake another thread."""
-        with self._changed:
+        with self.lock:
             if self._busy or self._next() is not work:
                 return
             self._busy = True
@@ -113,18 +135,19 @@ class SerialExecutor:
         try:
             work._run()
         finally:
-            with self._changed:
+            with self.lock:
                 self._short = time.perf_counter() - begun < _SHORT
                 self._waiting.popleft()
                 self._busy = False
-                self._changed.notify_all()
+                if self._waiters:
+                    self._changed.notify_all()
                 if self._waiting:
                     self._due.notify()
 
     def _serve(self) -> None:
         idle = time.perf_counter()
         while True:
-            with self._changed:
+            with self.lock:
                 work = None if self._busy else self._next()
                 if work is None:
                     self._due.wait(_TICK)

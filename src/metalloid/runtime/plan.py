@@ -90,7 +90,7 @@ class Spare:
 Below = Mapping[int, int]
 Known = dict[tuple[int, ...], Any]
 # What a launch needs of its memory: room, addresses, lengths, bytes below, code by numbers, the numbers where all are
-# known, and what keeps the memory alive.
+# known, the arguments, copies that were made of them, and the memory of buffers, which may be released meanwhile.
 Bound = tuple[
     Spare,
     list[int],
@@ -99,6 +99,7 @@ Bound = tuple[
     Known,
     tuple[int, ...] | None,
     tuple[Any, ...],
+    list[object],
     list[object],
 ]
 
@@ -131,24 +132,30 @@ class Plan:
 
     def go(self, arguments: tuple[Any, ...], kernel: KernelCode) -> bool:
         """Run with these arguments; False where the long road has to look at them, and nothing ran."""
-        if self._repeats is not None:
-            status = self._go(self._at, arguments)
-            if not status:
-                return True
-            if status > 0:
-                self._repeats.stopped(status, lambda: self._told(arguments, None))
-                return True
+        if self.repeat(arguments):
+            return True
         bound = self.bind(arguments, kernel)
         if bound is None:
             return False
         self.run(bound)
-        if self._repeats is not None:
-            self._remember(bound, self._repeats)
         return True
+
+    def repeats(self, arguments: tuple[Any, ...]) -> bool:
+        """Whether `repeat` would run these, as things are now."""
+        return self._repeats is not None and self._repeats.has(self._at, arguments) > 0
+
+    def repeat(self, arguments: tuple[Any, ...]) -> bool:
+        """Run a launch with these arguments that has run before; False where there is none, and nothing ran."""
+        if self._repeats is None:
+            return False
+        status = self._go(self._at, arguments)
+        if status > 0:
+            self._repeats.stopped(status, lambda: self._told(arguments, None))
+        return status >= 0
 
     def _remember(self, bound: Bound, repeated: Repeats) -> None:
         """Have a device repeat a launch of buffers and numbers without looking at them again, where it can."""
-        spare, addresses, lengths, below, known, said, arguments, kept = bound
+        spare, addresses, lengths, below, known, said, arguments, kept, _ = bound
         code = known.get(said) if said is not None else None
         pairs = zip(arguments, self._slots, strict=True)
         if code is None or below or kept or not all(repeats(a, slot.dtype) for a, slot in pairs):
@@ -179,6 +186,7 @@ class Plan:
         places: list[int] = []  # the same, but for cells: which one a number lies in says nothing
         numbers: list[int] = []  # what parameters hold
         kept: list[object] = []  # copies, alive until the kernel has read them
+        held: list[object] = []  # memory of buffers
         for slot, value, (cell, at) in zip(slots, arguments, spare.cells):  # noqa: B905  # counted above; strict costs
             kind = type(value)
             if kind is slot.number and slot.low <= value <= slot.high:
@@ -192,6 +200,7 @@ class Plan:
                     if slot.written:
                         value.fresh = False
                     value = value.memory()
+                    held.append(value)
                     kind = np.ndarray
                 size = value.nbytes if kind is np.ndarray else 0
                 exact = kind is np.ndarray and value.dtype is slot.dtype
@@ -216,14 +225,16 @@ class Plan:
             addresses, lengths = self._spread(addresses), self._spread(lengths)
         before = [below.get(index, 0) for index in range(self._count)] if below else None
         said = tuple(numbers) if len(numbers) == len(live) else None
-        return spare, addresses, lengths, before, known, said, arguments, kept
+        return spare, addresses, lengths, before, known, said, arguments, kept, held
 
     def run(self, bound: Bound) -> None:
-        spare, addresses, lengths, below, known, said, arguments, _ = bound
+        spare, addresses, lengths, below, known, said, arguments, _, _ = bound
         code = known.get(said) if said is not None else None
         if code is None:
             code = self._find(spare, addresses, lengths, known, said)
         self._start(spare, code, addresses, lengths, arguments, below)
+        if self._repeats is not None:
+            self._remember(bound, self._repeats)
 
     def _first_seen(
         self, memory: tuple[int, ...], addresses: list[int], lengths: list[int], shared: bool
@@ -291,8 +302,18 @@ class Plan:
         self._free.append(spare)
 
     def launch_of(self, bound: Bound) -> Launch:
-        """The long road's launch over the same memory."""
-        return self._told(bound[6], bound[3])
+        """The long road's launch over the same memory, numbers and copies included."""
+        spare, addresses, _, below, _, _, arguments, kept, _ = bound
+        made: dict[int, Any] = {array.ctypes.data: array for array in kept if isinstance(array, np.ndarray)}
+        launch = self._told(arguments, below)
+        buffers = dict(launch.buffers)
+        for n, (slot, (cell, at)) in enumerate(zip(self._slots, spare.cells, strict=True)):
+            place = addresses[slot.index if self._gaps else n]
+            if cell is not None and place == at:
+                buffers[slot.index] = np.frombuffer(bytes(cell), slot.dtype)
+            elif place in made:
+                buffers[slot.index] = made[place]
+        return replace(launch, buffers=buffers)
 
     def _told(self, arguments: Iterable[Any], below: list[int] | None) -> Launch:
         """The launch that messages speak of."""
