@@ -25,6 +25,7 @@ from metalloid.backends.interpret import matrix, simd
 from metalloid.backends.interpret.positions import POSITIONS as ORACLE_POSITIONS
 from metalloid.errors import NotVectorised
 from metalloid.frontend import clang, names
+from metalloid.frontend.hints.vocabulary import FUNCTIONS
 from metalloid.ir import intrinsics
 from metalloid.ir.intrinsics import (
     Collective,
@@ -194,6 +195,21 @@ def test_the_oracle_knows_what_the_headers_declare() -> None:
 
 def test_vector_code_has_a_case_for_each_family() -> None:
     assert set(FAMILIES) == set(get_args(Family)) == {row.family for row in intrinsics.TABLE.values()}
+
+
+def test_nvidias_runtime_has_a_function_for_each() -> None:
+    """No GPU is needed to see that one is missing: its PTX would call a function that is nowhere."""
+    source = (SOURCES / "backends" / "cuda" / "runtime" / "device.cpp").read_text(encoding="utf-8")
+    made = clang.run([*clang.PREPROCESS, "-o", "-", "-"], source)
+    assert not made.failed, made.messages
+    functions = set(re.findall(r"\bmtd_(\w+)\(", made.output))
+    apart = ("log", "marker")  # messages.py writes those; markers are no kernel's
+    needed = {intrinsics.short(name) for name in declared() if family(name) not in apart}
+    assert len(needed) > 150 and needed - functions == set()
+
+
+def test_hints_and_the_editor_know_every_collective() -> None:
+    assert {found.function for name in declared() if (found := collective(name))} - FUNCTIONS == set()
 
 
 def call_of(name: str, number: int) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from metalloid.frontend.attributes import PARAMETER_ATTRIBUTES
+from metalloid.ir.intrinsics import COLLECTIVES
 
 _FUNCTIONS_TEXT = """
 abs absdiff acos acosh addsat all any as_type asin asinh atan atan2 atanh
@@ -15,17 +16,14 @@ atomic_thread_fence ceil clamp clz copysign cos cosh cospi cross ctz determinant
 distance_squared divide dot exp exp10 exp2 extract_bits fabs fdim floor fma fmax fmax3 fmedian3 fmin
 fmin3 fmod fract frexp hadd ilogb insert_bits isfinite isinf isnan isnormal isordered isunordered ldexp
 length length_squared log log10 log2 mad24 madhi madsat max max3 median3 min min3 mix modf mul24 mulhi
-nextafter normalize not popcount pow powr quad_broadcast quad_max quad_min quad_shuffle quad_shuffle_down
-quad_shuffle_up quad_shuffle_xor quad_sum reflect refract reverse_bits rhadd rint rotate round rsqrt
-saturate select sign signbit simd_active_threads_mask simd_all simd_and simd_any simd_ballot
-simd_broadcast simd_broadcast_first simd_is_first simd_max simd_min simd_or simd_prefix_exclusive_product
-simd_prefix_exclusive_sum simd_prefix_inclusive_product simd_prefix_inclusive_sum simd_product
-simd_shuffle simd_shuffle_and_fill_down simd_shuffle_and_fill_up simd_shuffle_down
-simd_shuffle_rotate_down simd_shuffle_rotate_up simd_shuffle_up simd_shuffle_xor simd_sum simd_xor
-simdgroup_barrier simdgroup_load simdgroup_multiply simdgroup_multiply_accumulate simdgroup_store sin
-sincos sinh sinpi smoothstep sqrt step subsat tan tanh tanpi threadgroup_barrier transpose trunc
+nextafter normalize not popcount pow powr reflect refract reverse_bits rhadd rint rotate round rsqrt
+saturate select sign signbit simdgroup_barrier simdgroup_load simdgroup_multiply
+simdgroup_multiply_accumulate simdgroup_store sin sincos sinh sinpi smoothstep sqrt step subsat tan tanh
+tanpi threadgroup_barrier transpose trunc
 """
-FUNCTIONS = frozenset(_FUNCTIONS_TEXT.split())
+FUNCTIONS = frozenset(_FUNCTIONS_TEXT.split()) | {
+    f"{group}_{what}" for group in ("simd", "quad") for what in COLLECTIVES
+}
 
 _OTHERS_TEXT = """
 mem_flags mem_none mem_device mem_threadgroup mem_texture memory_order_relaxed thread_scope_device
