@@ -6,7 +6,7 @@ from metalloid.analysis.divergence import Flow
 from metalloid.analysis.lane_layout import LaneLayout
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
-from metalloid.ir import Function, read
+from metalloid.ir import Function, Module, read, verify, write
 from metalloid.ir.intrinsics import BARRIER, BUFFER, ENTRY, full
 from metalloid.ir.layout import DataLayout
 
@@ -24,6 +24,16 @@ def kernel(body: str, start: str = START) -> Function:
     end = "" if body.rstrip().endswith("ret void") else "  ret void\n"
     text = f'target triple = "amdgcn-amd-amdhsa"\ndefine void @{ENTRY}() {{\nentry:\n{start}{body}\n{end}}}\n'
     return read(text).function[ENTRY]
+
+
+def verified(function: Function) -> str:
+    """The text of what a transformation made, once LLVM has found it well formed."""
+    module = Module((function,))
+    for i in function.instructions():
+        if i.called:
+            module = module.declare(i.called, i.type, tuple(o.type for o in i.operands))
+    verify(module)
+    return write(module)
 
 
 def uniformity(function: Function, lanes: LaneLayout) -> Uniformity:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from metalloid.ir import Function, read, verify, write
+from metalloid.ir import Function, read
 from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.loops import loops
-from metalloid.ir.module import Module
 from metalloid.ir.reducible import reducible
 from metalloid.ir.ssa import Rewriter
 from metalloid.ir.types import I32
@@ -14,6 +13,7 @@ from metalloid.ir.values import Int, Value
 from metalloid.transforms.canonicalize import canonical
 from metalloid.transforms.drop_dead import drop_dead
 from metalloid.transforms.loop_form import loop_form
+from tests.analysis.small import verified
 
 
 def function(body: str) -> Function:
@@ -23,7 +23,7 @@ def function(body: str) -> Function:
 def made(given: Function) -> Function:
     """In loop form; LLVM finds it well formed, and every loop has one way in, one back, and exits of its own."""
     found = loop_form(given)
-    verify(read(f"declare i32 @f()\n{write(Module((found,)))}"))
+    verified(found)
     forest = loops(found)
     sources = {b.name: [s.name for s in found.blocks if b.name in s.successors] for b in found.blocks}
     for loop in forest.loops.values():
@@ -140,7 +140,7 @@ end:
     values: dict[str, Value] = {"s": Int(I32, 7), "h": given.definitions["v"].value}
     rewriter.join("v.in", I32, values, list(rewriter.uses["v"]), {"h": 1})
     found = rewriter.function()
-    verify(Module((found,)))
+    verified(found)
     (phi,) = found.block["h"].phis
     assert dict(zip(phi.labels, phi.operands, strict=True)) == values
     assert found.definitions["u"].operands[0] == phi.value  # before it is made again
@@ -199,11 +199,11 @@ end:
 
 def test_a_phi_has_a_case_for_each_edge() -> None:
     given = function(MANY_EDGES)
-    verify(Module((given,)))
-    verify(Module((drop_unreachable(given),)))
+    verified(given)
+    verified(drop_unreachable(given))
     found = reducible(given)
     assert found is not given
-    verify(Module((found,)))
+    verified(found)
     assert drop_unreachable(given).block["m"].phis[0].labels == ("a", "a", "h")
     assert drop_unreachable(given).block["end"].phis[0].labels == ("e",)
 
@@ -213,4 +213,4 @@ def test_such_a_kernel_gets_its_canonical_form() -> None:
     text = f"declare i32 @f()\ndefine void @{ENTRY}() {{\n{values}{MANY_EDGES}}}\n"
     found = canonical(text).function[ENTRY]
     assert all(b.terminator.opcode != "switch" for b in found.blocks)
-    verify(read(f"declare i32 @f()\n{write(Module((found,)))}"))
+    verified(found)

@@ -47,6 +47,14 @@ def _shown(graph: dict[str, dict[str, int]], circle: Circle) -> str:
     return "\n".join(["files import each other:", *steps, every, advice])
 
 
+def test_every_analysis_and_transformation_is_used() -> None:
+    """A pass that nobody calls does nothing, however well its own tests go."""
+    used = {other for others in imports(FILES).values() for other in others}
+    passes = {n for n, f in FILES.items() if f.path.relative_to(HERE).parts[0] in ("analysis", "transforms")}
+    unused = [n for n in sorted(passes - used) if FILES[n].path.name != "__init__.py"]
+    assert len(passes) > 40 and not unused, f"no file of the package imports {unused}"
+
+
 def test_functions_are_short() -> None:
     found = {
         f"{file.name}.{name}": f"{file.path.relative_to(ROOT)}:{node.lineno} {name} has {length} lines"

@@ -1,8 +1,8 @@
 """A module: functions of blocks of instructions, all frozen.
 
-A pass takes a function and returns another. `dataclasses.replace` changes one
-thing; `Instruction.substitute` puts values in place of names; `build.Builder`
-writes new code.
+A pass takes a function and returns another. `records.replace` changes one
+thing; `Instruction.substitute` puts values in place of names;
+`build.FunctionBuilder` writes new code.
 """
 
 from __future__ import annotations
