@@ -14,7 +14,7 @@ from threading import Lock
 
 import click
 
-from conformance.checkout import commit
+from conformance.checkout import commit, processor
 from conformance.ggml_host import page, state, suite
 from conformance.ggml_host.build import PLACE, build
 from conformance.ggml_host.state import Outcome
@@ -27,7 +27,8 @@ class Run:
 
     def __init__(self, cases: list[str], done: dict[str, Outcome], warm: bool, each: float) -> None:
         self.cases, self.done, self._warm, self._each = cases, done, warm, each
-        self._lock, self._commit = Lock(), commit()
+        self._listed = suite.grouped(cases)
+        self._lock, self._code = Lock(), {"commit": commit(), "processor": processor()}
         self._start = self._stored = time.monotonic()
 
     @property
@@ -36,18 +37,18 @@ class Run:
 
     def told(self, case: str, outcome: Outcome) -> None:
         with self._lock:
-            outcome, had = replace(outcome, commit=self._commit), self.done.get(case)
+            outcome, had = replace(outcome, **self._code), self.done.get(case)
             self.done[case] = had.again(outcome) if had is not None and self._warm else outcome
             if time.monotonic() - self._stored > _PAUSE:
                 self._stored = time.monotonic()
-                state.store(self.done)
+                state.store(self.done, self._listed)
         if not outcome.passed:
             click.echo(f"failed: {case}: {outcome.words}")
 
     def keep(self) -> None:
         with self._lock:
-            state.store(self.done)
-            page.write(suite.grouped(self.cases), self.done)
+            state.store(self.done, self._listed)
+            page.write(self._listed, self.done)
 
     def lane(self, number: int, batches: list[list[str]], seconds: float) -> None:
         """Take one batch after the other until there is none, each time from the front."""
@@ -87,7 +88,8 @@ def main(
     size: int,
 ) -> None:
     build(jobs)
-    cases, done = suite.known(), state.load()
+    cases = suite.known()
+    done = state.load(suite.grouped(cases))
     chosen = [case for case in cases if not operations or case.partition("(")[0] in operations]
     left = suite.ordered([case for case in chosen if again or case not in done], size=size)
     if warm:

@@ -52,11 +52,14 @@ def _summary(cases: dict[str, list[str]], done: dict[str, Outcome]) -> str:
 
 
 def _commits(ran: list[Outcome]) -> str:
-    """Which code gave the verdicts: a long run goes on over several commits."""
-    counted = Counter(o.commit for o in ran)
-    said = [f"{count} of commit {name}" for name, count in counted.items() if name]
-    said += [f"{counted['']} of earlier commits, which were not noted"] if counted[""] else []
-    return f"\nVerdicts: {', '.join(said)}." if said else ""
+    """Which code gave the verdicts, and where: a long run goes on over several commits and machines."""
+    text = ""
+    for processor in sorted({o.processor for o in ran}):
+        counted = Counter(o.commit for o in ran if o.processor == processor)
+        said = [f"{count} of commit {name}" for name, count in counted.items() if name]
+        said += [f"{counted['']} of earlier commits, which were not noted"] if counted[""] else []
+        text += f"\nVerdicts{f' on {processor}' if processor else ''}: {', '.join(said)}."
+    return text
 
 
 def _rows(cases: dict[str, list[str]], done: dict[str, Outcome]) -> list[str]:

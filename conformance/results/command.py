@@ -18,7 +18,7 @@ from rich.progress import track
 from rich.table import Table
 
 from conformance import report
-from conformance.checkout import commit
+from conformance.checkout import commit, processor
 from conformance.results import kept, opinion_page, record
 from conformance.results.case import Case, Size
 from conformance.results.judge import BACKENDS, Verdict, judge
@@ -28,7 +28,6 @@ from conformance.results.second import BOTH, second_opinion
 from conformance.results.suites import all_cases
 from conformance.results.ways import Extent
 from conformance.results.workers import Died, work_on
-from metalloid.backends.cpu import codegen
 
 
 @click.command(help=__doc__)
@@ -71,10 +70,6 @@ def main(
             console.print(f"mlx: no case launches {name}")
         store(verdicts, backend)
     sys.exit(any(not v.passed for v in verdicts))
-
-
-def processor() -> str:
-    return codegen.host().info.name
 
 
 How = tuple[str, Size | None, Extent, bool]  # backend, size, ways, resume

@@ -62,7 +62,7 @@ def test_the_page_counts_what_was_run_and_what_was_not(
 ) -> None:
     monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(state, "SLICE", tmp_path / "none")
-    done = {CASES[0]: Outcome(True, "", 3.0, 1, 0.5, "abc"), CASES[1]: Outcome(False, "NMSE", 2.0)}
+    done = {CASES[0]: Outcome(True, "", 3.0, 1, 0.5, "abc", "NEON"), CASES[1]: Outcome(False, "NMSE", 2.0)}
     page.write(suite.grouped(CASES), done)
     text = (tmp_path / "page.md").read_text()
     assert (
@@ -70,7 +70,10 @@ def test_the_page_counts_what_was_run_and_what_was_not(
         in text
     )
     assert "| ADD | 2 | 1 | 0 | 1 | 3 | 0.50 |\n| DIV | 1 | 0 | 0 | 1 | 0 |  |\n" in text
-    assert "\nVerdicts: 1 of commit abc, 1 of earlier commits, which were not noted.\n" in text
+    assert (
+        "\nVerdicts: 1 of earlier commits, which were not noted.\nVerdicts on NEON: 1 of commit abc.\n"
+        in text
+    )
     assert "## Failed\n- `NEG(type=f16)`: NMSE\n" in text
 
 
@@ -90,4 +93,18 @@ def test_lanes_take_batches_side_by_side_and_say_which_code_ran(
     for lane in lanes:
         lane.join()
     assert {case: o.passed for case, o in done.items()} == {CASES[0]: True, CASES[1]: False, CASES[3]: True}
-    assert {o.commit for o in state.load().values()} == {"abc+"} and len(state.load()) == 3
+    kept = state.load(suite.grouped(CASES))
+    assert {o.commit for o in kept.values()} == {"abc+"} and len(kept) == 3
+
+
+def test_the_record_is_short_and_says_what_was_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "STATE", tmp_path / "verdicts.json")
+    listed = {"ADD": [f"ADD({n})" for n in range(300)], "NEG": ["NEG(0)"]}
+    done = {f"ADD({n})": Outcome(True, "", 0.5, 1, 0.0, "abc", "NEON") for n in range(250) if n != 7}
+    done["ADD(7)"] = Outcome(True, "", 2.0, 1, 0.25, "def", "AVX-512")
+    done["NEG(0)"] = Outcome(False, "NMSE", 1.0, 1, 0.0, "abc", "NEON")
+    state.store(done, listed)
+    assert state.load(listed) == done
+    assert len(state.STATE.read_text()) < 300
+    assert "ADD(299)" not in state.load(listed)
+    assert list(state.load({"ADD": listed["ADD"][:3]})) == ["ADD(0)", "ADD(1)", "ADD(2)"]  # a shorter suite
