@@ -39,6 +39,7 @@ class CheckSite:
     writer: bool = False  # compare with the last writer
     defined: bool = False  # ask whether anybody wrote it
     readers: bool = False  # a read: remember it; a write: compare with the readers
+    changed: bool = False  # a read whose place the same thread writes next, which forgets who read
     operation: str = ""  # of a SIMD-group operation
     bias: int = 0  # what to add to an offset before its alignment is tested
 

@@ -69,11 +69,14 @@ def instrument(module: Module, options: Options) -> tuple[Module, Checks]:
     anywhere = _device_buffers(function, roots) if unknown else frozenset[int]()
     usage = _Usage(device, unknown or options.aliased, anywhere)
     together = _together(function, [a for a in found if a.space == LOCAL])
+    changed = _changed_at_once(function, found)
     sites: list[CheckSite] = []
     marks: dict[tuple[str, int], Instruction] = {}
     whole_group: dict[tuple[str, int], Instruction] = {}  # before the first matrix operation of a block
     for n, access in enumerate(found):
         site = _site(module, function, layout, access, n, usage, together, options)
+        if n in changed and access.root.index not in options.marked:
+            site = replace(site, changed=True)
         if site.tested or (site.reads and access.root.kind == "buffer") or options.continue_after_fault:
             marks[access.block, access.at] = _marker(access, len(sites))
             sites.append(site)
@@ -297,6 +300,31 @@ def _together(function: Function, local: list[_Access]) -> dict[int, tuple[bool,
                 writes = writes or other.write
             found[number] = reads, writes
     return found
+
+
+def _changed_at_once(function: Function, found: list[_Access]) -> set[int]:
+    """Reads whose place the same thread writes next, as in `s[t] += x`: the write would forget who read.
+
+    Nothing may come between that another thread could meet such a read by: no write, and nothing that threads wait at.
+    """
+    numbers = {(a.block, a.at): n for n, a in enumerate(found)}
+    changed: set[int] = set()
+    for block in function.blocks:
+        waiting: dict[tuple[Value, int], list[int]] = {}  # reads, by place
+        for at, i in enumerate(block.instructions):
+            number = numbers.get((block.name, at))
+            if number is None:
+                if i.opcode == "call" and not i.called.startswith("llvm."):
+                    waiting.clear()
+                continue
+            access = found[number]
+            if i.opcode == "load" and not access.atomic:
+                waiting.setdefault((access.pointer, access.size), []).append(number)
+                continue
+            if i.opcode == "store" and not access.atomic:
+                changed.update(waiting.get((access.pointer, access.size), ()))
+            waiting.clear()
+    return changed
 
 
 def _apart(a: UnderlyingObject, b: UnderlyingObject) -> bool:

@@ -60,19 +60,30 @@ class PerLaneEvent(ShadowAccess):
         for look, seen in zip(looks, found, strict=True):
             if site.write:
                 self._write_words(look, seen, group, distinct)
-            elif site.readers:
+            elif self._remembered:
                 self._read_words(look, seen, group, distinct)
         if site.write and not distinct:
             self._twice(looks)
         else:
             e.do(f"br label %{self.done}")
 
+    @property
+    def _side_by_side(self) -> bool:
+        val = self.place.check
+        return val.base is not None and contiguous(val.terms, self.e.width, self.site.size)
+
+    @property
+    def _remembered(self) -> bool:
+        """Whether readers are looked at, or written down. Of lanes that each change their own place they are not: no
+        other lane comes there before the write that forgets them."""
+        return self.site.readers and not (self.site.changed and self._side_by_side)
+
     # ---- which words --------------------------------------------------------------------------------------------
 
     def _looks(self, own: str) -> tuple[list[Look], bool]:
         """The words, and whether no two lanes write to one."""
         e, val = self.e, self.place.check
-        if val.base is not None and contiguous(val.terms, e.width, self.site.size):
+        if self._side_by_side:
             return [self._neighbours(own)], True
         groups = self._pattern()
         if groups is not None:
@@ -170,7 +181,7 @@ class PerLaneEvent(ShadowAccess):
         if site.defined:
             bad.append(lot.compare("ult", word, lot.splat(group if self.local else self._start())))
         first = fresh = ""
-        if site.readers:
+        if self._remembered:
             first = lot.load(self._array(FIRST))
             fresh, clash = self._unordered(look, first, group, since)
             if site.write:
