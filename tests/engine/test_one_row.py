@@ -7,11 +7,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.pipeline import vector_stage
 from metalloid.errors import KernelFault
-from tests.engine.both import launch, program, same, scalar_ir
+from tests.engine.both import WIDE, launch, program, same, scalar_ir
 
 RNG = np.random.default_rng(19)
+ARM = codegen.Target("neoverse-n1", "", "aarch64-unknown-linux-gnu")
 FLAT = """kernel void k(device const float* table, device const int* rows, device float* out, constant uint& w,
   uint i [[thread_position_in_grid]]) { out[i] = table[uint(rows[i / w]) * w + i % w]; }"""
 SIGNED = """kernel void k(device const int* a, device int* out, constant int& w, uint i [[thread_position_in_grid]]) {
@@ -90,8 +92,24 @@ def test_a_row_outside_is_reported():
     rows = np.zeros(20, np.int32)
     rows[13] = 50
     arrays = [RNG.random((50, 100), np.float32), rows, np.zeros(2000, np.float32), np.array([100], np.uint32)]
-    with pytest.raises(KernelFault):
+    with pytest.raises(KernelFault) as caught:
         program(FLAT, "k").run(launch(arrays, 2000, 64))
+    assert "thread (1300, 0, 0)" in str(caught.value)  # the first of its row, in the middle of a gang
+
+
+def test_gangs_across_two_rows_go_through_them_row_by_row():
+    """Where the processor has masked loads and stores."""
+    ir = scalar_ir(FLAT, "k")[0]
+    wide, narrow = (vector_stage(ir, (256, 1, 1), target) for target in (WIDE, ARM))
+    assert "masked.load" in wide and "masked.store" in wide and "masked.load" not in narrow
+
+
+@pytest.mark.parametrize("width", [30, 31, 32, 63, 65])
+def test_two_rows_and_three(width):
+    table, rows = RNG.random((9, width), np.float32), RNG.integers(0, 9, 30).astype(np.int32)
+    out = np.full(600, 7, np.float32)
+    for guard in (True, False):
+        same(FLAT, [table, rows, out, np.array([width], np.uint32)], 600, 100, widths=(0, 64), guard=guard)
 
 
 def test_gangs_in_one_row_load_neighbours():

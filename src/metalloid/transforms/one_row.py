@@ -3,20 +3,25 @@
 `i / width` and `i % width` are a division for each lane, and what they lead to is looked up lane by lane: a gather,
 where rows lie one behind the other. Most gangs lie inside one row. For those the quotient is a number, the rest counts
 up from lane to lane, and what follows is written as for a grid of two dimensions. Which it is, is one scalar test.
+Where the processor loads and stores some lanes in one instruction, gangs across two or three rows go through them one
+by one, each with the lanes that are in it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.ir import Block, Function, Instruction
-from metalloid.ir.intrinsics import BARRIER, ROW, SAME_ROW, among_lanes
+from metalloid.ir.intrinsics import BARRIER, FEW_ROWS, LAST_ROW, ROW, SAME_ROW, among_lanes
 from metalloid.ir.module import CallStyle
-from metalloid.ir.types import I1, PTR, VOID, IntType
+from metalloid.ir.types import I1, I32, PTR, VOID, IntType
 from metalloid.ir.values import Global, Int, Local, Value
 from metalloid.records import dataclass, replace
 
 DIVISIONS = ("udiv", "sdiv", "urem", "srem")
 MOST = 400  # instructions that are written twice
+SHORT = 80  # that are written a third time
 _BY_ZERO = {"eq": 0, "ne": 1}
 
 
@@ -31,18 +36,31 @@ class _Cut:
 
 
 def in_one_row(
-    function: Function, known: Uniformity, loops: frozenset[str]
+    function: Function, known: Uniformity, loops: frozenset[str], some_lanes: bool
 ) -> tuple[Function, frozenset[str]]:
     """The function with a second copy of all that follows its first division of lanes; and the names of `loops`, with
-    those of their copies."""
+    those of their copies. `some_lanes`: the processor loads and stores some lanes in one instruction."""
     cut = _cut(function, known)
     if cut is None:
         return function, loops
-    return _Writer(function, cut).write(), loops | {_second(n) for n in loops if n in cut.copied}
+    each = some_lanes and len(cut.divided) == 1 and _is_short(function, known, cut)
+    copied = {n for n in loops if n in cut.copied}
+    return _Writer(function, cut, each).write(), loops | {_second(n) for n in copied}
+
+
+def _is_short(function: Function, known: Uniformity, cut: _Cut) -> bool:
+    """Whether what follows may be written a third time: it is short, and has no loop."""
+    code = len(function.block[cut.block].instructions) - cut.at
+    code += sum(len(function.block[name].instructions) for name in cut.copied)
+    return code <= SHORT and not {cut.block, *cut.copied} & known.flow.forest.loops.keys()
 
 
 def _second(name: str) -> str:
     return f"{name}.row"
+
+
+def _third(name: str) -> str:
+    return f"{name}.each"
 
 
 def _cut(function: Function, known: Uniformity) -> _Cut | None:
@@ -53,7 +71,7 @@ def _cut(function: Function, known: Uniformity) -> _Cut | None:
         for at, i in enumerate(function.block[name].instructions):
             if _divides(known, i):
                 copied = _behind(function, known, name)
-                taken = any(_second(n) in names for n in names)
+                taken = any(other(n) in names for n in names for other in (_second, _third))
                 return None if copied is None or taken else _found(function, known, name, at, copied)
     return None
 
@@ -101,8 +119,8 @@ def _is_end(block: Block) -> bool:
 class _Writer:
     """Writes both copies of what is behind a cut."""
 
-    def __init__(self, function: Function, cut: _Cut) -> None:
-        self.function, self.cut = function, cut
+    def __init__(self, function: Function, cut: _Cut, each: bool) -> None:
+        self.function, self.cut, self.each = function, cut, each
         ends = [b.name for b in function.blocks if _is_end(b)]
         self.end = ends[0] if ends else "row.end"
         self.rows: dict[tuple[Value, ...], Value] = {}  # of the gang, by number and divisor
@@ -124,7 +142,16 @@ class _Writer:
         others = [b for b in function.blocks if b.name not in {i.name for i in inside}]
         names = {block.name: f"{block.name}.rows"}
         plain = [self._ended(Block(names.get(b.name, b.name), _led(b, names))) for b in inside]
-        made = [first, *plain, *self._copies(inside), *others]
+        made = [first, *plain, *self._copies(inside, _second, self.end), *others]
+        if self.each:
+            made[0] = Block(
+                first.name,
+                (
+                    *first.instructions[:-1],
+                    first.terminator.relabel({names[block.name]: f"{block.name}.some"}),
+                ),
+            )
+            made += self._row_by_row(block.name, inside)
         if self.end not in function.block:
             made.append(Block(self.end, (Instruction("ret", VOID),)))
         root = function.entry.name
@@ -151,16 +178,47 @@ class _Writer:
                 flag = one.value
         return code, flag
 
-    def _ended(self, block: Block) -> Block:
+    def _ended(self, block: Block, end: str = "") -> Block:
         """A copy jumps to the one end."""
-        if block.terminator.opcode != "ret":
+        if block.terminator.opcode != "ret" and not end:
             return block
-        jump = Instruction("br", VOID, labels=(self.end,), metadata=block.terminator.metadata)
+        if block.terminator.opcode != "ret":
+            return Block(block.name, (*block.instructions[:-1], block.terminator.relabel({self.end: end})))
+        jump = Instruction("br", VOID, labels=(end or self.end,), metadata=block.terminator.metadata)
         return Block(block.name, (*block.instructions[:-1], jump))
 
-    def _copies(self, inside: list[Block]) -> list[Block]:
+    def _row_by_row(self, name: str, inside: list[Block]) -> list[Block]:
+        """A loop over the rows of a gang: those lanes of it run a copy that are in the row."""
+        (pair,) = self.cut.divided
+        number, by = pair
+        some, before, loop, next, done = (f"{name}.{x}" for x in ("some", "before", "loop", "next", "done"))
+        first = self.rows[pair]
+        few, last = _call(FEW_ROWS, I1, pair, "few.rows"), _call(LAST_ROW, I32, pair, "last.row")
+        now, then = Local("now.row", I32), Local("next.row", I32)
+        start = Instruction("mul", I32, (now, by), name="now.first")
+        rest = Instruction("sub", I32, (number, start.value), name="now.rest")
+        mine = Instruction("icmp", I1, (rest.value, by), name="now.mine", predicate="ult")
+        more = Instruction("icmp", I1, (now, last.value), name="more.rows", predicate="ult")
+        self.rows[pair] = now
+        copies = self._copies(inside, _third, next)
+        self.rows[pair] = first
+        return [
+            Block(some, (few, last, _branch(few.value, before, f"{name}.rows"))),
+            Block(before, (_jump(loop),)),
+            Block(loop, (
+                Instruction("phi", I32, (first, then), name=now.name, labels=(before, next)),
+                *(start, rest, mine, _branch(mine.value, _third(name), next)),
+            )),
+            *copies,
+            Block(next, (
+                Instruction("add", I32, (now, Int(I32, 1)), name=then.name), more, _branch(more.value, loop, done),
+            )),
+            Block(done, (_jump(self.end),)),
+        ]  # fmt: skip
+
+    def _copies(self, inside: list[Block], other: Callable[[str], str], end: str) -> list[Block]:
         """The blocks as they run where all lanes are in one row."""
-        names = {b.name: _second(b.name) for b in inside}
+        names = {b.name: other(b.name) for b in inside}
         values: dict[str, Value] = {
             i.name: Int(I1, n) for i in self.function.instructions() if (n := self._never(i)) is not None
         }
@@ -168,12 +226,12 @@ class _Writer:
         for block in inside:
             for i in block.instructions:
                 if i.name and i.name not in values:
-                    values[i.name] = Local(_second(i.name), i.type)
+                    values[i.name] = Local(other(i.name), i.type)
         for block in inside:
             code: list[Instruction] = []
             for i in _led(block, names):
-                code += self._copy(i, values)
-            made.append(self._ended(Block(names[block.name], tuple(code))))
+                code += self._copy(i, values, other)
+            made.append(self._ended(Block(names[block.name], tuple(code)), end if end != self.end else ""))
         return made
 
     def _never(self, i: Instruction) -> int | None:
@@ -182,8 +240,10 @@ class _Writer:
             return None
         return _BY_ZERO[i.predicate] if any(i.operands[0] == by for _, by in self.cut.divided) else None
 
-    def _copy(self, i: Instruction, values: dict[str, Value]) -> list[Instruction]:
-        name = _second(i.name) if i.name else ""
+    def _copy(
+        self, i: Instruction, values: dict[str, Value], other: Callable[[str], str]
+    ) -> list[Instruction]:
+        name = other(i.name) if i.name else ""
         if i.opcode in DIVISIONS and i.operands in self.cut.divided:
             row = self.rows[i.operands]
             if i.opcode[1:] == "div":
@@ -203,6 +263,14 @@ def _is_zero(value: Value) -> bool:
 
 def _led(block: Block, names: dict[str, str]) -> tuple[Instruction, ...]:
     return tuple(i.relabel(names) for i in block.instructions)
+
+
+def _branch(flag: Value, yes: str, no: str) -> Instruction:
+    return Instruction("br", VOID, (flag,), labels=(yes, no))
+
+
+def _jump(to: str) -> Instruction:
+    return Instruction("br", VOID, labels=(to,))
 
 
 def _call(name: str, type: IntType, operands: tuple[Value, ...], result: str) -> Instruction:

@@ -80,7 +80,7 @@ def vector_code(
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))
     if check is None and lanes.width > 1:
-        module, loops = _in_one_row(module, lanes, loops)
+        module, loops = _in_one_row(module, lanes, loops, target.info.masks_memory and not brief)
     made = vectorize(module, lanes, guard, backwards, target.info, loops, check, way, table, brief)
     if (lines := made.text.count("\n")) > MAX_LINES:
         raise NotVectorised(
@@ -90,12 +90,14 @@ def vector_code(
     return made
 
 
-def _in_one_row(module: Module, lanes: LaneLayout, loops: frozenset[str]) -> tuple[Module, frozenset[str]]:
+def _in_one_row(
+    module: Module, lanes: LaneLayout, loops: frozenset[str], some_lanes: bool
+) -> tuple[Module, frozenset[str]]:
     function = module.function[ENTRY]
     if not any(i.opcode in DIVISIONS for i in function.instructions()):
         return module, loops
     known = Uniformity(Flow(function), UnderlyingObjects(function), lanes, data_layout(module.datalayout))
-    function, loops = in_one_row(function, known, loops)
+    function, loops = in_one_row(function, known, loops, some_lanes)
     return module.with_function(function), loops
 
 

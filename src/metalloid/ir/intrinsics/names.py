@@ -27,9 +27,12 @@ MATRIX_PRODUCT = f"{PREFIX}matrix_multiply_accumulate"
 MATRICES = f"{PREFIX}matrix_"  # all that 32 lanes do with matrices together
 LOG_BEGIN = f"{PREFIX}log_begin"
 
-# Of a number that counts up from lane to lane, and a divisor: whether all lanes are in one row, and in which.
+# Of a number that counts up from lane to lane, and a divisor: whether all lanes are in one row, in which the first and
+# the last are, and whether they are in few.
 SAME_ROW = f"{PREFIX}same_row"
 ROW = f"{PREFIX}row"
+LAST_ROW = f"{PREFIX}last_row"
+FEW_ROWS = f"{PREFIX}few_rows"
 STATE = f"{PREFIX}state"  # where a segment stopped
 MARKER = f"{PREFIX}check"  # before an access that a checked run looks at
 # What the compiler's tests tell: an index that left a dimension of an array (its size, the index), a divisor that is 0

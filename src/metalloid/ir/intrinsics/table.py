@@ -119,6 +119,8 @@ TABLE: dict[str, Intrinsic] = {
     "state": Intrinsic("state"),
     "same_row": Intrinsic("row"),
     "row": Intrinsic("row"),
+    "last_row": Intrinsic("row"),
+    "few_rows": Intrinsic("row"),
     "check": Intrinsic("marker", Effect.TELLS),
     "check_": Intrinsic("marker", Effect.TELLS),
 }

@@ -1,39 +1,76 @@
-"""Rows of a gang: `number / divisor` of its first lane, and whether it is the same in all (`transforms/one_row.py`)."""
+"""Rows of a gang (`transforms/one_row.py`): `number / divisor` of its first and last lane, whether it is the same in
+all, and whether there are few."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from metalloid.backends.cpu.lower.emitter import Emitter, Val
 from metalloid.ir import Instruction
-from metalloid.ir.intrinsics import ROW
+from metalloid.ir.intrinsics import FEW_ROWS, LAST_ROW, ROW, SAME_ROW
 
 _POSITIVE = (1 << 31) - 1  # of signed numbers as well
 
 
 def row(e: Emitter, i: Instruction) -> None:
     """Numbers are the lanes' base and a pattern that is not negative."""
-    (_quotient if i.called == ROW else _same)(e, i)
+    _KINDS[i.called](e, i)
 
 
-def _quotient(e: Emitter, i: Instruction) -> None:
+def _first(e: Emitter, i: Instruction) -> None:
+    number = e.get(i.operands[0]).base
+    assert number is not None
+    e.set(i.name, Val("i32", _quotient(e, number, i)))
+
+
+def _last(e: Emitter, i: Instruction) -> None:
+    number = e.put(f"add i32 {e.get(i.operands[0]).base}, {_top(e, i)}")
+    e.set(i.name, Val("i32", _quotient(e, number, i)))
+
+
+def _top(e: Emitter, i: Instruction) -> int:
+    """How far the highest lane is above the first."""
+    shape = e.shape(i.operands[0])
+    assert shape is not None
+    return max(shape.pattern or (0,))
+
+
+def _quotient(e: Emitter, number: str, i: Instruction) -> str:
     """By a product (`arithmetic.by_one_number`): divisions of whole numbers wait for each other, and the reciprocal is
     the same for all gangs."""
-    number, by = (e.get(o).base for o in i.operands)
+    by = e.get(i.operands[1]).base
     divisor = e.put(f"select i1 {e.put(f'icmp eq i32 {by}, 0')}, i32 1, i32 {by}")
     part = e.put(f"fdiv double 1.0, {e.put(f'uitofp i32 {divisor} to double')}")
     middle = e.put(f"fadd double {e.put(f'uitofp i32 {number} to double')}, 0.5")
     whole = e.put(f"fptoui double {e.put(f'fmul double {middle}, {part}')} to i64")
-    e.set(i.name, Val("i32", e.put(f"trunc i64 {whole} to i32")))
+    return e.put(f"trunc i64 {whole} to i32")
 
 
 def _same(e: Emitter, i: Instruction) -> None:
     """The test fails where a divisor is 0 or negative, or a lane leaves the positive numbers."""
     number, by, quotient = (e.get(o).base for o in i.operands)
-    shape = e.shape(i.operands[0])
-    assert shape is not None
-    top = max(shape.pattern or (0,))
     first = e.put(f"mul i32 {quotient}, {by}")
     left = e.put(f"zext i32 {e.put(f'sub i32 {number}, {first}')} to i64")
-    inside = e.put(f"icmp slt i64 {e.put(f'add i64 {left}, {top}')}, {e.put(f'sext i32 {by} to i64')}")
-    end = e.put(f"add i64 {e.put(f'zext i32 {number} to i64')}, {top}")
-    positive = e.put(f"icmp ule i64 {end}, {_POSITIVE}")
-    e.set(i.name, Val("i1", e.put(f"and i1 {inside}, {positive}")))
+    inside = e.put(f"icmp slt i64 {e.put(f'add i64 {left}, {_top(e, i)}')}, {e.put(f'sext i32 {by} to i64')}")
+    e.set(i.name, Val("i1", e.put(f"and i1 {inside}, {_positive(e, i)}")))
+
+
+def _few(e: Emitter, i: Instruction) -> None:
+    """Whether rows are so long that the lanes are in three at most; fails where `_same` does."""
+    by = e.get(i.operands[1]).base
+    long = e.put(f"icmp sge i32 {by}, {max(1, _top(e, i) // 2)}")
+    e.set(i.name, Val("i1", e.put(f"and i1 {long}, {_positive(e, i)}")))
+
+
+def _positive(e: Emitter, i: Instruction) -> str:
+    """Whether the numbers of all lanes are."""
+    end = e.put(f"add i64 {e.put(f'zext i32 {e.get(i.operands[0]).base} to i64')}, {_top(e, i)}")
+    return e.put(f"icmp ule i64 {end}, {_POSITIVE}")
+
+
+_KINDS: dict[str, Callable[[Emitter, Instruction], None]] = {
+    ROW: _first,
+    LAST_ROW: _last,
+    SAME_ROW: _same,
+    FEW_ROWS: _few,
+}
