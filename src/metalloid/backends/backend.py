@@ -59,7 +59,7 @@ class Fact(NamedTuple):
     array: int = 0  # which one it is
     value: int = 0  # of a number, its bits; of an array, where its elements lie
     description: int = 0  # which dtype
-    count: int = 0  # of elements
+    elements: int = 0
 
 
 class Quick(Protocol):
@@ -67,9 +67,9 @@ class Quick(Protocol):
 
     A `room` is what one launch uses at a time. `code` is what `find` has chosen for the memory. A device may also have
     `again(room, code, addresses, lengths)`: what runs the launch that a room was used for once more, given `told`, and
-    says whether it could; and `count`, how
-    many addresses it always takes, those of buffers that a function constant has switched off included. One that finds
-    the launch by the arguments itself has `repeats()`, and `repeat(repeats, room, code, addresses, lengths, facts)`.
+    says whether it could; and `count`, how many addresses it always takes, those of buffers that a function constant
+    has switched off included. One that finds the launch by the arguments itself has `repeats()`, and
+    `repeat(repeats, room, code, addresses, lengths, facts, kept)`.
     """
 
     @property

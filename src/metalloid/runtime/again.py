@@ -101,7 +101,7 @@ def fact(value: Any) -> Fact | None:
     array = value._array if kind is Buffer else value
     if array is None:  # released since
         return None
-    memory = {"value": array.ctypes.data, "description": id(array.dtype), "count": array.size}
+    memory = {"value": array.ctypes.data, "description": id(array.dtype), "elements": array.size}
     if kind is not Buffer:
         return Fact("array", **memory)
     if not _place():
@@ -113,7 +113,8 @@ def fact(value: Any) -> Fact | None:
 def _place() -> int:
     """Where a buffer has its array; 0 where it cannot be told."""
     array = np.zeros(1)
-    buffer = Buffer(array, parent=Buffer(array))
+    buffer = Buffer.__new__(Buffer)  # nobody hears of it
+    buffer._array = array
     places = range(object.__basicsize__, Buffer.__basicsize__, 8)
     found = [at for at in places if ctypes.c_uint64.from_address(id(buffer) + at).value == id(array)]
     return found[0] if len(found) == 1 else 0
@@ -123,9 +124,16 @@ class Repeats(Protocol):
     """Launches of one plan that run once more. `go(at, arguments)` gives 0, or -1 where none of them has these
     arguments, or what `stopped` is to be given."""
 
-    go: Callable[[int, tuple[Any, ...]], int]
-    has: Callable[[int, tuple[Any, ...]], int]  # whether `go` would run one
-    at: int
+    @property
+    def go(self) -> Callable[[int, tuple[Any, ...]], int]: ...
+
+    @property
+    def has(self) -> Callable[[int, tuple[Any, ...]], int]:
+        """Whether `go` would run one."""
+        ...
+
+    @property
+    def at(self) -> int: ...
 
     def stopped(self, status: int, told: Callable[[], Launch]) -> None: ...
 

@@ -40,7 +40,6 @@ class CommandBuffer(Work, Groups):
     gpu_start_time = gpu_end_time = 0.0
     told = False  # whether the user has heard that its work has not run
     _committed = False
-    _commands: Sequence[Command] = ()
     _encoder: Encoder | None = None
     _span: Span | None = None  # of launches that nobody has waited for
 
@@ -155,7 +154,7 @@ class CommandBuffer(Work, Groups):
             if not waiting.done():
                 waiting.set_result(None)
 
-        with self.queue.lock:
+        with self.queue._lock:
             if not self.done:
                 self._completed.append(finished)
         self.queue.hurry()
@@ -248,10 +247,10 @@ class CommandBuffer(Work, Groups):
 
     def _become(self, status: Status) -> None:
         self.status = status
-        self.queue.changed()
+        self.queue._tell_waiters()
 
     def _call(self, handlers: list[Handler]) -> None:
-        with self.queue.lock:
+        with self.queue._lock:
             due, handlers[:] = list(handlers), []
         for handler in due:
             try:
@@ -345,7 +344,7 @@ class CommandBuffer(Work, Groups):
             self.queue.help(self)  # handlers run beside whoever waits: he may hold what they want
         elif not self.done:
             self.queue.hurry()
-        if self.status not in statuses and not self.queue.wait_for(lambda: self.status in statuses, timeout):
+        if self.status not in statuses and not self.queue._wait_for(lambda: self.status in statuses, timeout):
             raise TimeoutError(f"[command buffer] still {self.status} after {timeout} s.")
 
     def _raise(self) -> None:
@@ -353,7 +352,7 @@ class CommandBuffer(Work, Groups):
             raise self.error
 
     def __del__(self) -> None:
-        if self._commands and self.forgotten and not self.told:
+        if getattr(self, "_commands", None) and self.forgotten and not self.told:
             resources.forgotten.append(resources.Resource("command buffer", self.contents, self._place))
 
     def __repr__(self) -> str:

@@ -254,7 +254,7 @@ class ComputeEncoder(Encoder):
         how: object,
     ) -> object:
         """What dispatches have to share for the short way; None where this one has to go the long way."""
-        if watchers or self._used or self.labelled:
+        if watchers or self._used or self._labelled:
             return None
         if type(grid) is int and type(threadgroup) is int and threadgroups is None and not local:
             return how, grid, threadgroup, self.guard

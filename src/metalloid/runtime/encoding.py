@@ -62,7 +62,7 @@ class Encoder(Groups):
             tell("encoder", self.kind, label)
 
     @property
-    def labelled(self) -> bool:
+    def _labelled(self) -> bool:
         """Whether there are labels around what is encoded now."""
         around = self._around
         return bool(self.label or self._groups or (around is not None and (around.label or around._groups)))

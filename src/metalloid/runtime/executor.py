@@ -55,10 +55,10 @@ class SerialExecutor:
     def __init__(self, device: Processor, label: str = "") -> None:
         self.device, self.label = device, label
         self._waiting: deque[weakref.ref[Work] | Work] = deque()
-        self.lock = threading.RLock()
-        self._changed = threading.Condition(self.lock)  # for whoever waits
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)  # for whoever waits
         self._waiters = 0
-        self._due = threading.Condition(self.lock)  # for the thread
+        self._due = threading.Condition(self._lock)  # for the thread
         self._short = False  # whether the last work was
         self._running = False  # whether there is a thread
         self._busy = False  # whether somebody runs the first in line
@@ -66,36 +66,38 @@ class SerialExecutor:
 
     def wait_until_idle(self) -> None:
         """Wait for everything that has been committed."""
-        self.wait_for(lambda: not self._running or self._next() is None)
+        self._wait_for(lambda: not self._running or self._next() is None)
 
-    def wait_for(self, what: Callable[[], bool], timeout: float | None = None) -> bool:
-        """Wait until something is so; False where `timeout` seconds ran out. Whoever changes it calls `changed`."""
-        with self.lock:
+    def _wait_for(self, what: Callable[[], bool], timeout: float | None = None) -> bool:
+        """Wait until something is so; False where `timeout` seconds ran out.
+
+        Whoever changes it calls `_tell_waiters`."""
+        with self._lock:
             self._waiters += 1
             try:
                 return self._changed.wait_for(what, timeout)
             finally:
                 self._waiters -= 1
 
-    def changed(self) -> None:
+    def _tell_waiters(self) -> None:
         """Tell those who wait; there mostly are none. (They count themselves before they look: no lock is needed.)"""
         if self._waiters:
-            with self.lock:
+            with self._lock:
                 self._changed.notify_all()
 
     def _reserve(self, work: Work) -> None:
         # Weak until it is committed: a place in the queue does not keep forgotten work alive.
-        with self.lock:
+        with self._lock:
             self._waiting.append(weakref.ref(work))
 
     def hurry(self) -> None:
         """Somebody waits who cannot do the work himself."""
-        with self.lock:
+        with self._lock:
             self._due.notify()
 
     def _commit(self, work: Work) -> None:
         """Work may run from now on: at its place, or behind all others."""
-        with self.lock:
+        with self._lock:
             if work.status is _ENQUEUED:
                 at = next(n for n, item in enumerate(self._waiting) if item == weakref.ref(work))
                 self._waiting[at] = work
@@ -124,7 +126,7 @@ class SerialExecutor:
     def help(self, work: Work) -> None:
         """Run committed work here and now where it is first in line and nobody has begun it: whoever waits for it
         anyway need not wake another thread."""
-        with self.lock:
+        with self._lock:
             if self._busy or self._next() is not work:
                 return
             self._busy = True
@@ -135,7 +137,7 @@ class SerialExecutor:
         try:
             work._run()
         finally:
-            with self.lock:
+            with self._lock:
                 self._short = time.perf_counter() - begun < _SHORT
                 self._waiting.popleft()
                 self._busy = False
@@ -147,7 +149,7 @@ class SerialExecutor:
     def _serve(self) -> None:
         idle = time.perf_counter()
         while True:
-            with self.lock:
+            with self._lock:
                 work = None if self._busy else self._next()
                 if work is None:
                     self._due.wait(_TICK)

@@ -128,7 +128,8 @@ class Plan:
         self._count = max(bound, getattr(quick, "count", 0))
         self._gaps = self._count != len(self._slots)
         self._repeats = repeats_of(quick, lambda arguments: self._told(arguments, None))
-        self._go, self._at = (self._repeats.go, self._repeats.at) if self._repeats else (None, 0)
+        self._go: Any = self._repeats and self._repeats.go
+        self._at = self._repeats.at if self._repeats is not None else 0
 
     def go(self, arguments: tuple[Any, ...], kernel: KernelCode) -> bool:
         """Run with these arguments; False where the long road has to look at them, and nothing ran."""
@@ -148,7 +149,7 @@ class Plan:
         """Run a launch with these arguments that has run before; False where there is none, and nothing ran."""
         if self._repeats is None:
             return False
-        status = self._go(self._at, arguments)
+        status: int = self._go(self._at, arguments)
         if status > 0:
             self._repeats.stopped(status, lambda: self._told(arguments, None))
         return status >= 0
