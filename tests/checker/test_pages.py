@@ -10,7 +10,7 @@ import pytest
 
 import metalloid as mt
 from metalloid.checker import Report
-from metalloid.rules import rule
+from metalloid.rules import all_rules, rule
 from tests.checker.numerics_triplets import blank_halves, halves
 from tests.checker.triplet import blank, compiled, floats
 
@@ -157,6 +157,12 @@ LAUNCHES: dict[str, tuple[Call, Call]] = {
         (lambda: [blank(200), floats(200), 200], {"grid": 100}),
     ),
 }
+
+
+def test_every_example_is_launched():
+    """Those of M6 are mistakes that the compiler finds: tests/frontend/test_hints.py."""
+    pages = {p.number for p in all_rules() if "```metal wrong" in p.text and p.number[1] != "6"}
+    assert pages - set(LAUNCHES) == set(), "say in LAUNCHES how their two examples are launched"
 
 
 def checked(text: str, call: Call) -> Report:

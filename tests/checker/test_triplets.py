@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from metalloid.rules import all_rules
 from tests.checker import memory_triplets, numerics_triplets, synchronisation_triplets
 from tests.checker.triplet import Triplet, found, run
 
@@ -16,6 +17,9 @@ RULES = (
     "M305",
     *(f"M40{n}" for n in range(1, 7)),
 )
+
+# Broken and kept by the longer programs of second_round, and in tests of their own.
+IN_PROGRAMS = {"M109", "M110", "M209", "M210", "M407", "M408"}
 
 
 @pytest.mark.parametrize("engine", ["vector", "oracle"])
@@ -34,6 +38,12 @@ def test_the_checker_finds_what_is_wrong_and_nothing_else(
 def test_asking_again_gets_the_same_answer():
     triplet = next(t for t in TRIPLETS if t.name == "M404 a product of 32 bits")
     assert found(run(triplet)) == found(run(triplet)) == sorted(triplet.find)
+
+
+def test_no_rule_about_a_run_is_left_out():
+    seen = {p.number for p in all_rules() if p.number[1] in "124"}
+    assert seen - set(RULES) - IN_PROGRAMS == set(), "give them triplets, and name them in RULES"
+    assert not IN_PROGRAMS & set(RULES)
 
 
 @pytest.mark.parametrize("rule", RULES)
