@@ -7,7 +7,7 @@ from typing import Any
 
 import metalloid as mt
 from metalloid.runtime.kernel import Kernel
-from tests.checker.second_round.case import Case, blank, floats
+from tests.checker.second_round.case import Case, blank, floats, pair
 from tests.checker.triplet import HEADER
 
 # Of one file: a kernel, and another that divides by a function constant of its own, as ggml's mul_mv.metal has.
@@ -33,6 +33,22 @@ kernel void k(device float* out [[buffer(0)]], device const float* x [[buffer(1)
               constant int& n [[buffer(5), function_constant(scaled)]], uint i [[thread_position_in_grid]]) {
     Run::run(out, x, s, b[i], sizes->beta, n, i);
 }"""
+# The way of threadgroups of one SIMD-group, which larger ones do not take: ggml's argmax.
+ONE_OR_MORE = """kernel void k(device float* out, device const float* x, uint g [[threadgroup_position_in_grid]],
+              uint i [[thread_position_in_grid]], uint sg [[simdgroup_index_in_threadgroup]],
+              uint lane [[thread_index_in_simdgroup]], uint threads [[threads_per_threadgroup]]) {
+    threadgroup float sums[32];
+    float v = simd_max(x[i]);
+    if ({TEST}) {
+        if (sg == 0) sums[lane] = 0;
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        if (lane == 0) sums[sg] = v;
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        out[g] = simd_max(sums[lane]);
+        return;
+    }
+    out[g] = v;
+}"""
 
 
 def given(text: str, name: str, constants: dict[Any, Any], *arguments: Any) -> Callable[[Kernel], None]:
@@ -47,6 +63,14 @@ def given(text: str, name: str, constants: dict[Any, Any], *arguments: Any) -> C
 
 USED, IDLE = SWITCHED_OFF.replace("{TEST}", "x[i] > 3"), SWITCHED_OFF.replace("{TEST}", "scaled")
 CASES = (
+    *pair(
+        "a way for threadgroups of one SIMD-group",
+        ONE_OR_MORE.replace("{TEST}", "threads > 128"),
+        ONE_OR_MORE.replace("{TEST}", "threads > 32"),
+        lambda: [blank(2), floats(256)],
+        {"grid": 256, "threadgroup": 128},
+        "M208",
+    ),
     Case(
         "a division by a function constant that another kernel uses",
         TWO_OF_A_FILE,

@@ -89,7 +89,7 @@ def partial_results(case: Case) -> Iterator[Finding]:
         for instruction in block.instructions:
             made = _stored(case.code, block, instruction)
             place = case.code.location(instruction)
-            if made is None or place is None or not case.observation.stores.get(place, 1):
+            if made is None or place is None or not case.observation.stores.get(place, 0):
                 continue
             operation = collective(made.called)
             assert operation is not None
