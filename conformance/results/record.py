@@ -15,6 +15,8 @@ from typing import Any
 
 from conformance.results.case import Case
 from conformance.results.judge import Verdict
+from metalloid.errors import OutOfTime
+from metalloid.frontend.clang import GAVE_UP
 
 RECORD = Path(__file__).with_name("second.json")
 Labels = dict[str, "Entry"]
@@ -44,14 +46,18 @@ def processors() -> list[str]:
 
 
 def add(processor: str, commit: str, verdicts: Iterable[Verdict]) -> None:
-    """Verdicts in the order in which they were reached."""
+    """Verdicts in the order in which they were reached; not those that only say how busy the machine was."""
     found = _read()
     mine = found.setdefault(processor, {})
     last = max((Entry(*entry).number for entry in mine.values()), default=0)
-    for number, v in enumerate(verdicts, last + 1):
+    for number, v in enumerate((v for v in verdicts if not _hurried(v)), last + 1):
         reason = " ".join(v.reason.split())[:200]
         mine[f"{v.suite} {v.family} {v.name}"] = [commit, v.ways, round(v.ulps, 2), reason, number]
     _write(found)
+
+
+def _hurried(verdict: Verdict) -> bool:
+    return OutOfTime.__name__ in verdict.reason or GAVE_UP in verdict.reason
 
 
 def drop_others(labels: Iterable[str]) -> None:

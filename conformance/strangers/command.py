@@ -17,6 +17,7 @@ from rich.console import Console
 
 from conformance import pytorch, spirv_cross
 from conformance.cases import Case
+from conformance.checkout import commit
 from conformance.packages import STORE
 from conformance.strangers.opinions import opinion
 from conformance.strangers.page import write_page
@@ -36,6 +37,7 @@ class Told:
     agreed: int = 0
     skipped: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
+    commit: str = ""
 
 
 @click.command(help=__doc__)
@@ -44,14 +46,14 @@ class Told:
 @click.option("--resume", is_flag=True, help="Go on behind the kernels of an earlier run.")
 @click.option("--limit", default=0, help="Stop after so many kernels.")
 def main(suites: Sequence[str], only: str, resume: bool, limit: int) -> None:
-    console = Console()
+    console, code = Console(), commit()
     told = _kept() if resume else {}
     cases = [
         c for s in suites or SUITES for c in by_turns(SUITES[s]()) if only in c.name and c.name not in told
     ]
     try:
         for number, case in enumerate(cases[: limit or None], 1):
-            told[case.name] = found = tell(case)
+            told[case.name] = found = replace(tell(case), commit=code)
             with KEPT.open("a") as file:
                 file.write(json.dumps(asdict(found)) + "\n")
             _say(console, f"{number}/{len(cases)}", found)

@@ -16,6 +16,7 @@ small integers and floats around 1, by the types of their elements, and threadgr
 oracle leaves in them is compared with what the engine leaves, at several widths, guarded and not, bit by bit but for
 NaNs, with safe math. Accesses outside read 0 and write nothing, on both. Where several threads write to one place,
 a single thread runs instead.
+{commits}
 
 | suite | kernels | run | runs that agree | not run | wrong |
 |---|---|---|---|---|---|
@@ -40,6 +41,8 @@ class Told(Protocol):
     def skipped(self) -> tuple[str, ...]: ...
     @property
     def wrong(self) -> tuple[str, ...]: ...
+    @property
+    def commit(self) -> str: ...
 
 
 def write_page(told: Sequence[Told]) -> None:
@@ -54,7 +57,11 @@ def page(told: Sequence[Told]) -> str:
     idle = Counter(_kind(t.skipped[0]) for t in told if t.skipped and not t.agreed and not t.wrong)
     why = "; ".join(f"{count} {reason}" for reason, count in idle.most_common()) or "none"
     rows = "\n".join(_row(suite, members) for suite, members in suites.items())
-    return PAGE.format(rows=rows, why=why, wrong="\n".join(wrong) or "None.")
+    counted = Counter(
+        f"commit {t.commit}" if t.commit else "a commit that was not noted" for t in told
+    ).most_common()
+    commits = f"Verdicts: {', '.join(f'{count} of {name}' for name, count in counted)}."
+    return PAGE.format(commits=commits, rows=rows, why=why, wrong="\n".join(wrong) or "None.")
 
 
 def _row(suite: str, told: Sequence[Told]) -> str:

@@ -90,7 +90,7 @@ def test_the_page_counts_and_names() -> None:
 
     text = page(
         [
-            Told("a", "a k", 8),
+            Told("a", "a k", 8, commit="1234567"),
             Told("a", "a l", wrong=("differs",)),
             Told("b", "b k", skipped=("an address in x",)),
         ]
@@ -98,6 +98,7 @@ def test_the_page_counts_and_names() -> None:
     assert "| a | 2 | 1 | 8 | 0 | 1 |" in text
     assert "| b | 1 | 0 | 0 | 1 | 0 |" in text
     assert "- a l: differs" in text
+    assert "Verdicts: 2 of a commit that was not noted, 1 of commit 1234567." in text
     assert "1 that want addresses" in text
 
 

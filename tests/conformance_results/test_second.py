@@ -181,6 +181,7 @@ def test_the_oldest_verdict_comes_first_and_the_page_counts(
     record.add("P", "1111111", [told(0), told(3, ulps=2.0)])
     record.add("P", "2222222", [told(1, reason="the engine\ngives 1"), told(0)])
     record.add("Q", "2222222", [told(5)])
+    record.add("P", "2222222", [told(2, reason="OutOfTime: compiling takes longer than 20 s")])
     assert [c.label for c in record.oldest_first(cases, "P")] == [labels[n] for n in (4, 2, 5, 3, 1, 0)]
     record.drop_others(labels)
     opinion_page.write(cases)
