@@ -26,6 +26,7 @@ POSIX = {
     *("pthread_create", "pthread_detach", "pthread_mutex_init", "pthread_mutex_lock", "pthread_mutex_unlock"),
     *("pthread_cond_init", "pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_broadcast"),
     *("posix_memalign", "free", "realloc", "getpid", "clock_gettime", "sched_yield", "sigaction"),
+    "pthread_self",
 }
 LINUX_ONLY = {"sched_getcpu", "sched_getaffinity", "pthread_setaffinity_np"}
 

@@ -46,10 +46,24 @@ def test_whole_instances_have_code_without_a_mask():
     assert "@segment0.all(" not in vector_stage(scalar_ir(HEAD + KERNELS["plain"], "k")[0], (256, 1, 1), WIDE)
 
 
+LONG = "{ float x = a[i];" + " x = x * a[(i + 1) % 900] + 0.5f;" * 100 + " out[i] = x; }"
+
+
+def lanes_of(body, count):
+    width = choose(canonical(scalar_ir(HEAD + body, "k")[0]), (count, 1, 1), x86.AVX512)
+    assert width >= 16
+    return -(-count // width) * width
+
+
 @pytest.mark.parametrize("count, most", [(1000, 1024), (100, 112), (37, 48), (1023, 1024), (17, 32)])
-def test_few_lanes_are_idle(count, most):
-    width = choose(canonical(scalar_ir(HEAD + KERNELS["plain"], "k")[0]), (count, 1, 1), x86.AVX512)
-    assert width >= 16 and -(-count // width) * width <= most
+def test_few_lanes_are_idle_where_the_code_is_long(count, most):
+    assert lanes_of(LONG, count) <= most
+
+
+@pytest.mark.parametrize("count, lanes", [(1000, 1024), (100, 128), (37, 64)])
+def test_short_code_runs_in_few_gangs(count, lanes):
+    """What a gang costs by itself is more than what its idle lanes do."""
+    assert lanes_of(KERNELS["plain"], count) == lanes
 
 
 @pytest.mark.parametrize("thread", [3, 98])

@@ -239,6 +239,22 @@ def test_addresses_that_kernels_load_are_known_by_the_names_of_buffers(library):
     )
 
 
+def test_a_buffer_that_nobody_told_is_named_though_another_ends_before_it(library):
+    memory = np.zeros(256, np.float32)
+    out, data = DEVICE.buffer(memory[:8]), DEVICE.buffer(memory[64:80])
+    data.label = "weights"
+    assert data.gpu_address == out.gpu_address + 256
+    for at, says in ((0, "an address of Buffer('weights'"), (-54, "12 bytes past 'out' (32 bytes)")):
+        table = DEVICE.buffer(np.array([data.gpu_address + 4 * at], np.uint64), copy=True)
+        with mt.checked() as report:
+            commands = DEVICE.queue().command_buffer()
+            with commands.compute_encoder() as encoder:
+                encoder.dispatch(library["follow"], table, out, 0, grid=1)
+            commands.commit()
+            commands.wait_until_completed()
+        assert says in report.text()
+
+
 def test_argument_encoders_write_the_struct_that_a_kernel_declares(library):
     x, y = DEVICE.buffer(np.arange(4, dtype=np.float32), copy=True), DEVICE.zeros(4)
     encoder = library["scaled"].argument_encoder(0)

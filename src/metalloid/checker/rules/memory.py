@@ -92,7 +92,8 @@ def _outside(case: Case, record: Record) -> Said:
 
 
 def _left(case: Case, address: int) -> tuple[Memory, int] | None:
-    """The resource that an address is a little behind of, and how far from its start."""
+    """The resource that an address is a little behind of, and how far from its start. Where another buffer is there, it
+    has to be nearer than it is long: an address that nobody told may lie behind anything."""
     known = [
         (at, Memory("resource", name=case.launch.resource_name(at), bytes=nbytes(m)))
         for at, m in case.launch.resources
@@ -104,7 +105,9 @@ def _left(case: Case, address: int) -> tuple[Memory, int] | None:
     ]
     near = ((address - at - memory.bytes, at, memory) for at, memory in known)
     found = min((one for one in near if 0 <= one[0] < _NEAR), key=lambda one: one[0], default=None)
-    return None if found is None else (found[2], address - found[1])
+    if found is None or (found[0] >= found[2].bytes and buffer_at(address) is not None):
+        return None
+    return found[2], address - found[1]
 
 
 def _barrier_follows(case: Case, record: Record) -> bool:
