@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -207,23 +208,33 @@ def align(expanded: str, offset: int, written: str) -> int:
 
     A token that came out of a macro is shown at the macro's name.
     """
-    after, before = _tokens(expanded), _tokens(written)
-    target = next((i for i, t in enumerate(after) if t.end >= offset + (offset == t.start)), len(after))
-    if target == len(after):
+    ends, spots = _spots(expanded, written)
+    target = bisect_left(ends, offset)
+    if target == len(ends):
         return len(written.rstrip()) + 1
-    within = max(0, offset - after[target].start)
-    i = j = 0
-    while i < len(after) and j < len(before):
+    start, there, length = spots[target]
+    return there + max(0, min(offset - start, length)) + 1
+
+
+@lru_cache(maxsize=16)
+def _spots(expanded: str, written: str) -> tuple[list[int], list[tuple[int, int, int]]]:
+    """Of each token after expansion: its end; its start, where it stands in the line as written, and for how many
+    characters. Once for a line: one that a program wrote has thousands of places, and each asked for all tokens."""
+    after, before = _tokens(expanded), _tokens(written)
+    spots: list[tuple[int, int, int]] = []
+    j = 0
+    while len(spots) < len(after) and j < len(before):
+        i = len(spots)
         if after[i].text == before[j].text:
-            if i == target:
-                return before[j].start + min(within, len(before[j].text)) + 1
-            i, j = i + 1, j + 1
+            spots.append((after[i].start, before[j].start, len(before[j].text)))
+            j += 1
             continue
-        resume = _resume(after, before, i, j)
-        if resume is None or resume[0] > target:
-            return before[j].start + 1
-        i, j = resume
-    return (before[j].start if j < len(before) else len(written.rstrip())) + 1
+        until, following = _resume(after, before, i, j) or (len(after), j)
+        spots += [(t.start, before[j].start, 0) for t in after[i:until]]
+        j = following
+    end = before[j].start if j < len(before) else len(written.rstrip())
+    spots += [(t.start, end, 0) for t in after[len(spots) :]]
+    return [t.end for t in after], spots
 
 
 def _resume(after: list[Token], before: list[Token], i: int, j: int) -> tuple[int, int] | None:
