@@ -10,7 +10,8 @@ import pytest
 from metalloid import cache
 from metalloid.compile import examined, scalar
 from metalloid.errors import CompileError
-from metalloid.frontend import build, clang, front, included
+from metalloid.frontend import build, clang, front, included, parse
+from metalloid.frontend.tokens import tokenize
 from metalloid.source import Source
 
 ONE = """template<int N> inline float poly{n}(float x) {{
@@ -153,3 +154,24 @@ def test_what_is_found_in_headers_does_not_depend_on_being_known(tail, monkeypat
         assert unit.tokens == plain.tokens
         assert unit.pairs == plain.pairs
         assert unit.declarations == plain.declarations
+
+
+def test_headers_and_sources_that_take_turns_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    monkeypatch.setattr(front, "tokenize", lambda text: (read.append(len(text)), tokenize(text))[1])
+    body = "".join(f"inline int g{n}(int x) {{ return x + {n}; }}\n" for n in range(included.LONG // 30))
+    texts = [
+        f'# 1 "k.metal"\n# 1 "h{n}.h" 1\n{body}int h{n};\n# 2 "k.metal" 2\nkernel void k{n}() {{}}\n'
+        for n in range(20)
+    ]
+    for text in texts:
+        assert parse._unit(text).front > 1000
+    long = [length for length in read if length > len(body)]
+    assert len(long) == len(texts)
+    for text in texts:  # another kernel behind the same headers
+        assert parse._unit(text.replace("() {}", "(device int* p) {}")).front > 1000
+    assert len([length for length in read if length > len(body)]) == len(texts)
+    read.clear()
+    for text in texts[:6] * 2:
+        parse._unit(text)
+    assert len(read) == 6

@@ -15,7 +15,7 @@ from metalloid.frontend.tokens import CLOSERS, OPENERS, Token, pair_brackets, to
 from metalloid.frontend.unit import Unit
 from metalloid.records import dataclass
 
-_MOST = 4  # headers; each is some megabytes
+_MOST = 32  # headers, of two megabytes each: MLX has so many, and a suite goes from one to the other
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class _NotAlone(Exception):
         self.result = result
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def end(text: str) -> int:
     """Where a text goes on behind its last `#include`; 0 where what is included is not worth a file."""
     main, cut = "", 0

@@ -9,7 +9,7 @@ from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.declarations import Entry, Span
 from metalloid.frontend.front import unit_of
 from metalloid.frontend.preprocess import preprocess
-from metalloid.frontend.unit import Unit, reachable
+from metalloid.frontend.unit import KEPT, Unit, reachable
 from metalloid.records import dataclass
 from metalloid.source import Source
 
@@ -48,6 +48,6 @@ def parse(source: Source) -> Parsed:
     return Parsed(source, unit, text.files)
 
 
-@lru_cache(maxsize=2)  # the next kernel is often one of the same source
+@lru_cache(maxsize=KEPT)
 def _unit(text: str) -> Unit:
     return unit_of(text)

@@ -21,7 +21,7 @@ from metalloid.frontend.global_builtins import builtin_edits
 from metalloid.frontend.needed import needless
 from metalloid.frontend.operators import BY
 from metalloid.frontend.tokens import Token
-from metalloid.frontend.unit import Unit, reachable
+from metalloid.frontend.unit import KEPT, Unit, reachable
 from metalloid.frontend.unsupported import UNSUPPORTED, unsupported_use, unusable
 from metalloid.frontend.variables import empty_braces
 from metalloid.records import dataclass, replace
@@ -158,7 +158,7 @@ def _front(unit: Unit, constants: Mapping[str, str]) -> int:
     return 0 if constants and min([*given, *unit.asked], default=front) < front else front
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=KEPT)
 def _edits(unit: Unit) -> tuple[Edit, ...]:
     """What is changed whichever kernel is asked for."""
     return (
@@ -171,7 +171,7 @@ def _edits(unit: Unit) -> tuple[Edit, ...]:
     )
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=KEPT)
 def _all_swizzles(unit: Unit) -> bool:
     """Whether some swizzle is out of order."""
     pairs = pairwise(unit.tokens)

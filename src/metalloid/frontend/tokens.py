@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
+from sys import intern
 from typing import NamedTuple
 
 _TOKEN = re.compile(
@@ -51,7 +52,7 @@ def tokenize(text: str) -> list[Token]:
         kind = match.lastgroup
         if kind == "space":
             continue
-        piece, start = match[0], match.start()
+        piece, start = intern(match[0]), match.start()
         if kind == "name":  # half of all; the rest is for what is not
             tokens.append(_token((kind, piece, start)))
             continue

@@ -13,6 +13,7 @@ from metalloid.records import dataclass
 
 _MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)".*\n', re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_]\w*")
+KEPT = 8  # units, and what is worked out of each: sources take turns, and ggml's largest takes half a second
 
 
 @dataclass(frozen=True, eq=False)

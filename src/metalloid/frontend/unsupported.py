@@ -12,7 +12,7 @@ from functools import lru_cache
 from metalloid.frontend.declarations import Declarations, Span
 from metalloid.frontend.methods import SPACES
 from metalloid.frontend.tokens import Token
-from metalloid.frontend.unit import Unit
+from metalloid.frontend.unit import KEPT, Unit
 
 # Name -> what to call it.
 UNSUPPORTED = {
@@ -80,7 +80,7 @@ def unusable(unit: Unit, keep: frozenset[str]) -> list[Span]:
     return spans
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=KEPT)
 def _unsupported(unit: Unit) -> list[tuple[str, Span]]:
     """Items that use what is not supported."""
     found = unit.declarations
