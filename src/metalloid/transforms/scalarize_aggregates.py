@@ -72,7 +72,9 @@ class _Scalarizer:
 
     def _kept(self, i: Instruction) -> bool:
         """Whether it takes a part from a whole, and was put behind that."""
-        return any(t is i for of in self._taken.values() for t in of.values())
+        if i.opcode != "extractvalue" or not i.uses:
+            return False
+        return self._taken.get(i.uses[0], {}).get(i.indices) is i
 
     def _apart(self, i: Instruction) -> Iterator[Instruction]:
         """A phi, select, freeze or load: one for each part."""
