@@ -79,8 +79,8 @@ def vector_code(
     module = module.with_function(fuse_products(module.function[ENTRY]))
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))
-    if check is None and lanes.width > 1:
-        module, loops = _in_one_row(module, lanes, loops, target.info.masks_memory and not brief)
+    if check is None and lanes.width > 1 and not brief:  # it writes code twice
+        module, loops = _in_one_row(module, lanes, loops, target.info.masks_memory)
     made = vectorize(module, lanes, guard, backwards, target.info, loops, check, way, table, brief)
     if (lines := made.text.count("\n")) > MAX_LINES:
         raise NotVectorised(
