@@ -94,7 +94,7 @@ def test_a_launch_that_takes_long_is_the_last_of_its_kind(tiers: list[bool]) -> 
     made = kernel()
     for _ in range(2):
         a, b = arrays()
-        made(a, b, 20_000, grid=96)
+        made(a, b, 1_000_000, grid=96)
     assert tiers[0] and not tiers[-1]
 
 
