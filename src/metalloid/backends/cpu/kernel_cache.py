@@ -12,27 +12,14 @@ import hashlib
 import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from functools import cache
-from pathlib import Path
-
-import llvmlite
 
 from metalloid import cache as disk
 from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.code import Compiled, Details
+from metalloid.backends.passes_key import passes_key
 
 _FORMAT = 2
-_PARTS = ("ir", "targets", "analysis", "transforms", "backends/cpu")  # of metalloid, that make the code
 _FACTS = ("entry", "formats", "local", "scratch", "tables", "searches")  # of `Compiled`
-
-
-@cache
-def _code_key() -> str:
-    """What identifies the passes: code of an earlier version must not be found."""
-    package = Path(__file__).parents[2]
-    paths = [path for part in _PARTS for path in sorted((package / part).rglob("*.py"))]
-    found = [(str(p.relative_to(package)), (status := p.stat()).st_size, status.st_mtime_ns) for p in paths]
-    return repr((_FORMAT, llvmlite.__version__, found))
 
 
 def stable_repr(value: object) -> str:
@@ -55,7 +42,7 @@ class KernelCache:
 
     def __init__(self, ir: str) -> None:
         self.ir = ir
-        self._start = hashlib.sha256(_code_key().encode() + b"\0" + ir.encode())
+        self._start = hashlib.sha256(passes_key("cpu", _FORMAT).encode() + b"\0" + ir.encode())
 
     def key(self, *parts: object) -> str:
         state = self._start.copy()

@@ -8,11 +8,8 @@ import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 from typing import Any
-
-import llvmlite
 
 from metalloid import cache as disk
 from metalloid.analysis.intervals.prove import Prover
@@ -22,6 +19,7 @@ from metalloid.backends.cuda.ptx import KERNEL, compile_ptx
 from metalloid.backends.cuda.record import RECORD
 from metalloid.backends.cuda.variant import Variant, inlinable
 from metalloid.backends.fallback import slow_way
+from metalloid.backends.passes_key import passes_key
 from metalloid.backends.sites import Site
 from metalloid.errors import DeviceError
 from metalloid.ir import Module
@@ -32,7 +30,6 @@ MANY = 1024  # threads that a multiprocessor should have room for
 REGISTERS = 65536  # of a multiprocessor
 PINNED = 48 << 10  # bytes of threadgroup memory that every kernel may have
 _FORMAT = 4
-_PARTS = ("ir", "analysis", "transforms", "backends/cuda")  # of metalloid, that make the code
 
 
 @dataclass(frozen=True)
@@ -135,7 +132,7 @@ class KernelCode:
 
     def _key(self, variant: Variant) -> str:
         gpu = self._gpu
-        words = (_version(), gpu.processor, gpu.version, self._ir, _stable(variant))
+        words = (passes_key("cuda", _FORMAT), gpu.processor, gpu.version, self._ir, _stable(variant))
         return hashlib.sha256(repr(words).encode()).hexdigest()
 
 
@@ -162,17 +159,3 @@ def _stable(variant: Variant) -> str:
         [_stable(part) for part in variant.parts],
     )
     return repr((variant.size, facts, inlined, proved))
-
-
-@cache
-def _version() -> str:
-    """What identifies the passes: code of an earlier version must not be found."""
-    package = Path(__file__).parents[2]
-    paths = [
-        p
-        for part in _PARTS
-        for p in sorted((package / part).rglob("*"))
-        if p.suffix in (".py", ".cpp", ".ll")
-    ]
-    found = [(str(p.relative_to(package)), (status := p.stat()).st_size, status.st_mtime_ns) for p in paths]
-    return repr((_FORMAT, llvmlite.__version__, found))
