@@ -56,6 +56,8 @@ def _python() -> _Python | None:
     """Where things lie; None where they do not lie there."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return None
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():  # the interpreter's lock says who runs a launch
+        return None
     head = object.__basicsize__
     places = {"data": 0, "axes": 8, "lengths": 16, "description": 40, "flags": 48}
     calls = {
