@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import metalloid as mt
 from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.pipeline import vector_stage
 from metalloid.errors import KernelFault
@@ -110,6 +111,20 @@ def test_two_rows_and_three(width):
     out = np.full(600, 7, np.float32)
     for guard in (True, False):
         same(FLAT, [table, rows, out, np.array([width], np.uint32)], 600, 100, widths=(0, 64), guard=guard)
+
+
+SHIFT = """kernel void k(device const float* x, device float* y, constant uint& n, uint i [[thread_position_in_grid]]) {
+  y[i] = x[(i + 1) % n]; }"""
+
+
+@pytest.mark.parametrize("n", [1000, 70, 33])
+def test_a_row_that_begins_inside_a_gang_of_a_proved_launch(n, monkeypatch):
+    """What was proved of `% n` was once believed of the rest in lanes before the row: an address 16 GB further on."""
+    x, y = RNG.random(n, np.float32), np.full(n, np.nan, np.float32)
+    monkeypatch.setenv("METALLOID_BASELINE", "0")
+    for group in (16, 32, 64, 100):
+        mt.device("cpu").library(SHIFT)["k"](x, y, n, grid=n, threadgroup=group)
+        assert np.array_equal(y, np.roll(x, -1))
 
 
 def test_gangs_in_one_row_load_neighbours():

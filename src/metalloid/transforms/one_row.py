@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from metalloid.analysis.intervals import NO_WRAP, is_no_wrap
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.intrinsics import BARRIER, FEW_ROWS, LAST_ROW, ROW, SAME_ROW, among_lanes
@@ -200,7 +201,7 @@ class _Writer:
         mine = Instruction("icmp", I1, (rest.value, by), name="now.mine", predicate="ult")
         more = Instruction("icmp", I1, (now, last.value), name="more.rows", predicate="ult")
         self.rows[pair] = now
-        copies = self._copies(inside, _third, next)
+        copies = [_may_wrap(b) for b in self._copies(inside, _third, next)]
         self.rows[pair] = first
         return [
             Block(some, (few, last, _branch(few.value, before, f"{name}.rows"))),
@@ -255,6 +256,17 @@ class _Writer:
             chosen = made.operands[1 if made.operands[0].value else 2]
             return [Instruction("freeze", i.type, (chosen,), name=name, metadata=i.metadata)]
         return [replace(made, name=name)]
+
+
+def _may_wrap(block: Block) -> Block:
+    """The block without what was proved of its indices: a rest is below zero in lanes before the row."""
+    return Block(
+        block.name,
+        tuple(
+            replace(i, metadata=tuple(m for m in i.metadata if m[0] != NO_WRAP)) if is_no_wrap(i) else i
+            for i in block.instructions
+        ),
+    )
 
 
 def _is_zero(value: Value) -> bool:
