@@ -19,6 +19,7 @@ from tests.engine.fuzz.features import (
     messages,
     private,
     sharing,
+    short,
     spaces,
     vectors,
     walks,
@@ -87,6 +88,8 @@ def case(seed: int, switches: Mapping[str, bool] | None = None, without: Collect
     on = {**SWITCHES, **(switches or {})}
     if r.randrange(60) == 0 and "messages" not in without:
         return _message(seed, r)
+    if r.randrange(6) == 0 and "short" not in without:
+        return _short(seed, r)
     math = r.choice(("safe", "safe", "relaxed", "fast"))
     possible = [
         name for name, f in FEATURES.items() if name not in without and (not f.switch or on[f.switch])
@@ -118,6 +121,15 @@ def _message(seed: int, r: random.Random) -> Case:
     messages.write(w)
     size = r.choice((32, 8, 16))
     return Case(seed, text(w), (2 * size, 1, 1), (size, 1, 1), "safe", ("messages",), 2)
+
+
+def _short(seed: int, r: random.Random) -> Case:
+    w = Writer(r)
+    short.write(w)
+    grid, group = launch(r)
+    if grid[1:] == (1, 1):  # threadgroups of different sizes below each other
+        grid = (grid[0] * r.randint(1, 6), 1, 1)
+    return Case(seed, text_of([], [], w.lines, ()), grid, group, "safe", ("short",))
 
 
 def text(w: Writer) -> str:

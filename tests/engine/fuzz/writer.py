@@ -41,6 +41,11 @@ INDICES = (
         "t * 4 + {c}",
     ),
     *("group.x * size + (size - 1 - t)", "(u0 & 255) + t", "u1 % 1024", "min(u2, 100u)", "(i - 5) & 1023"),
+    *(
+        "(i + {c}) % (args[0] + 61)",
+        "i / (args[1] + 29) * 40 + i % (args[1] + 29)",
+        "(i * 2 + 1) % (args[0] + 90)",
+    ),
     *("lid.y * 32 + lid.x", "(lid.y * 4 + {c}) * G.x + pos.x", "sg * 32 + (lane ^ {c})", "pos.x * 8 + lid.y"),
 )
 WIDE_INDICES = (
