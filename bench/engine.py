@@ -196,8 +196,6 @@ def main() -> None:
     wanted = "least 100" if blas > 200 else "least 100 where OpenBLAS exceeds 200"
     print(f"{'matmul_nt 1024^3 on 2 threads':48} {own:9.1f} {blas:9.1f} GFLOP/s  {wanted}")
     print(f"{'guard on against off, geometric':34} {np.exp(np.mean(np.log(overhead))):6.3f} {1.04:6.2f}")
-    tiny = runner("scale", (array(32), array(32)), (32,), (32,))
-    print(f"{'warm launch of one threadgroup':34} {best(tiny)[0] * 1e6:6.1f} microseconds")
 
 
 def add_on_two() -> float:

@@ -7,6 +7,7 @@ import pytest
 from metalloid.backends.interpret import simd
 from tests.engine.fuzz.compose import FEATURES, Case, case
 from tests.engine.fuzz.frame import SHOWN, text_of
+from tests.engine.fuzz.record import Recorder, following, runs
 from tests.engine.fuzz.run import Difference, Setting, check
 from tests.engine.fuzz.shrink import mistakes, shrink, texts
 
@@ -93,3 +94,21 @@ def test_it_finds_fills_that_are_not_the_filling_value(monkeypatch: pytest.Monke
     cases = (case(seed) for seed in range(200))
     found = (check(one, []) for one in cases if "fill" in one.features)
     assert any(f is not None and f.kind == "claim" for f in found)
+
+
+def test_the_record_counts_programs_before_which_none_is_missing(tmp_path):
+    path = tmp_path / "runs.jsonl"
+    recorder = Recorder("", path)
+    for seed, kind in ((1, "same"), (0, "refused"), (3, "same")):
+        recorder.done(seed, kind)
+    recorder.write()
+    assert [(r.first, r.end, r.kinds) for r in runs(path)] == [(0, 2, {"same": 1, "refused": 1})]
+    later = Recorder("", path)
+    later.done(2, "values")
+    later.write()
+    assert following("", path) == 3 and following("spaces", path) == 0
+    assert [r.kinds for r in runs(path)] == [{"same": 1, "refused": 1}, {"values": 1}]
+
+
+def test_programs_of_the_record_agree():
+    assert [r for r in runs() if set(r.kinds) - {"same", "refused"}] == []

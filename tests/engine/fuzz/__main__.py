@@ -1,6 +1,7 @@
 """`python -m tests.engine.fuzz --count 20000 --jobs 2 --seed 1`: many programs, the differences shrunk and printed.
 
 Programs are numbered by seed; `--state FILE` remembers which were run, so that a run that was stopped goes on.
+`--record` begins behind the programs of the repository's record (`runs.jsonl`) and adds this run to it.
 A program that takes the process down with it is a difference like any other.
 """
 
@@ -17,6 +18,8 @@ from collections import Counter
 from collections.abc import Iterator
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+
+from tests.engine.fuzz.record import Recorder
 
 LONGEST = 180.0  # seconds for one program, and as many again to shrink it
 
@@ -96,6 +99,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first program's")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--state", type=Path, help="a file that remembers how far a run came")
+    parser.add_argument("--record", action="store_true", help="go on where the record ends, and add to it")
     parser.add_argument("--on", default="", help="switches of features, as leaving,skipping")
     parser.add_argument("--without", default="", help="features to leave out")
     parser.add_argument(
@@ -121,19 +125,29 @@ def run(options: argparse.Namespace, switches: dict[str, bool]) -> int:
         options.state.parent.mkdir(parents=True, exist_ok=True)
         options.state.touch()
         done = {int(word) for word in options.state.read_text().split()}
+    recorder = Recorder(options.on) if options.record else None
+    if recorder is not None:
+        options.seed = recorder.run.first
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     todo = iter([s for s in range(options.seed, options.seed + options.count) if s not in done])
     workers = [Worker((switches, options.without.split(","), options.shrink)) for _ in range(options.jobs)]
     kinds: Counter[str] = Counter()
     try:
-        _all(options, workers, todo, kinds)
+        _all(options, workers, todo, kinds, recorder)
     finally:
+        if recorder is not None:
+            recorder.write()
         for worker in workers:
             worker.process.kill()
     return int(any(k not in ("same", "refused") for k in kinds))
 
 
 def _all(
-    options: argparse.Namespace, workers: list[Worker], todo: Iterator[int], kinds: Counter[str]
+    options: argparse.Namespace,
+    workers: list[Worker],
+    todo: Iterator[int],
+    kinds: Counter[str],
+    recorder: Recorder | None,
 ) -> None:
     """Give every worker programs until there are none."""
     started, busy = time.monotonic(), {}
@@ -150,6 +164,8 @@ def _all(
                 continue
             kind, text = answer
             kinds[kind] += 1
+            if recorder is not None:
+                recorder.done(worker.seed, kind)
             if text and kinds[kind] <= options.each:
                 print(f"{'=' * 100}\n{text}", flush=True)
             if options.state:
@@ -163,6 +179,8 @@ def _all(
                 worker.give(seed, {k for k, n in kinds.items() if n >= options.each})
             if sum(kinds.values()) % 100 == 0:
                 _progress(kinds, started)
+                if recorder is not None:
+                    recorder.write()
         for worker in busy.values():
             worker.late(LONGEST + options.shrink)
     _progress(kinds, started)
