@@ -46,8 +46,9 @@ def median(call: Callable[[], object], times: int = 4000) -> tuple[float, float]
     return statistics.median(seconds) * 1e6, min(seconds) * 1e6
 
 
-def say(what: str, call: Callable[[], object], target: float = 0) -> None:
-    middle, least = median(call)
+def say(what: str, call: Callable[[], object], target: float = 0, launches: int = 1) -> None:
+    """For each of the launches that a call makes."""
+    middle, least = (time / launches for time in median(call, max(40, 4000 // launches)))
     goal = f"   (target {target:.0f})" if target else ""
     print(f"{what:44} {middle:8.2f} us median, {least:8.2f} least{goal}")
 
@@ -61,14 +62,16 @@ def launches() -> None:
     say("Buffers, one threadgroup", lambda: add(*buffers, N, grid=N, threadgroup=N))
     queue = device.queue()
 
-    def commands() -> None:
+    def commands(count: int) -> None:
         made = queue.command_buffer()
         with made.compute_encoder() as encoder:
-            encoder.dispatch(add, *buffers, N, grid=N, threadgroup=N)
+            for _ in range(count):
+                encoder.dispatch(add, *buffers, N, grid=N, threadgroup=N)
         made.commit()
         made.wait_until_completed()
 
-    say("command buffer, commit and wait", commands)
+    say("command buffer of one dispatch", lambda: commands(1), 15)
+    say("a dispatch of 100 in a command buffer", lambda: commands(100), 15, launches=100)
     kernel = metalloid.mlx.metal_kernel("add", ["a", "b"], ["out"], SOURCE)
     sizes = {"grid": (N, 1, 1), "threadgroup": (N, 1, 1), "output_shapes": [(N,)]}
     say("MLX form, numpy arrays", lambda: kernel(inputs=[a, b], output_dtypes=[np.float32], **sizes))
