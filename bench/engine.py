@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("METALLOID_THREADS", "1")
 
 import subprocess
 import sys
@@ -20,9 +21,11 @@ from pathlib import Path
 
 import numpy as np
 
+import metalloid as mt
 from metalloid.backends.base import Launch
 from metalloid.backends.cpu.build import cpu_program
 from metalloid.backends.cpu.program import Program
+from metalloid.backends.patience import measuring
 from metalloid.compile import scalar
 from metalloid.runtime.buffer import aligned
 from metalloid.source import Source
@@ -58,11 +61,22 @@ def array(shape: int | tuple[int, ...]) -> np.ndarray:
 
 
 @cache
+def library() -> mt.Library:
+    return mt.device("cpu").library(KERNELS)
+
+
+@cache
 def program(name: str) -> Program:
     return cpu_program(*scalar(KERNELS, name))
 
 
 def runner(name: str, arrays: Sequence[np.ndarray | int], grid, group, guard: bool = True, threads: int = 1):
+    """A launch as a user writes it; on several threads, by the program below it."""
+    if threads == 1:
+        kernel = library()[name]
+        with measuring():  # good code at once
+            kernel(*arrays, grid=grid, threadgroup=group, guard=guard)
+        return lambda: kernel(*arrays, grid=grid, threadgroup=group, guard=guard)
     buffers = {n: a if isinstance(a, np.ndarray) else np.array([a], np.uint32) for n, a in enumerate(arrays)}
     x, y, z = (*grid, 1, 1)[:3]
     a, b, c = (*group, 1, 1)[:3]

@@ -126,7 +126,7 @@ kernel void to_float(device const T* a, device float* out, constant Shape& s, ui
 template <typename T>
 kernel void matmul_registers(device const float* a, device const float* panels, device T* out, constant Shape& s,
                              uint3 group [[threadgroup_position_in_grid]], uint t [[thread_index_in_threadgroup]]) {
-    constexpr uint ROWS = 7;
+    constexpr uint ROWS = 6;  // sums of 6 x 4 registers, 4 of B and one of A are 29; of 7 rows they would be 33
     uint row = group.y * ROWS, col = group.x * PANEL + t;
     a += group.z * s.batch_a;
     device const float* b = panels + group.z * s.batch_b + ulong(group.x) * s.K * PANEL + t;

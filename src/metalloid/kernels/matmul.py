@@ -29,7 +29,7 @@ from metalloid.kernels.arrays import (
 from metalloid.kernels.families import kernel
 
 PANEL = 64  # columns of B that one threadgroup of the register kernel takes
-ROWS = 7  # rows of A that it takes
+ROWS = 6  # rows of A that it takes: with those of B, all in 32 registers
 FEW_DOTS = 64  # rows of A up to which A @ B^T is best as dot products
 FEW_COLUMNS = 16  # rows of A up to which A @ B is best without packing B
 
