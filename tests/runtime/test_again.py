@@ -288,3 +288,23 @@ def test_a_buffer_that_is_released_before_its_commands_run_is_there_for_them(
         commands.commit()
         commands.wait_until_completed()
     np.testing.assert_array_equal(out.numpy(), np.arange(8) + 3)
+
+
+@pytest.mark.parametrize(("arrays", "most"), [(20, 20), (1000, 60)])
+def test_of_many_arrays_in_turns_few_are_remembered(library, monkeypatch, arrays, most):
+    """To remember a launch takes as long as ten launches: once it was done for each of a thousand, in vain."""
+    added, add = [0], repeats.Repeats.add
+
+    def counted(*given):
+        added[0] += 1
+        return add(*given)
+
+    monkeypatch.setattr(repeats.Repeats, "add", counted)
+    kernel, a = library["add"], np.ones(24, np.float32)
+    outs = [np.zeros(24, np.float32) for _ in range(arrays)]
+    for n in range(4000 // arrays):
+        for out in outs:
+            kernel(a, out, 7, grid=24, threadgroup=24)
+            assert out[23] == 8
+            out[:] = n
+    assert added[0] <= most

@@ -137,6 +137,10 @@ class Repeats(Protocol):
 
     def stopped(self, status: int, told: Callable[[], Launch]) -> None: ...
 
+    def worth(self) -> bool:
+        """Whether a launch that ran just now may be one to repeat."""
+        ...
+
     def keep(
         self, arguments: tuple[Any, ...], spare: Any, code: Any, addresses: list[int], lengths: list[int]
     ) -> bool:
@@ -150,6 +154,7 @@ class ByArguments:
     def __init__(self, quick: Any, found: Any) -> None:
         self._quick, self._found = quick, found
         self.go, self.has, self.at, self.stopped = found.go, found.has, found.at, found.stopped
+        self.worth = found.worth.asked
 
     def keep(
         self, arguments: tuple[Any, ...], spare: Any, code: Any, addresses: list[int], lengths: list[int]
@@ -187,6 +192,9 @@ class ByKey:
 
     def stopped(self, status: int, told: Callable[[], Launch]) -> None:
         """Those that stop say so themselves."""
+
+    def worth(self) -> bool:
+        return True
 
     def keep(
         self, arguments: tuple[Any, ...], spare: Any, code: Any, addresses: list[int], lengths: list[int]

@@ -234,7 +234,7 @@ class Plan:
         if code is None:
             code = self._find(spare, addresses, lengths, known, said)
         self._start(spare, code, addresses, lengths, arguments, below)
-        if self._repeats is not None:
+        if self._repeats is not None and self._repeats.worth():
             self._remember(bound, self._repeats)
 
     def _first_seen(

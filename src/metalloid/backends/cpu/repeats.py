@@ -18,7 +18,7 @@ from metalloid.backends.backend import Fact
 from metalloid.backends.base import Launch
 from metalloid.backends.cpu import native
 
-MOST = 8
+MOST = 32  # layers of a model launch the same kernel in turns
 _KINDS = ("integer", "float", "array", "buffer", "shared")  # in the order of runtime/again.h
 _FLAGS = 0x1 | 0x100 | 0x400  # numpy's: in C's order, aligned, to be written
 _Word = ctypes.c_uint64
@@ -45,7 +45,7 @@ class _Again(ctypes.Structure):
     _fields_ = [
         *(
             (name, _Word)
-            for name in ("python", "next", "launch", "threads", "number", "stale", "running", "count")
+            for name in ("python", "next", "launch", "threads", "number", "stale", "running", "runs", "count")
         ),
         ("arguments", _Argument * 32),
     ]
@@ -101,14 +101,36 @@ def _is_right(p: _Python) -> bool:
     return items == (id(plain), id(fixed)) and _Word.from_address(id(both) + p.tuple_length).value == 2
 
 
+class Worth:
+    """Whether to remember one more launch. Where those that made room had not run again, the next are let pass, twice
+    as many each time: of a thousand arrays that take turns, none is worth it."""
+
+    FEW, LONGEST = 4, 1 << 12
+
+    __slots__ = ("_left", "_wait")
+
+    def __init__(self) -> None:
+        self._wait = self._left = 0
+
+    def asked(self) -> bool:
+        self._left -= 1
+        return self._left < 0
+
+    def gone(self, runs: Sequence[int]) -> None:
+        """Launches were forgotten that had run so often."""
+        if runs:
+            self._wait = min(2 * self._wait + 1, self.LONGEST) if min(runs) < self.FEW else 0
+        self._left = self._wait
+
+
 class Repeats:
     """Those of one kernel and size. `go(at, arguments)` runs one of them: 0, -1 where there is none, else what
     `stopped` is to be given."""
 
-    __slots__ = ("_first", "_made", "_python", "at", "go", "has")
+    __slots__ = ("_first", "_made", "_python", "at", "go", "has", "worth")
 
     def __init__(self, python: _Python) -> None:
-        self._python = python
+        self._python, self.worth = python, Worth()
         self._made: list[tuple[_Again, Any, Callable[[int, Callable[[], Launch]], None]]] = []
         self._first = _Word(0)
         self.at = ctypes.addressof(self._first)
@@ -126,16 +148,21 @@ class Repeats:
     ) -> Callable[[object], None]:
         """One more launch, of the record at an address. `kept` is alive as long as it may run, and nobody else's.
         Gives what is to be called where a buffer among its arguments is gone."""
-        running = [made for made in self._made if made[0].running]  # in other threads
-        idle = [made for made in self._made if not made[0].running and not made[0].stale]
-        self._made = [*running, *idle[-MOST + 1 :]]
-        one = _Again(ctypes.addressof(self._python), 0, launch, threads, self._number(), 0, 0, len(facts))
+        self._make_room()
+        one = _Again(ctypes.addressof(self._python), 0, launch, threads, self._number(), 0, 0, 0, len(facts))
         for n, fact in enumerate(facts):
             kind, *rest = fact
             one.arguments[n] = _Argument(_KINDS.index(kind), *rest)
         self._made.append((one, kept, stopped))
         self._link()
         return lambda _: setattr(one, "stale", 1)
+
+    def _make_room(self) -> None:
+        running = [made for made in self._made if made[0].running]  # in other threads
+        idle = [made for made in self._made if not made[0].running and not made[0].stale]
+        kept = [*running, *idle[-MOST + 1 :]]
+        self.worth.gone([made[0].runs for made in self._made if made not in kept])
+        self._made = kept
 
     def _number(self) -> int:
         return 1 + max((one.number for one, *_ in self._made), default=0)

@@ -39,6 +39,7 @@ struct Again {
     u64 number;   // among those of its kind
     u64 stale;    // a buffer of its arguments is gone
     u64 running;  // nobody else starts it meanwhile
+    u64 runs;
     u64 count;
     Argument arguments[32];
 };

@@ -408,7 +408,7 @@ i32 mt_go_main(const Start *s) { return mt_run(s->launch, u32(s->threads), 0, 1)
 i64 mt_again(Again **first, const void *arguments) {
     for (Again *a = *first; a; a = a->next)
         if (same(*a, arguments)) {
-            a->running = 1;
+            a->running = 1, a->runs++;
             void *state = a->python->unlock();
             i32 status = mt_run(a->launch, u32(a->threads), 0, pthread_self() == a->python->main);
             a->python->lock(state);
