@@ -6,6 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import click
 from rich.console import Console
@@ -13,15 +14,16 @@ from rich.progress import track
 
 from conformance.binaries import lines, mlx, page, sweep, times, torch
 from conformance.binaries.lines import Found
+from conformance.checkout import commit, processor
 from conformance.results.workers import Died, work_on
 
 Task = tuple[str, Callable[[], Found], object]  # a name, what to do, and what the finding depends on
 _tasks: list[Task] = []  # filled before the processes fork
 
 
-def _do(index: int, table: str) -> Found:
+def _do(index: int, table: str, commit: str, processor: str) -> Found:
     name, work, of = _tasks[index]
-    found = work()
+    found = replace(work(), commit=commit, processor=processor)
     lines.keep(table, lines.key_of(table, name, of), found)
     return found
 
@@ -37,6 +39,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--part", default="1/1", help="2/8: the second of eight parts."),
         click.option("--every", default=1, help="Only each so many-th."),
         click.option("--resume", is_flag=True, help="Skip what the same code has been told of before."),
+        click.option("--rest", is_flag=True, help="Skip what the repository's record has, of whatever code."),
         click.option("--jobs", default=os.cpu_count() or 1, help="Processes."),
     ):
         command = option(command)
@@ -49,65 +52,77 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--tensors", is_flag=True, help="Only kernels with tensor operations.")
 @_options
 def sweep_command(
-    which: str, vectors: bool, tensors: bool, only: str, part: str, every: int, resume: bool, jobs: int
+    which: str,
+    vectors: bool,
+    tensors: bool,
+    only: str,
+    part: str,
+    every: int,
+    resume: bool,
+    rest: bool,
+    jobs: int,
 ) -> None:
     tasks: list[Task] = [
         (name, (lambda name=name: sweep.judge(which, name, vectors)), code)  # type: ignore[misc]
         for name, code in sweep.kernels(which, tensors)
     ]
-    _run(f"sweep-{which}{'' if vectors else '-scalar'}", tasks, (only, part, every, resume, jobs))
+    _run(f"sweep-{which}{'' if vectors else '-scalar'}", tasks, (only, part, every, resume, rest, jobs))
 
 
 @main.command(
     "mlx", help="Launch kernels of MLX's library; hold results against numpy and against the source's."
 )
 @_options
-def mlx_command(only: str, part: str, every: int, resume: bool, jobs: int) -> None:
+def mlx_command(only: str, part: str, every: int, resume: bool, rest: bool, jobs: int) -> None:
     tasks: list[Task] = [
         (case.label, (lambda case=case: mlx.judge(case)), "")  # type: ignore[misc]
         for case in mlx.cases()
     ]
-    _run("mlx", tasks, (only, part, every, resume, jobs))
+    _run("mlx", tasks, (only, part, every, resume, rest, jobs))
 
 
 @main.command("torch", help="Launch kernels of PyTorch's library; hold results against torch on the CPU.")
 @_options
-def torch_command(only: str, part: str, every: int, resume: bool, jobs: int) -> None:
+def torch_command(only: str, part: str, every: int, resume: bool, rest: bool, jobs: int) -> None:
     tasks: list[Task] = [
         (case.label, (lambda case=case: torch.judge(case)), "")  # type: ignore[misc]
         for case in torch.cases()
     ]
-    _run("torch", tasks, (only, part, every, resume, jobs))
+    _run("torch", tasks, (only, part, every, resume, rest, jobs))
 
 
 @main.command(
     "times", help="Seconds of a processor from source and from binary to machine code, of MLX's kernels."
 )
 @_options
-def times_command(only: str, part: str, every: int, resume: bool, jobs: int) -> None:
+def times_command(only: str, part: str, every: int, resume: bool, rest: bool, jobs: int) -> None:
     tasks: list[Task] = [
         (case.label, (lambda case=case: times.judge(case)), "")  # type: ignore[misc]
         for case in mlx.cases()
     ]
-    _run("times", tasks, (only, part, every, resume, jobs))
+    _run("times", tasks, (only, part, every, resume, rest, jobs))
 
 
-@main.command("page", help="Write docs/binaries.md from what was found.")
+@main.command(
+    "page", help="Add what was found to the repository's record, and write docs/binaries.md from it."
+)
 def page_command() -> None:
     page.write()
 
 
-def _run(table: str, tasks: list[Task], how: tuple[str, str, int, bool, int]) -> None:
-    only, part, every, resume, jobs = how
+def _run(table: str, tasks: list[Task], how: tuple[str, str, int, bool, bool, int]) -> None:
+    only, part, every, resume, rest, jobs = how
     number, _, parts = part.partition("/")
     chosen = [task for task in tasks if only in task[0]][:: max(1, every)]
     chosen = chosen[int(number) - 1 :: int(parts)]
+    recorded = page.recorded(table) if rest else {}
+    chosen = [task for task in chosen if task[0] not in recorded]
     before = lines.known(table) if resume else {}
     keys = [lines.key_of(table, name, of) for name, _, of in chosen]
     found = [before[key] for key in keys if key in before]
     _tasks[:] = [task for task, key in zip(chosen, keys, strict=True) if key not in before]
     console = Console()
-    done = work_on(_do, len(_tasks), (table,), jobs)
+    done = work_on(_do, len(_tasks), (table, commit(), processor()), jobs)
     for count, (index, result) in enumerate(
         track(done, table, total=len(_tasks), console=console, disable=not console.is_terminal), 1
     ):

@@ -23,6 +23,8 @@ class Found:
     detail: str = ""
     seconds: float = 0.0
     same_bits: bool = False  # as the same launch from source leaves
+    commit: str = ""  # of metalloid, and the processor, that it was found with
+    processor: str = ""
 
     @property
     def passed(self) -> bool:

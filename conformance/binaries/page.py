@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Sequence
 
-from conformance.binaries import lines, mlx, sweep, times, torch
+from conformance.binaries import lines, mlx, record, sweep, times, torch
 from conformance.binaries.lines import Found
 from conformance.packages import MLX, ROOT, TORCH
 
@@ -17,13 +17,15 @@ TITLES = {
     "mlx-26": f"MLX ({MLX.name} {MLX.version}, macOS 26), kernels with tensor operations",
     "torch-26": f"PyTorch ({TORCH.name} {TORCH.version}, the second), kernels with tensor operations",
 }
+_LABELS = {"mlx": mlx.labels, "torch": torch.labels}
 _PLACE = re.compile(r"\S*/\.conformance/")  # where packages lie on this machine
 PAGE = """\
 # Kernels of compiled libraries
 
 This page is written by `python -m conformance binaries page` from what `binaries sweep`, `binaries mlx` and
-`binaries torch` found. A sweep may be done in parts; the numbers say how far it is. How a kernel of a `.metallib`
-becomes code: [design/air.md](design/air.md).
+`binaries torch` found. A sweep may be done in parts, on several machines; the numbers say how far it is, and
+`conformance/binaries/found.json` which commit and processor each is of. How a kernel of a `.metallib` becomes code:
+[design/air.md](design/air.md).
 
 ## Lowered and vectorised
 
@@ -50,8 +52,31 @@ against numpy in double precision; PyTorch's against torch on the CPU.
 """
 
 
-def latest(table: str, names: Container[str]) -> list[Found]:
-    """The last finding about each of these names."""
+def names_of(table: str) -> tuple[list[str], list[str]]:
+    """The names that a run's findings have, and the kernels of its library."""
+    which = table.removeprefix("sweep-").removesuffix("-scalar")
+    library = [name for name, _ in sweep.kernels(which)] if which in sweep.LIBRARIES else []
+    if table.startswith("sweep-"):
+        tensors = which.endswith("-26")
+        return ([name for name, _ in sweep.kernels(which, tensors)] if tensors else library), []
+    return sorted(_LABELS[table]()), library
+
+
+def recorded(table: str) -> dict[str, Found]:
+    return record.load(table, *names_of(table))
+
+
+def latest(table: str) -> list[Found]:
+    """The last finding about each name: of this machine's runs, or the record's, which has them all after that."""
+    names, library = names_of(table)
+    found = record.load(table, names, library)
+    now = _of_this_machine(table, set(names))
+    if now:
+        record.store(table, names, found | now, library)
+    return list((found | now).values())
+
+
+def _of_this_machine(table: str, names: Container[str]) -> dict[str, Found]:
     path = lines.FOLDER / f"{table}.jsonl"
     found: dict[str, Found] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
@@ -63,7 +88,7 @@ def latest(table: str, names: Container[str]) -> list[Found]:
         if entry["name"] not in names:  # of a table that has changed since
             continue
         found[entry["name"]] = Found(**{**entry, "kernels": tuple(entry["kernels"])})
-    return list(found.values())
+    return found
 
 
 def write() -> None:
@@ -72,16 +97,14 @@ def write() -> None:
 
 def page() -> str:
     swept, reasons, launched, wrong = [], [], [], []
-    tables = {"mlx": mlx.labels, "torch": torch.labels}
     for which, title in TITLES.items():
-        names = {name for name, _ in sweep.kernels(which, tensors=which.endswith("-26"))}
-        scalar, vector = latest(f"sweep-{which}-scalar", names), latest(f"sweep-{which}", names)
+        names, _ = names_of(f"sweep-{which}")
+        scalar, vector = latest(f"sweep-{which}-scalar"), latest(f"sweep-{which}")
         if scalar or vector:
             lowered = {one.name: one for one in (*scalar, *vector)}.values()
             swept.append(f"| {title} | {len(names)} | {_share(list(lowered))} | {_share(vector)} |")
             reasons += _reasons(title, list(lowered))
-        labels = tables[which]() if which in tables else ()
-        if done := latest(which, labels):
+        if which in _LABELS and (done := latest(which)):
             right = [one for one in done if one.passed]
             kernels = len({kernel for one in right for kernel in one.kernels})
             same = sum(one.same_bits for one in done) if which == "mlx" else "-"
@@ -97,7 +120,7 @@ def page() -> str:
 
 
 def _times() -> str:
-    found = [one for one in latest("times", mlx.labels()) if one.passed]
+    found = [one for one in _of_this_machine("times", mlx.labels()).values() if one.passed]
     if not found:
         return "Not measured yet: `python -m conformance binaries times`."
     source, binary = times.medians(found)

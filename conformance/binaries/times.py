@@ -47,7 +47,7 @@ def _load() -> None:
 def _seconds(step: Step, way: str) -> float:
     begin = _spent()
     kernel = _from_source(step) if way == "source" else _from_binary(step)
-    codegen._made(vector_stage(kernel.ir, step.threadgroup), codegen.host(), 1, False)
+    codegen._made(vector_stage(kernel.ir, step.threadgroup), codegen.host(), 1, False, False)
     return _spent() - begin
 
 

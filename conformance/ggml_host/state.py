@@ -7,12 +7,13 @@ those of one commit and processor together, with the sums of their seconds.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from conformance.ggml_host.build import PLACE
+from conformance.ranges import places, ranges
 
 STATE = Path(__file__).with_name("verdicts.json")
 SLICE = PLACE / "slice.json"  # cases, failed, seconds
@@ -45,10 +46,10 @@ def load(listed: Listed) -> dict[str, Outcome]:
     kept = json.loads(STATE.read_text(encoding="utf-8"))
     found: dict[str, Outcome] = {}
     for name, rows in kept["passed"].items():
-        for commit, processor, ranges, cold, warm, compiled in rows:
-            places = [p for p in _places(ranges) if p < len(listed.get(name, ()))]
-            for place in places:
-                each = (cold / len(places), compiled, warm / len(places))
+        for commit, processor, held, cold, warm, compiled in rows:
+            found_at = [p for p in places(held) if p < len(listed.get(name, ()))]
+            for place in found_at:
+                each = (cold / len(found_at), compiled, warm / len(found_at))
                 found[listed[name][place]] = Outcome(True, "", *each, commit, processor)
     known = {case for cases in listed.values() for case in cases}
     failed = {case: Outcome(False, *entry) for case, entry in kept["failed"].items() if case in known}
@@ -78,25 +79,8 @@ def _rows(cases: list[str], outcomes: Mapping[str, Outcome]) -> list[list[Any]]:
     rows = []
     for (commit, processor, _, compiled), held in groups.items():
         seconds = (round(sum(getattr(o, which) for _, o in held), 2) for which in ("cold", "warm"))
-        rows.append([commit, processor, _ranges(place for place, _ in held), *seconds, int(compiled)])
+        rows.append([commit, processor, ranges(place for place, _ in held), *seconds, int(compiled)])
     return rows
-
-
-def _ranges(places: Iterable[int]) -> str:
-    """0-3,7: places in rising order."""
-    found: list[list[int]] = []
-    for place in places:
-        if found and found[-1][1] == place - 1:
-            found[-1][1] = place
-        else:
-            found.append([place, place])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in found)
-
-
-def _places(ranges: str) -> Iterator[int]:
-    for part in ranges.split(","):
-        first, _, last = part.partition("-")
-        yield from range(int(first), int(last or first) + 1)
 
 
 def load_slice() -> tuple[int, int, float] | None:

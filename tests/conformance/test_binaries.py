@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conformance.binaries import lines
+from conformance.binaries import lines, record
 from conformance.binaries.lines import Found
 from conformance.binaries.names import host_names, instance_of
 
@@ -55,3 +55,20 @@ def test_a_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with (tmp_path / "t.jsonl").open("a") as file:
         file.write('{"half": ')
     assert lines.known("t") == {"key": one}
+
+
+def test_the_record_tells_what_was_found_by_which_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "RECORD", tmp_path / "found.json")
+    names, library = ["a", "b", "c", "d"], ["x", "y"]
+    found = {
+        "a": Found("a", ("x",), same_bits=True, commit="1", processor="P"),
+        "b": Found("b", ("y", "x"), commit="1", processor="P"),
+        "c": Found("c", (), "because", "of it", commit="2", processor="P"),
+    }
+    record.store("t", names, found, library)
+    record.store("other", names, {}, library)
+    again = record.load("t", names, library)
+    assert again == {**found, "b": Found("b", ("x", "y"), commit="1", processor="P")}
+    assert record.load("t", [*names, "e"], library) == {}  # places of another list
