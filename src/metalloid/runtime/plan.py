@@ -154,19 +154,15 @@ class Plan:
             self._repeats.stopped(status, lambda: self._told(arguments, None))
         return status >= 0
 
-    def _remember(self, bound: Bound, repeated: Repeats) -> None:
-        """Have a device repeat a launch of buffers and numbers without looking at them again, where it can."""
+    def _remember(self, bound: Bound, repeated: Repeats) -> bool:
+        """Have a device repeat a launch of buffers and numbers without looking at them again, where it can: its spare
+        is nobody else's from now on."""
         spare, addresses, lengths, below, known, said, arguments, kept, _ = bound
         code = known.get(said) if said is not None else None
         pairs = zip(arguments, self._slots, strict=True)
         if code is None or below or kept or not all(repeats(a, slot.dtype) for a, slot in pairs):
-            return
-        try:
-            self._free.remove(spare)
-        except ValueError:  # another thread has it
-            return
-        if not repeated.keep(arguments, spare, code, addresses, lengths):
-            self._free.append(spare)
+            return False
+        return repeated.keep(arguments, spare, code, addresses, lengths)
 
     def bind(
         self,
@@ -234,8 +230,10 @@ class Plan:
         if code is None:
             code = self._find(spare, addresses, lengths, known, said)
         self._start(spare, code, addresses, lengths, arguments, below)
-        if self._repeats is not None and self._repeats.worth():
-            self._remember(bound, self._repeats)
+        repeated = self._repeats
+        # Not given back before that: another thread would fill it with what is its own.
+        if repeated is None or not repeated.worth() or not self._remember(bound, repeated):
+            self._free.append(spare)
 
     def _first_seen(
         self, memory: tuple[int, ...], addresses: list[int], lengths: list[int], shared: bool
@@ -275,6 +273,7 @@ class Plan:
         """Run over this memory; `arguments` keep it alive and are what messages speak of."""
         spare = self._spare()
         self._start(spare, self._find(spare, addresses, lengths), addresses, lengths, arguments)
+        self._free.append(spare)
 
     def _spare(self) -> Spare:
         try:
@@ -300,7 +299,6 @@ class Plan:
             lambda: self._told(arguments, below),
             below,
         )
-        self._free.append(spare)
 
     def launch_of(self, bound: Bound) -> Launch:
         """The long road's launch over the same memory, numbers and copies included."""

@@ -133,7 +133,11 @@ class CpuQuick:
         """From now on `made` has the same launch, with the record as it is; not for kernels that log.
 
         Gives what is to be called where a buffer is gone."""
-        if code.baseline or room.below or any(v.compiled.formats for v in code.variants if v is not None):
+        if (
+            room.holds is not code or room.below or code.baseline
+        ):  # other code by now, or a record that is spent
+            return None
+        if any(v.compiled.formats for v in code.variants if v is not None):
             return None
         given = (*addresses, *lengths)
 

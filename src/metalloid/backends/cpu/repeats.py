@@ -30,7 +30,18 @@ class _Python(ctypes.Structure):
         for name in (
             *("type", "tuple_length", "tuple_items"),
             *("data", "axes", "lengths", "description", "flags", "flags_wanted"),
-            *("array", "integer", "floating", "to_integer", "to_double", "unlock", "lock", "main"),
+            *(
+                "array",
+                "integer",
+                "floating",
+                "to_integer",
+                "to_double",
+                "unlock",
+                "lock",
+                "hold",
+                "drop",
+                "main",
+            ),
         )
     ]
 
@@ -65,6 +76,8 @@ def _python() -> _Python | None:
         "to_double": ctypes.pythonapi.PyFloat_AsDouble,
         "unlock": ctypes.pythonapi.PyEval_SaveThread,
         "lock": ctypes.pythonapi.PyEval_RestoreThread,
+        "hold": ctypes.pythonapi.Py_IncRef,
+        "drop": ctypes.pythonapi.Py_DecRef,
     }
     made = _Python(
         type=head - 8,
@@ -101,6 +114,11 @@ def _is_right(p: _Python) -> bool:
     return items == (id(plain), id(fixed)) and _Word.from_address(id(both) + p.tuple_length).value == 2
 
 
+Made = tuple[
+    _Again, Any, Callable[[int, Callable[[], Launch]], None]
+]  # with what it needs, and what tells of it
+
+
 class Worth:
     """Whether to remember one more launch. Where those that made room had not run again, the next are let pass, twice
     as many each time: of a thousand arrays that take turns, none is worth it."""
@@ -127,11 +145,12 @@ class Repeats:
     """Those of one kernel and size. `go(at, arguments)` runs one of them: 0, -1 where there is none, else what
     `stopped` is to be given."""
 
-    __slots__ = ("_first", "_made", "_python", "at", "go", "has", "worth")
+    __slots__ = ("_changing", "_first", "_made", "_python", "at", "go", "has", "worth")
 
     def __init__(self, python: _Python) -> None:
         self._python, self.worth = python, Worth()
-        self._made: list[tuple[_Again, Any, Callable[[int, Callable[[], Launch]], None]]] = []
+        self._changing = threading.Lock()
+        self._made: list[Made] = []
         self._first = _Word(0)
         self.at = ctypes.addressof(self._first)
         runtime = native.runtime()
@@ -145,40 +164,62 @@ class Repeats:
         facts: Sequence[Fact],
         kept: Any,
         stopped: Callable[[int, Callable[[], Launch]], None],
-    ) -> Callable[[object], None]:
+    ) -> Callable[[object], None] | None:
         """One more launch, of the record at an address. `kept` is alive as long as it may run, and nobody else's.
-        Gives what is to be called where a buffer among its arguments is gone."""
-        self._make_room()
-        one = _Again(ctypes.addressof(self._python), 0, launch, threads, self._number(), 0, 0, 0, len(facts))
-        for n, fact in enumerate(facts):
-            kind, *rest = fact
-            one.arguments[n] = _Argument(_KINDS.index(kind), *rest)
-        self._made.append((one, kept, stopped))
-        self._link()
+        Gives what is to be called where a buffer among its arguments is gone; None where another thread (or a
+        finaliser in this one) is about to add another."""
+        if not self._changing.acquire(blocking=False):
+            return None
+        try:
+            before = self._made
+            made = self._with_room(before)
+            one = _Again(
+                ctypes.addressof(self._python), 0, launch, threads, _number(before), 0, 0, 0, len(facts)
+            )
+            for n, fact in enumerate(facts):
+                kind, *rest = fact
+                one.arguments[n] = _Argument(_KINDS.index(kind), *rest)
+            made.append((one, kept, stopped))
+            self._link(made)
+            # Nothing leads to the others any more; one that another thread has started meanwhile stays until the next.
+            self._made = [m for m in before if m[0].running and m not in made] + made
+        finally:
+            self._changing.release()
         return lambda _: setattr(one, "stale", 1)
 
-    def _make_room(self) -> None:
-        running = [made for made in self._made if made[0].running]  # in other threads
-        idle = [made for made in self._made if not made[0].running and not made[0].stale]
-        kept = [*running, *idle[-MOST + 1 :]]
-        self.worth.gone([made[0].runs for made in self._made if made not in kept])
-        self._made = kept
+    def _with_room(self, before: list[Made]) -> list[Made]:
+        """Those that stay: the latest, and those that run. Other threads start and end them meanwhile: each is looked
+        at once."""
+        live = [made for made in before if made[0].running or not made[0].stale]
+        over, kept = len(live) - MOST + 1, []
+        for made in live:
+            if over > 0 and not made[0].running:
+                over -= 1
+            else:
+                kept.append(made)
+        self.worth.gone([made[0].runs for made in before if made not in kept])
+        return kept
 
-    def _number(self) -> int:
-        return 1 + max((one.number for one, *_ in self._made), default=0)
-
-    def _link(self) -> None:
-        """The latest first."""
+    def _link(self, made: Sequence[Made]) -> None:
+        """The latest first. Another thread may go along the old links meanwhile, and into the new ones: from each
+        launch they lead to earlier ones."""
         following = 0
-        for one, *_ in self._made:
+        for one, *_ in made:
             one.next, following = following, ctypes.addressof(one)
         self._first.value = following
 
     def stopped(self, status: int, told: Callable[[], Launch]) -> None:
-        """Say what became of a launch that did not end well."""
+        """Say what became of a launch that did not end well. It may run again once its record is new."""
         for one, _, tell in self._made:
             if one.number == status >> 8:
-                tell(status & 0xFF, told)
+                try:
+                    tell(status & 0xFF, told)
+                finally:
+                    one.running = 0
+
+
+def _number(made: Sequence[Made]) -> int:
+    return 1 + max((one.number for one, *_ in made), default=0)
 
 
 def repeats() -> Repeats | None:

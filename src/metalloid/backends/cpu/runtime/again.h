@@ -16,6 +16,7 @@ struct Python {
     double (*to_double)(const void *);
     void *(*unlock)();
     void (*lock)(void *);
+    void (*hold)(const void *), (*drop)(const void *);
     u64 main;  // the main thread
 };
 
@@ -38,7 +39,7 @@ struct Again {
     u64 threads;
     u64 number;   // among those of its kind
     u64 stale;    // a buffer of its arguments is gone
-    u64 running;  // nobody else starts it meanwhile
+    u64 running;  // nobody else starts it meanwhile; still 1 after one that did not end well
     u64 runs;
     u64 count;
     Argument arguments[32];
@@ -87,6 +88,12 @@ inline bool same(const Again &again, const void *tuple) {
     for (u64 n = 0; n < again.count; n++)
         if (!same_argument(p, again.arguments[n], items[n])) return false;
     return true;
+}
+
+// While the interpreter's lock is away another thread may release a buffer: its array stays until the launch has ended.
+inline void each_array(const Again &again, void (*act)(const void *)) {
+    for (u64 n = 0; n < again.count; n++)
+        if (again.arguments[n].kind >= BUFFER) act(again.arguments[n].array);
 }
 
 }  // namespace

@@ -404,15 +404,17 @@ i32 mt_go(const Start *s) { return mt_run(s->launch, u32(s->threads), 0, 0); }
 i32 mt_go_main(const Start *s) { return mt_run(s->launch, u32(s->threads), 0, 1); }
 
 // Runs the first of some launches whose arguments these still are. 0, or its number and what `mt_run` says of it in the
-// last 8 bits; -1: there is none.
+// last 8 bits: nobody starts it then before whoever asked has made its record new; -1: there is none.
 i64 mt_again(Again **first, const void *arguments) {
     for (Again *a = *first; a; a = a->next)
         if (same(*a, arguments)) {
             a->running = 1, a->runs++;
+            each_array(*a, a->python->hold);
             void *state = a->python->unlock();
             i32 status = mt_run(a->launch, u32(a->threads), 0, pthread_self() == a->python->main);
             a->python->lock(state);
-            a->running = 0;
+            each_array(*a, a->python->drop);
+            if (!status) a->running = 0;
             return status ? i64(a->number << 8 | u64(status)) : 0;
         }
     return -1;
