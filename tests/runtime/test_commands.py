@@ -270,6 +270,20 @@ def test_a_program_ends_though_a_queue_waits_for_ever(tmp_path):
     assert "never ran: it waits for <shared event, value 0> to reach 1" in done.stderr
 
 
+def test_what_went_wrong_is_told_though_the_buffer_was_released_meanwhile(library):
+    queue = DEVICE.queue()
+    for size in (128, 64, 64):  # the later ones go the short way
+        x, commands = DEVICE.zeros(size), queue.command_buffer()
+        encode(commands, library["twice"], x, n=128)
+        x.release()
+        commands.commit()
+        if size == 128:
+            commands.wait_until_completed()
+        else:
+            with pytest.raises(KernelFault, match="M101"):
+                commands.wait_until_completed()
+
+
 def test_leaks_are_listed_on_demand():
     buffer = DEVICE.zeros(4)
     mine = [r for r in mt.leaks() if "test_commands.py" in r.place and r.kind == "buffer"]

@@ -88,9 +88,10 @@ class Spare:
 
 
 Below = Mapping[int, int]
+Held = tuple[Buffer, np.ndarray[Any, Any]]
 Known = dict[tuple[int, ...], Any]
 # What a launch needs of its memory: room, addresses, lengths, bytes below, code by numbers, the numbers where all are
-# known, the arguments, copies that were made of them, and the memory of buffers, which may be released meanwhile.
+# known, the arguments, copies that were made of them, and buffers with their memory: they may be released meanwhile.
 Bound = tuple[
     Spare,
     list[int],
@@ -100,7 +101,7 @@ Bound = tuple[
     tuple[int, ...] | None,
     tuple[Any, ...],
     list[object],
-    list[object],
+    list[Held],
 ]
 
 
@@ -183,7 +184,7 @@ class Plan:
         places: list[int] = []  # the same, but for cells: which one a number lies in says nothing
         numbers: list[int] = []  # what parameters hold
         kept: list[object] = []  # copies, alive until the kernel has read them
-        held: list[object] = []  # memory of buffers
+        held: list[Held] = []  # memory of buffers
         for slot, value, (cell, at) in zip(slots, arguments, spare.cells):  # noqa: B905  # counted above; strict costs
             kind = type(value)
             if kind is slot.number and slot.low <= value <= slot.high:
@@ -196,8 +197,8 @@ class Plan:
                 if kind is Buffer and value.device is kernel.device:
                     if slot.written:
                         value.fresh = False
-                    value = value.memory()
-                    held.append(value)
+                    buffer, value = value, value.memory()
+                    held.append((buffer, value))
                     kind = np.ndarray
                 size = value.nbytes if kind is np.ndarray else 0
                 exact = kind is np.ndarray and value.dtype is slot.dtype
@@ -225,11 +226,11 @@ class Plan:
         return spare, addresses, lengths, before, known, said, arguments, kept, held
 
     def run(self, bound: Bound) -> None:
-        spare, addresses, lengths, below, known, said, arguments, _, _ = bound
+        spare, addresses, lengths, below, known, said, arguments, _, held = bound
         code = known.get(said) if said is not None else None
         if code is None:
             code = self._find(spare, addresses, lengths, known, said)
-        self._start(spare, code, addresses, lengths, arguments, below)
+        self._start(spare, code, addresses, lengths, arguments, below, held)
         repeated = self._repeats
         # Not given back before that: another thread would fill it with what is its own.
         if repeated is None or not repeated.worth() or not self._remember(bound, repeated):
@@ -289,6 +290,7 @@ class Plan:
         lengths: Sequence[int],
         arguments: Iterable[Any],
         below: list[int] | None = None,
+        held: Sequence[Held] = (),
     ) -> None:
         self._quick.start(
             spare.room,
@@ -296,15 +298,15 @@ class Plan:
             addresses,
             lengths,
             self._kernel.on_log,
-            lambda: self._told(arguments, below),
+            lambda: self._told(arguments, below, held),
             below,
         )
 
     def launch_of(self, bound: Bound) -> Launch:
         """The long road's launch over the same memory, numbers and copies included."""
-        spare, addresses, _, below, _, _, arguments, kept, _ = bound
+        spare, addresses, _, below, _, _, arguments, kept, held = bound
         made: dict[int, Any] = {array.ctypes.data: array for array in kept if isinstance(array, np.ndarray)}
-        launch = self._told(arguments, below)
+        launch = self._told(arguments, below, held)
         buffers = dict(launch.buffers)
         for n, (slot, (cell, at)) in enumerate(zip(self._slots, spare.cells, strict=True)):
             place = addresses[slot.index if self._gaps else n]
@@ -314,11 +316,13 @@ class Plan:
                 buffers[slot.index] = made[place]
         return replace(launch, buffers=buffers)
 
-    def _told(self, arguments: Iterable[Any], below: list[int] | None) -> Launch:
+    def _told(self, arguments: Iterable[Any], below: list[int] | None, held: Sequence[Held] = ()) -> Launch:
         """The launch that messages speak of."""
+        memory = {id(buffer): array for buffer, array in held}
+        given = ((slot, memory.get(id(a), a)) for slot, a in zip(self._slots, arguments, strict=True))
         buffers = {
             slot.index: value.memory() if isinstance(value, Buffer) else value
-            for slot, value in zip(self._slots, arguments, strict=True)
+            for slot, value in given
             if isinstance(value, Buffer | np.ndarray)
         }
         before = {index: n for index, n in enumerate(below or ()) if n}
