@@ -1,7 +1,9 @@
-"""Repeated launches in several threads: nobody gets another's record, and nothing is freed that still runs."""
+"""Repeated launches in threads, and interrupted: nobody gets another's record, nothing is freed that still runs."""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import threading
 import time
@@ -145,6 +147,31 @@ def test_a_buffer_that_is_released_while_it_is_used_lasts_as_long(library: mt.Li
     assert not ended.is_set() and array() is not None
     thread.join()
     assert found and array() is None
+
+
+def test_a_launch_that_was_interrupted_runs_the_next_time(library: mt.Library) -> None:
+    """The interpreter raises before anybody has heard that the launch has stopped: it was once spent for good."""
+    kernel, out, right = library["slow"], floats(1), floats(1)
+    for array in (right, out, out):
+        array.fill(1)
+        kernel(array, 8_000_000, grid=8, threadgroup=8)
+    plan = plan_of(kernel)
+    assert plan.repeats((out, 8_000_000))
+
+    def interrupt() -> None:
+        while plan.repeats((out, 8_000_000)):  # not begun
+            time.sleep(0.001)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        kernel(out, 8_000_000, grid=8, threadgroup=8)
+    thread.join()
+    for _ in range(3):
+        out.fill(1)
+        kernel(out, 8_000_000, grid=8, threadgroup=8)
+        np.testing.assert_array_equal(out, right)
 
 
 def test_threads_that_launch_one_kernel(library: mt.Library) -> None:

@@ -188,10 +188,10 @@ class Repeats:
         return lambda _: setattr(one, "stale", 1)
 
     def _with_room(self, before: list[Made]) -> list[Made]:
-        """Those that stay: the latest, and those that run. Other threads start and end them meanwhile: each is looked
-        at once."""
+        """Those that stay: the latest, and those that run; other threads start and end some meanwhile. One that was
+        interrupted before anybody could make its record new counts as running for good."""
         live = [made for made in before if made[0].running or not made[0].stale]
-        over, kept = len(live) - MOST + 1, []
+        over, kept = sum(not made[0].running for made in live) - MOST + 1, []
         for made in live:
             if over > 0 and not made[0].running:
                 over -= 1
