@@ -93,10 +93,36 @@ def twice(name: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
 @linux
 def test_a_recording_knows_what_nobody_writes(made: list[frozenset[int] | None]) -> None:
     assert np.allclose(*twice("soon"), rtol=1e-5)
-    assert set(made) == {
-        None,
-        frozenset({0}),
-    }  # the first has nobody to wait for; y is written, weights are not
+    # The first has nobody to wait for; y is written by the first, weights by nobody, z by the second alone.
+    assert set(made) == {None, frozenset({0, 2})}
+
+
+@linux
+def test_what_an_earlier_launch_reads_is_not_written_early(made: list[frozenset[int] | None]) -> None:
+    kernel = mt.device("cuda").library(SCALE.replace("WAY", ""))["scale"]
+    w = np.ones(64, np.float32)
+    x, y = (np.ones(68, np.float32) for _ in range(2))
+    run = Recording()
+    run.add(kernel, w, x, y, grid=64, threadgroup=32)
+    run.add(kernel, w, y, x, grid=64, threadgroup=32)
+    run.run()
+    assert set(made) == {None, frozenset({0})}
+
+
+@linux
+@pytest.mark.parametrize("small", [0, 1 << 16])
+def test_arrays_of_the_callers_come_and_go(
+    made: list[frozenset[int] | None], monkeypatch: pytest.MonkeyPatch, small: int
+) -> None:
+    monkeypatch.setattr(graph, "SMALL", small)
+    kernel = mt.device("cuda").library(SCALE.replace("WAY", ""))["scale"]
+    w, x, y = np.ones(32, np.float32), np.zeros(34, np.float32), np.full(32, -1, np.float32)
+    run = Recording()
+    run.add(kernel, w, x, y, grid=32, threadgroup=32)
+    for value in (0, 1):
+        x[:] = value
+        run.run()
+        assert (y == (1, 26)[value]).all()
 
 
 @linux

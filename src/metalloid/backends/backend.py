@@ -201,6 +201,11 @@ class Backend(ABC):
         """Signs of bytes ("ss", "uu", "us") of which four products take an instruction or two: worth rounding for."""
         return ()
 
+    @property
+    def multiprocessors(self) -> int:
+        """How many threadgroups can have a part of the device each."""
+        return 1
+
     # ---- memory: a device that shares the host's has nothing to do ---------------------------------------------------
 
     unified = True  # kernels see the host's memory: an array can be a buffer as it is

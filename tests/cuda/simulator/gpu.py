@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -119,12 +119,24 @@ class Simulated(Gpu):
         del self._memory[address]
 
     def upload(self, address: int, host: int, size: int) -> None:
+        if self._capture is not None:
+            self._capture.append(partial(ctypes.memmove, address, host, size))
+            return
         self.wait()
         ctypes.memmove(address, host, size)
+
+    def fetch(self, host: int, address: int, size: int) -> None:
+        self.upload(host, address, size)
 
     def download(self, host: int, address: int, size: int) -> None:
         self.wait()
         ctypes.memmove(host, address, size)
+
+    def pin(self, size: int) -> int:
+        return self.take(size)
+
+    def unpin(self, host: int) -> None:
+        self.give_back(host, 0)
 
     def _places(self) -> list[Told]:
         size = 64 * 512
@@ -140,7 +152,7 @@ class Simulated(Gpu):
         ctypes.memmove(record, ctypes.c_void_p.from_address(pointers).value or 0, 4096)
         sizes = (ctypes.c_uint32 * 7)(*shape)
         if self._capture is not None:
-            self._capture.append((function, record, sizes))
+            self._capture.append(partial(self._run, function, record, sizes))
         else:
             self._last = self._work.submit(self._run, function, record, sizes)
 
@@ -157,9 +169,9 @@ class Simulated(Gpu):
             self._capture = None
 
     def replay(self, graph: Any) -> None:
-        for function, record, sizes in graph:
+        for step in graph:
             self.wait()
-            self._last = self._work.submit(self._run, function, record, sizes)
+            self._last = self._work.submit(step)
 
     def forget(self, graph: Any) -> None:
         pass

@@ -35,6 +35,12 @@ class Cuda(Backend):
         table = LineTable()
         return table.machine_code(_ptx(ir, size, table))
 
+    @property
+    def multiprocessors(self) -> int:
+        from metalloid.backends.cuda.program import memory
+
+        return memory().gpu.processors
+
     unified = False
 
     def adopt(self, array: Memory) -> Memory:

@@ -270,8 +270,19 @@ class Gpu:
 
     def download(self, host: int, address: int, size: int) -> None:
         if size:
-            call("cuMemcpyDtoHAsync", host, address, size, self.stream)
+            self.fetch(host, address, size)
             self.wait()
+
+    def fetch(self, host: int, address: int, size: int) -> None:
+        """A download that nobody waits for yet."""
+        call("cuMemcpyDtoHAsync", host, address, size, self.stream)
+
+    def pin(self, size: int) -> int:
+        """Memory of the host that the GPU copies from and to by itself."""
+        return int(call("cuMemHostAlloc", size, 0))
+
+    def unpin(self, host: int) -> None:
+        bindings().cuMemFreeHost(host)
 
     # ---- launches ---------------------------------------------------------------------------------------------------
 

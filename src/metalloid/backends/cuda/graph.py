@@ -1,16 +1,19 @@
 """A recording as a CUDA graph: captured once, run with one call.
 
 Buffers are on the GPU in any case. Arrays that are the caller's own have one place there for as long as the recording
-lives; each run brings them in and takes back what was written.
+lives; each run brings them in and takes back what was written. Small ones travel with the graph, through pinned memory.
 """
 
 from __future__ import annotations
 
+import ctypes
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
+
+import numpy as np
 
 from metalloid.backends.backend import Recorded
 from metalloid.backends.base import Guard
@@ -20,6 +23,7 @@ from metalloid.backends.cuda.launch import Room, fill, start
 from metalloid.backends.cuda.memory import Memory, Mirror, Newer
 from metalloid.backends.cuda.program import CudaProgram, places
 
+SMALL = 1 << 16  # bytes of arrays that travel with the graph
 FEW = 4  # times the threads that a GPU runs at once make a short launch
 
 
@@ -58,24 +62,26 @@ class Graph:
         self._mirrors: dict[Mirror, bool] = {}  # with whether a launch writes it
         self._staged: dict[tuple[int, int], int] = {}  # host, bytes: device
         self._back: dict[tuple[int, int], int] = {}  # the same for what launches write
+        self._pinned: dict[tuple[int, int], int] = {}  # host, bytes of those that are small: pinned memory
         self._keep: list[object] = []
         launches = [one for one in launches if 0 not in one.launch.grid]
-        self._written = list(self._all_written(launches))
-        chosen = [self._chosen(one, n > 0 and self._hurries(one)) for n, one in enumerate(launches)]
+        self._touched = np.array(list(self._all_touched(launches)), np.uint64).reshape(-1, 4)
+        chosen = [self._chosen(one, n, n > 0 and self._hurries(one)) for n, one in enumerate(launches)]
         self._stage(chosen)
         self._prepared = [self._prepare(one) for one in chosen]
         self._changed = [mirror for mirror, written in self._mirrors.items() if written]
         self._executable = self._captured()
-        weakref.finalize(self, _gone, memory.gpu, self._told, self._staged, self._executable)
+        pinned = self._pinned.values()
+        weakref.finalize(self, _gone, memory.gpu, self._told, self._staged, pinned, self._executable)
 
-    def _all_written(self, launches: Sequence[Recorded]) -> Iterator[tuple[int, int]]:
-        """Memory that some launch writes: where it begins and ends on the host."""
-        for one in launches:
+    def _all_touched(self, launches: Sequence[Recorded]) -> Iterator[tuple[int, int, int, bool]]:
+        """Memory that launches are given: its begin and end on the host, which launch, and whether that writes."""
+        for n, one in enumerate(launches):
             assert isinstance(one.program, CudaProgram)
             addresses, lengths = places(one.launch, one.program.count, self._keep)
             for index, (address, size) in enumerate(zip(addresses, lengths, strict=True)):
-                if size and one.program.written[index]:
-                    yield address, address + size
+                if size:
+                    yield address, address + size, n, one.program.written[index]
 
     def _hurries(self, one: Recorded) -> bool:
         """Whether a launch begins before the one before it has ended. It waits in each of its threadgroups, which a
@@ -83,15 +89,21 @@ class Graph:
         gpu = self._memory.gpu
         return gpu.overlaps and prod(one.launch.grid) <= FEW * gpu.threads
 
-    def _quiet(self, address: int, size: int) -> bool:
-        return all(address + size <= begin or end <= address for begin, end in self._written)
+    def _quiet(self, n: int, address: int, size: int, written: bool) -> bool:
+        """Whether launch `n` may touch memory while those before it run: none of the others writes there, and where
+        this one does (`written`), none of them reads."""
+        begin, end, which, writes = self._touched.T
+        there = (begin < address + size) & (end > address) & (which != n)
+        return not (there & (writes | written).astype(bool)).any()
 
-    def _chosen(self, one: Recorded, follows: bool) -> _Chosen:
+    def _chosen(self, one: Recorded, number: int, follows: bool) -> _Chosen:
         program, launch = one.program, one.launch
         assert isinstance(program, CudaProgram)
         addresses, lengths = places(launch, program.count, self._keep)
         quiet = frozenset(
-            n for n, (a, s) in enumerate(zip(addresses, lengths, strict=True)) if s and self._quiet(a, s)
+            n
+            for n, (a, s) in enumerate(zip(addresses, lengths, strict=True))
+            if s and self._quiet(number, a, s, program.written[n])
         )
         early = quiet if follows else None
         code = program.pick(launch, self._guard, addresses, lengths, tuple(one.live), early)
@@ -123,6 +135,8 @@ class Graph:
                 joined.append((start_, end))
         for start_, end in joined:
             self._staged[start_, end - start_] = self._memory.gpu.take(end - start_)
+            if end - start_ <= SMALL:
+                self._pinned[start_, end - start_] = self._memory.gpu.pin(end - start_)
 
     def _place(self, address: int, size: int, written: bool) -> int:
         mirror = self._memory.find(address)
@@ -137,14 +151,25 @@ class Graph:
             self._back[address, size] = device
         return device
 
+    def _waiting(self, host: int) -> int:
+        """Where memory of the host is pinned; 0: nowhere."""
+        return next((at + host - s for (s, n), at in self._pinned.items() if s <= host < s + n), 0)
+
     def _captured(self) -> Any:
+        gpu = self._memory.gpu
+
         def launches() -> None:
+            for region, pinned in self._pinned.items():
+                gpu.upload(self._staged[region], pinned, region[1])
             for number, one in enumerate(self._prepared):
                 shape = one.program.shape(one.recorded.launch)
                 early = one.code.variant.early is not None
                 start(self._memory, one.code, shape, one.room, number, early)
+            for (host, size), device in self._back.items():
+                if pinned := self._waiting(host):
+                    gpu.fetch(pinned, device, size)
 
-        return self._memory.gpu.captured(launches)
+        return gpu.captured(launches)
 
     def run(self) -> None:
         gpu = self._memory.gpu
@@ -155,7 +180,10 @@ class Graph:
                 if not mirror.watched:
                     mirror.newer = Newer.SAME
         for (host, size), device in self._staged.items():
-            gpu.upload(device, host, size)
+            if pinned := self._pinned.get((host, size), 0):
+                ctypes.memmove(pinned, host, size)
+            else:
+                gpu.upload(device, host, size)
         gpu.replay(self._executable)
         gpu.wait()
         for mirror in self._changed:
@@ -164,7 +192,10 @@ class Graph:
             else:
                 mirror.newer = Newer.DEVICE
         for (host, size), device in self._back.items():
-            gpu.download(host, device, size)
+            if pinned := self._waiting(host):
+                ctypes.memmove(host, pinned, size)
+            else:
+                gpu.download(host, device, size)
         if self._told.fault.taken:
             one = self._prepared[self._told.fault.number]
             one.program.finish(self._told, one.code, one.recorded.launch, None)
@@ -188,8 +219,12 @@ def captures(launches: Sequence[Recorded], guard: Guard) -> bool:
     )
 
 
-def _gone(gpu: Gpu, told: Told, staged: dict[tuple[int, int], int], executable: Any) -> None:
+def _gone(
+    gpu: Gpu, told: Told, staged: dict[tuple[int, int], int], pinned: Iterable[int], executable: Any
+) -> None:
     gpu.untold(told)
+    for host in pinned:
+        gpu.unpin(host)
     for (_, size), device in staged.items():
         gpu.give_back(device, size)
     gpu.forget(executable)
