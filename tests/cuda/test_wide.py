@@ -22,6 +22,12 @@ from metalloid.llama.weights import Layer, Weights
 from metalloid.source import Source
 
 SOURCE = Source.from_file(Path(wide.__file__).with_suffix(".metal"), math="safe", include=(HERE,))
+BYTES, ATTEND = (
+    Source.from_file(Path(wide.__file__).with_name(f"{name}.metal"), math="safe", include=(HERE,))
+    for name in ("wide_bytes", "wide_attend")
+)
+ROUNDED = {"norm_matvec": BYTES, "norm_gate_up": BYTES, "matvec_add_short": BYTES, "matvec_add_long": BYTES,
+           "norm_heads": BYTES, "attend_near": ATTEND}  # fmt: skip
 KERNELS = {"norm_matvec_q4_0x8": 256, "matvec_add_q4_0x8": 256, "norm_gate_up_q4_0x8": 256,
            "norm_heads_q4_0x8": 256, "attend": 1024, "largest": 256, "choose": 1024}  # fmt: skip
 
@@ -30,6 +36,20 @@ KERNELS = {"norm_matvec_q4_0x8": 256, "matvec_add_q4_0x8": 256, "norm_gate_up_q4
 def test_kernels_become_ptx_with_barriers_of_the_hardware(name: str) -> None:
     made = compile_ptx(scalar(SOURCE, name)[0], "sm_90", Variant((KERNELS[name], 1, 1), False, even=True))
     assert "bar.sync" in made.text and "membar.sc.cta" not in made.text  # of software barriers
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_products_of_bytes_are_single_instructions(name: str) -> None:
+    made = compile_ptx(scalar(ROUNDED[name], name)[0], "sm_90", Variant((512, 1, 1), False, even=True))
+    assert "activemask" not in made.text and "membar.sc.cta" not in made.text  # all lanes come, everywhere
+    assert name == "attend_near" or made.text.count("dp4a.s32.s32") >= 16
+
+
+@pytest.mark.skipif(bool(driver.missing()), reason="there is no NVIDIA GPU here")
+def test_a_gpu_rounds_as_it_should() -> None:
+    environment = {**os.environ, "METALLOID_DEVICE": "cuda"}
+    command = "from tests.llama.test_wide_bytes import everything; everything()"
+    subprocess.run([sys.executable, "-c", command], env=environment, check=True, timeout=200)
 
 
 def test_weights_are_regrouped() -> None:
@@ -84,6 +104,10 @@ def text_of(out: str) -> None:
                 tokens.append(session.step(tokens[-1], choice))
                 logits.append(np.array(session.logits))
             kept[f"tokens{n}{m}"], kept[f"logits{n}{m}"] = np.array(tokens), np.array(logits)
+        session = model.Llama(weights(*shape), exact=os.environ["METALLOID_DEVICE"] == "cpu").session(300)
+        session.prefill(list(range(1, 201)))
+        session.step(7)
+        kept[f"rounded{n}"] = np.array(session.logits)
     np.savez(out, **kept)
 
 
@@ -100,5 +124,7 @@ def test_a_gpu_says_what_the_cpu_says(tmp_path: Path) -> None:
         one, other = said[0][name], said[1][name]
         if name.startswith("tokens"):
             assert (one == other).all(), name
+        elif name.startswith("rounded"):
+            assert np.abs(one - other).max() <= 0.03 * np.abs(one).max(), name
         else:
             assert np.abs(one - other).max() <= 2e-6 * np.abs(one).max(), name

@@ -216,3 +216,19 @@ inline float collected(thread const float* sum, uint lane) {
     }
     return mine;
 }
+
+// Sums over all lanes of COUNT numbers, a power of two: lane n gets that of v[n / (32 / COUNT)].
+template <uint COUNT>
+inline float gathered(thread float* v, uint lane) {
+    ushort bit = 16;
+    for (uint left = COUNT / 2; left > 0; left /= 2, bit /= 2) {
+        bool upper = lane & bit;
+        for (uint n = 0; n < left; n++) {
+            float kept = upper ? v[n + left] : v[n], given = upper ? v[n] : v[n + left];
+            v[n] = kept + simd_shuffle_xor(given, bit);
+        }
+    }
+    float sum = v[0];
+    for (; bit > 0; bit /= 2) sum += simd_shuffle_xor(sum, bit);
+    return sum;
+}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from metalloid.errors import ModelError
 from metalloid.kernels.families import kernel
-from metalloid.llama import bytewise, weights, wide
+from metalloid.llama import bytewise, weights, wide, wide_bytes
 from metalloid.llama.buffers import TOKENS, buffers, padded, seen
 from metalloid.llama.config import Config
 from metalloid.llama.formats import Array
@@ -47,11 +47,12 @@ class Llama:
     """The weights of a model, mapped from its files; `session()` begins a text.
 
     Weights in q4_0 and q8_0 are multiplied byte by byte where the device does that well, which rounds what goes into a
-    product to 8 bits (bytewise.py); `exact` does not.
+    product to 8 bits (bytewise.py, wide_bytes.py); `exact` does not.
     """
 
     def __init__(self, loaded: weights.Weights, exact: bool = False) -> None:
         self.config: Config = loaded.config
+        self.exact = exact
         place = Placing(wide.suits(self.config), not exact)
         self.output = place.matrix(loaded.output)
         tied = loaded.embedding is loaded.output and self.output.format not in bytewise.FORMATS
@@ -162,6 +163,10 @@ class Session:
             self._recorded[what] = found
         return found
 
+    def _rounds(self, columns: int) -> bool:
+        """Whether kernels of wide devices round an input of so many numbers."""
+        return not self.model.exact and wide_bytes.fits(columns)
+
     @property
     def _eps(self) -> float:
         return self.model.config.eps
@@ -189,8 +194,9 @@ class Session:
         x, q, k, v, mixed, gate, up = (a[0] for a in (b.x, b.q, b.k, b.v, b.mixed, b.gate, b.up))
         for n, layer in enumerate(self.model.layers):
             if wide.heads_fit(layer, self.model.config):
-                wide.heads(run, layer, b, n, self._shape, self.model.config)
-                wide.attend(run, b, n, self._shape, self.model.config)
+                near = self._rounds(self.model.config.width) and wide_bytes.near(self._shape["context"])
+                for part in (wide_bytes.heads, wide_bytes.attend) if near else (wide.heads, wide.attend):
+                    part(run, layer, b, n, self._shape, self.model.config)
             else:
                 heads = ((layer.q, q), (layer.k, k), (layer.v, v))
                 self._project(run, heads, x, layer.attention_norm)
@@ -200,7 +206,8 @@ class Session:
                 bytewise.normed(run, x, layer.feed_norm, b.bytes, eps)
                 bytewise.gate_up(run, layer.gate, layer.up, b.bytes, gate)
             elif {layer.gate.format, layer.up.format} == {wide.FORMAT}:
-                wide.gate_up(run, layer.gate, layer.up, x, layer.feed_norm, gate, eps)
+                gates = wide_bytes.gate_up if self._rounds(layer.gate.columns) else wide.gate_up
+                gates(run, layer.gate, layer.up, x, layer.feed_norm, gate, eps)
             elif layer.gate.format == layer.up.format:
                 run.add(
                     kernel("decode", f"norm_gate_up_{layer.gate.format}"),
@@ -246,6 +253,8 @@ class Session:
         for matrix, out in products:
             if matrix.format in bytewise.FORMATS:
                 bytewise.multiply(run, matrix, self._b.bytes, out)
+            elif matrix.format == wide.FORMAT and self._rounds(matrix.columns):
+                wide_bytes.project(run, matrix, x, gain, out, self._eps)
             else:
                 _project(run, matrix, x, gain, out, self._eps)
 
@@ -254,6 +263,8 @@ class Session:
         if matrix.format in bytewise.FORMATS:
             bytewise.rounded(run, x, self._b.bytes)
             bytewise.multiply(run, matrix, self._b.bytes, out, add)
+        elif x.ndim == 1 and add and matrix.format == wide.FORMAT and self._rounds(matrix.columns):
+            wide_bytes.multiply_add(run, matrix, x, out)
         else:
             _multiply(run, matrix, x, out, add)
 

@@ -74,7 +74,7 @@ def heads(run: Recording, layer: Layer, b: Buffers, n: int, shape: dict[str, int
     )
 
 
-def attend(run: Recording, b: Buffers, n: int, shape: dict[str, int], config: Config) -> None:
+def attend(run: Recording, layer: Layer, b: Buffers, n: int, shape: dict[str, int], config: Config) -> None:
     run.add(
         _kernel("attend"),
         *(b.q[0], b.keys[n], b.values[n], b.scores[0], b.mixed[0], shape, b.place),
