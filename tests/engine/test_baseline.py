@@ -194,3 +194,16 @@ def test_baseline_code_has_no_copies_and_the_same_bits(tiers: list[bool], thread
     size = (threads, 1, 1)
     long, brief = (vector_stage(made.ir, size, brief=brief).count("\n") for brief in (False, True))
     assert brief < 0.8 * long
+
+
+def test_dear_code_is_made_for_larger_launches_and_endless_code_never():
+    """A flash attention of 143,000 lines, for a launch of 65,536 threads, kept LLVM busy for more than 900 s."""
+    cheap, dear, endless = (patience.Patience(price) for price in (0.5, 12.0, 34.0))
+    assert (cheap.threads(1 << 16), dear.threads(1 << 16)) == (1 << 16, 3 << 16)
+    assert endless.threads(1 << 16) > 1 << 40 and endless.bytes > 1 << 40
+    for one in (cheap, dear, endless):
+        one.ran(1000)
+        one.limited()
+    assert (cheap.over, dear.over, endless.over) == (True, True, False)
+    with patience.measuring():
+        assert patience.Patience(1.0).over and not patience.Patience(34.0).over

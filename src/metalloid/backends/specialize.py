@@ -133,7 +133,8 @@ class Specializer(Generic[Made]):
         self._launch, self._guard, self._prover = launch, bool(guard), prover
         self._prepare, self._ready = prepare, ready
         self._large = x * y * z >= LARGE
-        self._patience, self._baseline = patience, patience is not None and not self._large
+        self._patience = patience
+        self._baseline = patience is not None and x * y * z < patience.threads(LARGE)
         self._budget = budget or ProofBudget()
         self.parameters = prover.parameters if prover is not None and guard else ()
         self._outputs = prover.outputs if prover is not None else ()
