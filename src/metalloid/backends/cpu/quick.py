@@ -133,9 +133,8 @@ class CpuQuick:
         """From now on `made` has the same launch, with the record as it is; not for kernels that log.
 
         Gives what is to be called where a buffer is gone."""
-        if (
-            room.holds is not code or room.below or code.baseline
-        ):  # other code by now, or a record that is spent
+        other = room.holds is not code  # by now, or the record is spent
+        if other or room.below or code.baseline:
             return None
         if any(v.compiled.formats for v in code.variants if v is not None):
             return None

@@ -30,18 +30,8 @@ class _Python(ctypes.Structure):
         for name in (
             *("type", "tuple_length", "tuple_items"),
             *("data", "axes", "lengths", "description", "flags", "flags_wanted"),
-            *(
-                "array",
-                "integer",
-                "floating",
-                "to_integer",
-                "to_double",
-                "unlock",
-                "lock",
-                "hold",
-                "drop",
-                "main",
-            ),
+            *("array", "integer", "floating", "to_integer", "to_double"),
+            *("unlock", "lock", "hold", "drop", "main"),
         )
     ]
 
@@ -114,9 +104,8 @@ def _is_right(p: _Python) -> bool:
     return items == (id(plain), id(fixed)) and _Word.from_address(id(both) + p.tuple_length).value == 2
 
 
-Made = tuple[
-    _Again, Any, Callable[[int, Callable[[], Launch]], None]
-]  # with what it needs, and what tells of it
+# A launch, what it needs to be alive, and what tells how it stopped.
+Made = tuple[_Again, Any, Callable[[int, Callable[[], Launch]], None]]
 
 
 class Worth:
