@@ -17,7 +17,7 @@ from functools import cache
 import numpy as np
 
 from bench.checker_memory import main as memory
-from bench.engine import KERNELS, array, best, program
+from bench.engine import KERNELS, array, best
 from bench.oclgrind import seconds_under_oclgrind
 from metalloid.backends.base import Launch
 from metalloid.backends.cpu.build import checked_program, cpu_program
@@ -109,7 +109,7 @@ def main() -> None:
     ratios = []
     for case in CASES:
         launch = launched(case, case.size)
-        plain = cpu_program(*scalar(_source(case), case.kernel)) if case.racy else program(case.kernel)
+        plain = cpu_program(*scalar(_source(case), case.kernel))
         watched = checked(case)
         seen = watched.run(launch)
         assert bool(seen.records) == case.racy, f"{case.name}: {seen.records}"

@@ -14,7 +14,8 @@ os.environ.setdefault("METALLOID_THREADS", "1")
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,11 +23,7 @@ from pathlib import Path
 import numpy as np
 
 import metalloid as mt
-from metalloid.backends.base import Launch
-from metalloid.backends.cpu.build import cpu_program
-from metalloid.backends.cpu.program import Program
 from metalloid.backends.patience import measuring
-from metalloid.compile import scalar
 from metalloid.runtime.buffer import aligned
 from metalloid.source import Source
 
@@ -65,24 +62,23 @@ def library() -> mt.Library:
     return mt.device("cpu").library(KERNELS)
 
 
-@cache
-def program(name: str) -> Program:
-    return cpu_program(*scalar(KERNELS, name))
+def runner(name: str, arrays: Sequence[np.ndarray | int], grid, group, guard: bool = True):
+    """A launch as a user writes it."""
+    kernel = library()[name]
+    with measuring():  # good code at once
+        kernel(*arrays, grid=grid, threadgroup=group, guard=guard)
+    return lambda: kernel(*arrays, grid=grid, threadgroup=group, guard=guard)
 
 
-def runner(name: str, arrays: Sequence[np.ndarray | int], grid, group, guard: bool = True, threads: int = 1):
-    """A launch as a user writes it; on several threads, by the program below it."""
-    if threads == 1:
-        kernel = library()[name]
-        with measuring():  # good code at once
-            kernel(*arrays, grid=grid, threadgroup=group, guard=guard)
-        return lambda: kernel(*arrays, grid=grid, threadgroup=group, guard=guard)
-    buffers = {n: a if isinstance(a, np.ndarray) else np.array([a], np.uint32) for n, a in enumerate(arrays)}
-    x, y, z = (*grid, 1, 1)[:3]
-    a, b, c = (*group, 1, 1)[:3]
-    launch = Launch((x, y, z), (a, b, c), buffers, kernel=name)
-    made = program(name)
-    return lambda: made.run(launch, guard=guard, threads=threads)
+@contextmanager
+def on_threads(number: int) -> Iterator[None]:
+    """Launches within share their threadgroups between so many threads."""
+    before = os.environ["METALLOID_THREADS"]
+    os.environ["METALLOID_THREADS"] = str(number)
+    try:
+        yield
+    finally:
+        os.environ["METALLOID_THREADS"] = before
 
 
 @dataclass(frozen=True)
@@ -216,7 +212,8 @@ def add_on_two() -> float:
     """numpy's time for a vector add over the engine's on two threads."""
     n = 1 << 25
     a, b, c = (array(n) for _ in range(3))
-    one, two = best(lambda: np.add(a, b, out=c), runner("add", (a, b, c), (n,), (256,), threads=2))
+    with on_threads(2):
+        one, two = best(lambda: np.add(a, b, out=c), runner("add", (a, b, c), (n,), (256,)))
     return one / two
 
 
@@ -224,7 +221,8 @@ def sum_on_two() -> float:
     """The same for the sum of a million numbers: on one thread both wait for the third cache."""
     m = 1 << 20
     s, out = array(m), array(m // 256)
-    one, two = best(s.sum, runner("tree", (s, out), (m,), (256,), threads=2))
+    with on_threads(2):
+        one, two = best(s.sum, runner("tree", (s, out), (m,), (256,)))
     return one / two
 
 
@@ -245,5 +243,6 @@ def product_on_two() -> tuple[float, float]:
     command = [sys.executable, "-c", OPENBLAS]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    own = best(runner(case.kernel, case.arrays, case.grid, case.group, threads=2))[0]
+    with on_threads(2):
+        own = best(runner(case.kernel, case.arrays, case.grid, case.group))[0]
     return case.amount / 1e9 / own, case.amount / 1e9 / float(done.stdout)

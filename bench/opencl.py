@@ -90,11 +90,15 @@ def main() -> None:
     if not found:
         return
     sides = {name: Side(device) for name, device in found.items()}
-    threads = os.cpu_count() or 1
+    with engine.on_threads(os.cpu_count() or 1):
+        compared(sides)
+
+
+def compared(sides: dict[str, Side]) -> None:
     print(f"{'time of each over that of metalloid':40}" + "".join(f"{name:>10}" for name in sides))
     ratios: dict[str, list[float]] = {name: [] for name in sides}
     for case in engine.cases():
-        ours = engine.runner(case.kernel, case.arrays, case.grid, case.group, threads=threads)
+        ours = engine.runner(case.kernel, case.arrays, case.grid, case.group)
         others = [side.runner(case) for side in sides.values()]
         check(case, ours, others)
         own, *times = engine.best(ours, *(run for run, _ in others))
