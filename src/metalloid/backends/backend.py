@@ -60,6 +60,10 @@ class Fact(NamedTuple):
     value: int = 0  # of a number, its bits; of an array, where its elements lie
     description: int = 0  # which dtype
     elements: int = 0
+    copy: int = (
+        0  # where the launch has one of the elements, which may not change: a parameter that code rests on
+    )
+    bytes: int = 0  # of the copy
 
 
 class Quick(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Protocol
 
@@ -91,8 +91,9 @@ def repeats(value: Any, dtype: Any) -> bool:
     return type(value) in (int, float, Buffer)
 
 
-def fact(value: Any) -> Fact | None:
-    """What an argument that repeats has to be the next time, in numbers; None where that cannot be said."""
+def fact(value: Any, place: int) -> Fact | None:
+    """What an argument that repeats has to be the next time, in numbers; None where that cannot be said. `place` is
+    where the launch reads it: a copy of a parameter that code rests on, where its elements lie elsewhere."""
     kind = type(value)
     if kind is int:
         return Fact("integer", value=value & (1 << 64) - 1) if -(1 << 63) <= value < 1 << 63 else None
@@ -102,6 +103,8 @@ def fact(value: Any) -> Fact | None:
     if array is None:  # released since
         return None
     memory = {"value": array.ctypes.data, "description": id(array.dtype), "elements": array.size}
+    if place != memory["value"]:
+        memory |= {"copy": place, "bytes": array.nbytes}
     if kind is not Buffer:
         return Fact("array", **memory)
     if not _place():
@@ -141,15 +144,29 @@ class Repeats(Protocol):
         """Whether a launch that ran just now may be one to repeat."""
         ...
 
+    @property
+    def contents(self) -> bool:
+        """Whether it compares the contents of parameters that are memory."""
+        ...
+
     def keep(
-        self, arguments: tuple[Any, ...], spare: Any, code: Any, addresses: list[int], lengths: list[int]
+        self,
+        arguments: tuple[Any, ...],
+        places: Sequence[int],
+        spare: Any,
+        code: Any,
+        addresses: list[int],
+        lengths: list[int],
     ) -> bool:
-        """Repeat this launch from now on, with a spare that nobody else has any more."""
+        """Repeat this launch from now on, with a spare that nobody else has any more. `places` are the addresses of
+        the arguments one by one."""
         ...
 
 
 class ByArguments:
     """The device looks at the arguments itself."""
+
+    contents = True
 
     def __init__(self, quick: Any, found: Any) -> None:
         self._quick, self._found = quick, found
@@ -157,9 +174,15 @@ class ByArguments:
         self.worth = found.worth.asked
 
     def keep(
-        self, arguments: tuple[Any, ...], spare: Any, code: Any, addresses: list[int], lengths: list[int]
+        self,
+        arguments: tuple[Any, ...],
+        places: Sequence[int],
+        spare: Any,
+        code: Any,
+        addresses: list[int],
+        lengths: list[int],
     ) -> bool:
-        facts = [fact(a) for a in arguments]
+        facts = [fact(a, place) for a, place in zip(arguments, places, strict=True)]
         if None in facts:
             return False
         kept: list[object] = [spare]
@@ -173,6 +196,8 @@ class ByArguments:
 
 class ByKey:
     """Launches of buffers and numbers, found by a key."""
+
+    contents = False
 
     def __init__(self, quick: Any, told: Told) -> None:
         self._repeat, self._told, self.at = quick.again, told, 0
@@ -197,7 +222,13 @@ class ByKey:
         return True
 
     def keep(
-        self, arguments: tuple[Any, ...], spare: Any, code: Any, addresses: list[int], lengths: list[int]
+        self,
+        arguments: tuple[Any, ...],
+        places: Sequence[int],
+        spare: Any,
+        code: Any,
+        addresses: list[int],
+        lengths: list[int],
     ) -> bool:
         if any(type(a) is np.ndarray for a in arguments):
             return False

@@ -16,7 +16,7 @@ import numpy as np
 
 from metalloid.backends.backend import Quick
 from metalloid.backends.base import Launch
-from metalloid.runtime.again import Repeats, repeats, repeats_of
+from metalloid.runtime.again import repeats, repeats_of
 from metalloid.runtime.arguments import WRITES, argument, element
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.kernel_code import KernelCode
@@ -155,15 +155,19 @@ class Plan:
             self._repeats.stopped(status, lambda: self._told(arguments, None))
         return status >= 0
 
-    def _remember(self, bound: Bound, repeated: Repeats) -> bool:
-        """Have a device repeat a launch of buffers and numbers without looking at them again, where it can: its spare
-        is nobody else's from now on."""
-        spare, addresses, lengths, below, known, said, arguments, kept, _ = bound
-        code = known.get(said) if said is not None else None
-        pairs = zip(arguments, self._slots, strict=True)
-        if code is None or below or kept or not all(repeats(a, slot.dtype) for a, slot in pairs):
+    def _remember(self, bound: Bound, code: Any) -> bool:
+        """Have a device repeat a launch of buffers and numbers without looking at them again, where it can and where
+        that is worth it: its spare is nobody else's from now on."""
+        repeated = self._repeats
+        if repeated is None or not repeated.worth():
             return False
-        return repeated.keep(arguments, spare, code, addresses, lengths)
+        spare, addresses, lengths, below, _, said, arguments, kept, _ = bound
+        if below or kept or (said is None and not repeated.contents):
+            return False
+        if not all(repeats(a, slot.dtype) for a, slot in zip(arguments, self._slots, strict=True)):
+            return False
+        places = [addresses[slot.index] for slot in self._slots] if self._gaps else addresses
+        return repeated.keep(arguments, places, spare, code, addresses, lengths)
 
     def bind(
         self,
@@ -227,13 +231,12 @@ class Plan:
 
     def run(self, bound: Bound) -> None:
         spare, addresses, lengths, below, known, said, arguments, _, held = bound
-        code = known.get(said) if said is not None else None
+        code, settled = known.get(said) if said is not None else None, True
         if code is None:
-            code = self._find(spare, addresses, lengths, known, said)
+            code, settled = self._find(spare, addresses, lengths, known, said)
         self._start(spare, code, addresses, lengths, arguments, below, held)
-        repeated = self._repeats
         # Not given back before that: another thread would fill it with what is its own.
-        if repeated is None or not repeated.worth() or not self._remember(bound, repeated):
+        if not settled or not self._remember(bound, code):
             self._free.append(spare)
 
     def _first_seen(
@@ -254,14 +257,15 @@ class Plan:
         lengths: Sequence[int],
         known: dict[tuple[int, ...], Any] | None = None,
         said: tuple[int, ...] | None = None,
-    ) -> Any:
-        """The code for this memory, noted in `known` once settled. Leads the launch to copies of its parameters."""
+    ) -> tuple[Any, bool]:
+        """The code for this memory, and whether it is settled: `known` has it then. Leads the launch to copies of its
+        parameters."""
         code, settled = self._quick.find(spare.room, addresses, lengths)
         if known is not None and said is not None and settled:
             if len(known) >= _MOST_KNOWN:
                 known.clear()
             known[said] = code
-        return code
+        return code, settled
 
     def _spread(self, values: list[int]) -> list[int]:
         """Values of the parameters there are, with zeros for the indices between."""
@@ -273,7 +277,8 @@ class Plan:
     def fire(self, addresses: list[int], lengths: Sequence[int], arguments: Iterable[Any]) -> None:
         """Run over this memory; `arguments` keep it alive and are what messages speak of."""
         spare = self._spare()
-        self._start(spare, self._find(spare, addresses, lengths), addresses, lengths, arguments)
+        code, _ = self._find(spare, addresses, lengths)
+        self._start(spare, code, addresses, lengths, arguments)
         self._free.append(spare)
 
     def _spare(self) -> Spare:

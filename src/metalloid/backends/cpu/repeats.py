@@ -38,7 +38,8 @@ class _Python(ctypes.Structure):
 
 class _Argument(ctypes.Structure):
     _fields_ = [
-        (name, _Word) for name in ("kind", "object", "place", "array", "value", "description", "count")
+        (name, _Word)
+        for name in ("kind", "object", "place", "array", "value", "description", "count", "copy", "bytes")
     ]
 
 

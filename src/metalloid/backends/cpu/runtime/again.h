@@ -30,6 +30,8 @@ struct Argument {
     u64 value;           // of a number, its bits; of an array, where its elements lie
     const void *description;
     u64 count;           // of elements
+    const void *copy;    // of a parameter, which the launch reads instead; null where it reads the array
+    u64 bytes;           // of the copy
 };
 
 struct Again {
@@ -61,6 +63,19 @@ inline bool same_array(const Python &p, const Argument &a, const void *given) {
     return count == a.count;
 }
 
+inline bool same_memory(const Python &p, const Argument &a, const void *given) {
+    if (a.kind == ARRAY) return same_array(p, a, given);
+    if (given != a.object || field<const void *>(given, a.place) != a.array) return false;  // another, or released
+    return a.kind == BUFFER || same_array(p, a, a.array);
+}
+
+inline bool same_bytes(const void *x, const void *y, u64 count) {
+    const char *left = static_cast<const char *>(x), *right = static_cast<const char *>(y);
+    for (u64 n = 0; n < count; n++)
+        if (left[n] != right[n]) return false;
+    return true;
+}
+
 inline bool same_argument(const Python &p, const Argument &a, const void *given) {
     i32 overflow = 0;
     double number;
@@ -72,12 +87,9 @@ inline bool same_argument(const Python &p, const Argument &a, const void *given)
         if (field<const void *>(given, p.type) != p.floating) return false;
         number = p.to_double(given);
         return field<u64>(&number, 0) == a.value;
-    case ARRAY:
-        return same_array(p, a, given);
-    default: {
-        if (given != a.object || field<const void *>(given, a.place) != a.array) return false;  // another, or released
-        return a.kind == BUFFER || same_array(p, a, a.array);
-    }
+    default:
+        return same_memory(p, a, given) &&
+               (!a.copy || same_bytes(a.copy, reinterpret_cast<const void *>(a.value), a.bytes));
     }
 }
 
