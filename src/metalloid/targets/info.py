@@ -29,6 +29,9 @@ class TargetInfo:
     masks_memory: bool = False  # loads and stores of some lanes
     shuffle_part: int = 16  # of a register: what is inside moves in one cycle
     scales_floats: bool = False  # x * 2^n is one instruction
+    fuses_halves: bool = True  # a * b + c of halves is one instruction
+    # LLVM's name of a * b + c of floats, rounded as a fourth operand says; "": there is none
+    fused_rounding: str = ""
     flag_bytes: bool = False  # vectors of flags pass from block to block as bytes
     float_table: str = ""  # LLVM's name of a table of 16 floats in a register; "": there is none
     # LLVM's names of what adds four products of bytes to each number of a register, by the signs of their factors

@@ -14,9 +14,13 @@ AVX512 = TargetInfo(
     scatters=True,
     masks_memory=True,
     scales_floats=True,
+    fuses_halves=False,
+    fused_rounding="llvm.x86.avx512.vfmadd.ps.512",
     float_table="llvm.x86.avx512.permvar.sf.512",
 )
-AVX2 = TargetInfo("AVX2", vector_bytes=32, vector_registers=16, gathers=True, masks_memory=True)
+AVX2 = TargetInfo(
+    "AVX2", vector_bytes=32, vector_registers=16, gathers=True, masks_memory=True, fuses_halves=False
+)
 SSE = replace(AVX2, name="SSE", vector_bytes=16, gathers=False, masks_memory=False)
 
 
@@ -25,7 +29,8 @@ _DOTS = "llvm.x86.avx512.vpdpbusd"  # bytes without a sign times bytes with one
 
 def info(features: frozenset[str]) -> TargetInfo:
     if "+avx512f" in features:
-        return _with_dots(AVX512) if "+avx512vnni" in features else AVX512
+        found = replace(AVX512, fuses_halves="+avx512fp16" in features)
+        return _with_dots(found) if "+avx512vnni" in features else found
     if "+avx2" not in features:
         return SSE
     return _with_dots(AVX2) if "+avxvnni" in features else AVX2

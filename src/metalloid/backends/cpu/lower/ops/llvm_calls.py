@@ -7,6 +7,7 @@ import re
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.ops.bfloat import is_bfloat, narrow_bfloat, odd_float, widen_bfloat
 from metalloid.backends.cpu.lower.ops.byte_dots import byte_dot
+from metalloid.backends.cpu.lower.ops.half_fma import half_fma
 from metalloid.backends.cpu.lower.ops.ldexp import ldexp
 from metalloid.backends.cpu.lower.ops.partial_total import partial_total
 from metalloid.backends.cpu.lower.results import (
@@ -77,6 +78,10 @@ def llvm_call(e: Emitter, i: Instruction) -> None:
         return
     if stem == "llvm.fmuladd":
         stem = "llvm.fma"
+    if stem == "llvm.fma" and kind == "half" and not e.out.target.fuses_halves:
+        a, b, c = (ref for _, ref in refs)
+        result(e, i, vector, half_fma(e, a, b, c, vector))
+        return
     result(e, i, vector, call_llvm(e, stem, kind, refs, vector, fast(i), overloads))
 
 
