@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -80,6 +82,19 @@ def test_a_call_that_is_too_deep_is_told_at_its_line():
     k(out, 8, grid=8)
     with pytest.raises(mt.KernelFault, match=r"deep.metal:3.* M614 functions call themselves deeper than 64"):
         k(out, DEPTH + 5, grid=8, timeout=20)
+
+
+@pytest.mark.parametrize("guard", ("robust", False))
+def test_a_call_that_is_too_deep_ends_its_thread_where_no_guard_stops_the_launch(guard):
+    """Frames that are taken twice return to each other: the launch did not end, or gave something."""
+    k = mt.device().library(DEEP, name="deep.metal")["k"]
+    out = np.full(8, -1, np.float32)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        k(out, DEPTH + 5, grid=8, guard=guard, timeout=20)
+    assert (out[::2] == -1).all() and (out[1::2] == 1).all()
+    if guard:
+        assert len(told) == 1 and "M614 functions call themselves deeper" in str(told[0].message)
 
 
 def test_the_checker_follows_it(monkeypatch: pytest.MonkeyPatch):

@@ -8,7 +8,8 @@ dispatcher, which goes on there.
 
 Calls get blocks of their own first, and LLVM turns every value that crosses blocks into memory: what a block needs of
 others then comes from its frame. Frames are numbered below `DEPTH`; a deeper call writes outside of `OPEN`, which is
-what guards see and tell.
+what guards see and tell, and ends its thread: where no guard stops the launch, frames that are taken twice would return
+to each other without an end.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from metalloid.ir import Module, read, write
 from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.layout import DataLayout, data_layout
 from metalloid.ir.module import Block, Function, Instruction
-from metalloid.ir.types import I8, I32, VOID, ArrayType, PointerType, Type
+from metalloid.ir.types import I1, I8, I32, VOID, ArrayType, PointerType, Type
 from metalloid.ir.values import Global, Int, Local, Value
 from metalloid.records import dataclass, replace
 
 DEPTH = 64  # open calls of a thread
 _PRIVATE = PointerType(5)
-_STACK, _TOP, OPEN, _DISPATCH = "calls.frames", "calls.top", "calls.open", "calls.return"
+_STACK, _TOP, OPEN = "calls.frames", "calls.top", "calls.open"
+_DISPATCH, _DEEP = "calls.return", "calls.deep"
 _FIRST = 8  # bytes of a frame in front of everything: where to go on
 
 
@@ -157,7 +159,9 @@ class _Merger:
                 )
                 blocks += self._block(placed, self._frames[name], f"{name}.")
         first = Block(blocks[0].name, (*self._memory(), *blocks[0].instructions))
-        whole = entry.with_blocks((first, *blocks[1:], self._dispatcher()))
+        whole = entry.with_blocks(
+            (first, *blocks[1:], self._dispatcher(), Block(_DEEP, (Instruction("ret", VOID),)))
+        )
         kept = tuple(f for f in self._module.functions if f.name not in self._names)
         return replace(self._module, functions=kept, metadata=self._metadata).with_function(whole)
 
@@ -259,7 +263,10 @@ class _Merger:
         seen = self._gep(code, Local(OPEN, _PRIVATE), deeper)
         code.append(replace(_store(Int(I8, 1), seen), metadata=call.debug_only, flags=("volatile",), align=1))
         function = self._functions[call.called]
-        code.append(_branch(f"{call.called}.{function.entry.name}", call))
+        inside = self._name()
+        code.append(Instruction("icmp", I1, (deeper, Int(I32, DEPTH)), inside, predicate="ult"))
+        target = f"{call.called}.{function.entry.name}"
+        code.append(replace(_branch(target, call), operands=(Local(inside, I1),), labels=(target, _DEEP)))
 
     # ---- addresses ---------------------------------------------------------------------------------------------------
 
