@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from metalloid.errors import LaunchError
 from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.encoding import Command, Encoder, Groups
+from metalloid.runtime.encoding import Command, Commands, Encoder
 from metalloid.runtime.processor import Processor
 from metalloid.runtime.steps import tell
 from metalloid.runtime.whole import piece, whole
@@ -17,22 +16,21 @@ from metalloid.runtime.whole import piece, whole
 Bytes = np.ndarray[Any, Any]
 
 
+class BlitCommands(Commands, Protocol):
+    """Hears of what will be written, too."""
+
+    def _writes(self, buffer: Buffer, name: str) -> None: ...
+
+
 class BlitEncoder(Encoder):
     """Offsets and sizes count bytes."""
 
     kind = "blit encoder"
 
-    def __init__(
-        self,
-        device: Processor,
-        add: Callable[[Command], None],
-        ended: Callable[[Encoder], None],
-        around: Groups,
-        writes: Callable[[Buffer, str], None],
-        label: str = "",
-    ) -> None:
-        super().__init__(device, add, ended, around, label)
-        self._writes = writes  # tells the command buffer what it will write
+    _commands: BlitCommands
+
+    def __init__(self, device: Processor, commands: BlitCommands, label: str = "") -> None:
+        super().__init__(device, commands, label)
 
     def copy(
         self,
@@ -88,10 +86,10 @@ class BlitEncoder(Encoder):
         self._open("synchronize")
 
     def _change(self, buffer: object, run: Command) -> None:
-        self._add(run)
+        self._commands._add(run)
         if isinstance(buffer, Buffer):
             buffer.fresh = False
-            self._writes(buffer, "the buffer of a blit")
+            self._commands._writes(buffer, "the buffer of a blit")
 
 
 def _raw(where: str, what: str, value: object) -> Bytes:

@@ -57,26 +57,14 @@ class CommandBuffer(Work, Groups):
     def compute_encoder(self, label: str = "", raw: bool = False) -> ComputeEncoder:
         """A new encoder; the one before it has to be ended. A `raw` one takes bindings as bytes, as Metal does."""
         self._still_open("compute_encoder")
-        made = ComputeEncoder(
-            self.queue.device,
-            self._encoded,
-            self._encoded_quick,
-            self._encoded_again,
-            self._encoder_ended,
-            self._commands.append,
-            self,
-            label,
-            raw,
-        )
+        made = ComputeEncoder(self.queue.device, self, label, raw)
         self._encoder = made
         return made
 
     def blit_encoder(self, label: str = "") -> BlitEncoder:
         """An encoder for copies and fills of memory; the one before it has to be ended."""
         self._still_open("blit_encoder")
-        made = BlitEncoder(
-            self.queue.device, self._commands.append, self._encoder_ended, self, self._writes, label
-        )
+        made = BlitEncoder(self.queue.device, self, label)
         self._encoder = made
         return made
 
@@ -247,7 +235,8 @@ class CommandBuffer(Work, Groups):
 
     def _become(self, status: Status) -> None:
         self.status = status
-        self.queue._tell_waiters()
+        if self.queue._waiters:
+            self.queue._tell_waiters()
 
     def _call(self, handlers: list[Handler]) -> None:
         with self.queue._lock:
@@ -307,6 +296,9 @@ class CommandBuffer(Work, Groups):
             value = arguments[position]
             if isinstance(value, Buffer):
                 value.will_be_written(self, name)
+
+    def _add(self, command: Command) -> None:
+        self._commands.append(command)
 
     def _writes(self, buffer: Buffer, name: str) -> None:
         buffer.will_be_written(self, name)

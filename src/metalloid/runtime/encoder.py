@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from metalloid.backends.base import Guard, Launch
 from metalloid.errors import LaunchError
 from metalloid.runtime.arguments import matched, refuse
 from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.encoding import Command, Encoder, Groups
+from metalloid.runtime.encoding import Commands, Encoder
 from metalloid.runtime.heap import Heap
 from metalloid.runtime.indirect import threadgroups_in
 from metalloid.runtime.indirect_commands import IndirectCommands
@@ -31,33 +31,41 @@ from metalloid.runtime.steps import tell
 from metalloid.runtime.watch import refusals, watchers
 from metalloid.runtime.whole import whole
 
-# Takes a launch with its arguments, and how it is guarded; the last one changes it just before it runs.
-Encoded = Callable[[Kernel, Launch, list[object], Guard, "Callable[[Launch], Launch] | None", object], None]
-EncodedQuick = Callable[[Kernel, Plan, Bound, Guard], None]
-EncodedAgain = Callable[[Kernel, Plan, tuple[Any, ...], Guard], None]  # a launch that has run before
+Later = Callable[[Launch], Launch]  # changes a launch just before it runs
+
+
+class ComputeCommands(Commands, Protocol):
+    """Takes launches with their arguments, and how they are guarded."""
+
+    def _encoded(
+        self,
+        kernel: Kernel,
+        launch: Launch,
+        arguments: list[object],
+        guard: Guard,
+        later: Later | None,
+        key: object,
+    ) -> None: ...
+
+    def _encoded_quick(self, kernel: Kernel, plan: Plan, bound: Bound, guard: Guard) -> None: ...
+
+    def _encoded_again(self, kernel: Kernel, plan: Plan, arguments: tuple[Any, ...], guard: Guard) -> None:
+        """One that has run before."""
+        ...
 
 
 class ComputeEncoder(Encoder):
-    """Bindings stay from dispatch to dispatch, as in Metal. Each dispatch is handed to `encoded`."""
+    """Bindings stay from dispatch to dispatch, as in Metal. Each dispatch is handed to the command buffer."""
 
     kind = "compute encoder"
+    _pipeline: Kernel | None = None
+    _commands: ComputeCommands
 
     def __init__(
-        self,
-        device: Processor,
-        encoded: Encoded,
-        encoded_quick: EncodedQuick,
-        encoded_again: EncodedAgain,
-        ended: Callable[[Encoder], None],
-        add: Callable[[Command], None] = lambda command: None,
-        around: Groups | None = None,
-        label: str = "",
-        raw: bool = False,
+        self, device: Processor, commands: ComputeCommands, label: str = "", raw: bool = False
     ) -> None:
-        super().__init__(device, add, ended, around, label)
-        self._encoded, self._encoded_quick, self._encoded_again = encoded, encoded_quick, encoded_again
+        Encoder.__init__(self, device, commands, label)
         self.raw = raw
-        self._pipeline: Kernel | None = None
         self._bound: dict[int, object] = {}
         self._below: dict[int, int] = {}  # offsets: what lies before them is of the same allocation
         self._local: dict[int, int] = {}
@@ -193,7 +201,8 @@ class ComputeEncoder(Encoder):
         """Pipeline, arguments and sizes at once, as in calling the kernel; other bindings stay as they are."""
         if self._ended:
             self._open("dispatch")
-        self._belongs(kernel)
+        if type(kernel) is not Kernel or kernel.device is not self.device:
+            self._belongs(kernel)
         key = self._key(threadgroup_memory, grid, threadgroup, threadgroups, overlap)
         given = None if key is None else kernel.in_order(arguments, named) if named else arguments
         if given is not None and self._quickly(kernel, key, given, overlap, {}, False):
@@ -213,7 +222,7 @@ class ComputeEncoder(Encoder):
 
     def _dispatch(
         self,
-        later: Callable[[Launch], Launch] | None = None,
+        later: Later | None = None,
         grid: Size | None = None,
         threadgroup: Size | None = None,
         threadgroups: Size | None = None,
@@ -288,12 +297,12 @@ class ComputeEncoder(Encoder):
         if plan is None:
             return False
         if not below and plan.repeats(arguments):
-            self._encoded_again(kernel, plan, arguments, self.guard)
+            self._commands._encoded_again(kernel, plan, arguments, self.guard)
             return True
         bound = plan.bind(arguments, kernel, shared, below, raw)
         if bound is None:
             return False
-        self._encoded_quick(kernel, plan, bound, self.guard)
+        self._commands._encoded_quick(kernel, plan, bound, self.guard)
         return True
 
     def _all_bound(self, kernel: Kernel) -> list[object]:
@@ -314,7 +323,7 @@ class ComputeEncoder(Encoder):
         launch: Launch,
         arguments: list[object],
         offsets: dict[int, int],
-        later: Callable[[Launch], Launch] | None,
+        later: Later | None,
         key: object = None,
     ) -> None:
         """A launch with all that the encoder knows of it; `key` names the short way that others may go after it."""
@@ -337,7 +346,7 @@ class ComputeEncoder(Encoder):
         if watchers:
             sizes = "in threadgroups of".join(f" {size} " for size in (launch.grid, launch.threadgroup))
             tell("dispatch", self.kind, f"{kernel.name},{sizes}".rstrip())
-        self._encoded(kernel, launch, arguments, self.guard, later, key)
+        self._commands._encoded(kernel, launch, arguments, self.guard, later, key)
 
     def _belongs(self, kernel: object) -> None:
         if not isinstance(kernel, Kernel):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Self
+from typing import Protocol, Self
 
 from metalloid.errors import LaunchError
 from metalloid.runtime.fence import Fence
@@ -41,64 +41,69 @@ class Groups:
         return (*own, *(f"group {name!r}" for name in self._groups))
 
 
+class Commands(Protocol):
+    """Where an encoder's commands go: a command buffer."""
+
+    label: str
+    _groups: list[str]
+
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+
+    def _add(self, command: Command) -> None: ...
+
+    def _encoder_ended(self, encoder: Encoder) -> None: ...
+
+
 class Encoder(Groups):
     """Takes commands until it is ended, and hands each to its command buffer."""
 
     kind = "encoder"
+    _ended = False
 
-    def __init__(
-        self,
-        device: Processor,
-        add: Callable[[Command], None],
-        ended: Callable[[Encoder], None],
-        around: Groups | None = None,
-        label: str = "",
-    ) -> None:
-        super().__init__("encoder", label)
-        self.device = device
-        self._add, self._when_ended, self._around = add, ended, around
-        self._ended = False
+    def __init__(self, device: Processor, commands: Commands, label: str = "") -> None:
+        Groups.__init__(self, "encoder", label)
+        self.device, self._commands = device, commands
         if watchers:
             tell("encoder", self.kind, label)
 
     @property
     def _labelled(self) -> bool:
         """Whether there are labels around what is encoded now."""
-        around = self._around
-        return bool(self.label or self._groups or (around is not None and (around.label or around._groups)))
+        around = self._commands
+        return bool(self.label or self._groups or around.label or around._groups)
 
     @property
     def during(self) -> str:
         """All labels around what is encoded now; empty where there are none."""
-        around = (*(self._around.labels if self._around is not None else ()), *self.labels)
-        return ", ".join(around) if around else ""
+        return ", ".join((*self._commands.labels, *self.labels))
 
     def insert_debug_signpost(self, name: str) -> None:
         """A word in the trace, at the time when what is before it has run."""
         self._open("insert_debug_signpost")
-        self._add(lambda: tell("signpost", self.kind, str(name)))
+        self._commands._add(lambda: tell("signpost", self.kind, str(name)))
 
     def add_host_call(self, run: Command) -> None:
         """Call a function of the host in order: after what was encoded before it, and before what comes after."""
         self._open("add_host_call")
-        self._add(run)
+        self._commands._add(run)
 
     def update_fence(self, fence: Fence) -> None:
         """Encoders of this queue that wait for the fence start after this one."""
         self._open("update_fence")
-        self._add(fence.update)
+        self._commands._add(fence.update)
 
     def wait_for_fence(self, fence: Fence) -> None:
         """Start after the encoder that updates the fence; the work of a queue runs in order anyway."""
         self._open("wait_for_fence")
-        self._add(fence.wait)
+        self._commands._add(fence.wait)
 
     def end_encoding(self) -> None:
         self._open("end_encoding")
         self._ended = True
         if watchers:
             tell("end", self.kind, self.label)
-        self._when_ended(self)
+        self._commands._encoder_ended(self)
 
     def __enter__(self) -> Self:
         return self
