@@ -7,10 +7,11 @@ import pytest
 
 from metalloid.backends import interpret, patience
 from metalloid.backends.cpu import codegen
+from metalloid.backends.cpu.build import cpu_program
 from metalloid.backends.cpu.pipeline import vector_code
 from metalloid.errors import KernelFault
 from metalloid.transforms.canonicalize import canonical
-from tests.engine.both import launch, program, scalar_ir
+from tests.engine.both import LESSER, launch, program, scalar_ir
 
 ARM = codegen.Target("neoverse-n1", "", "aarch64-unknown-linux-gnu")
 WIDE = 75  # threads of a row: gangs, a register's lanes, and single ones
@@ -163,3 +164,26 @@ def test_sums_of_neighbours_against_numpy():
     x = a.astype(np.float64)
     expected[1:-1, 1:-1] = x[1:-1, :-2] + x[1:-1, 2:] + x[:-2, 1:-1] + x[2:, 1:-1]
     np.testing.assert_array_equal(out, expected)
+
+
+FLAT = """kernel void k(device const uchar* x, device uchar* out, constant uint& n, constant uint& width,
+    uint i [[thread_position_in_grid]]) {
+    if (i < n) { uint j = i & %s; out[i] = x[j %% width * 3 + j / width]; }
+}"""
+
+
+@pytest.mark.parametrize("level", LESSER)
+@pytest.mark.parametrize("bits", ("65535u", "63u", "~0u"))
+def test_rows_of_a_number_that_goes_round_inside_a_gang_that_starts_anywhere(bits, level):
+    """Rows of `i & 65535` are found for gangs that start at multiples of their width: the pass that lets them slide
+    asserted that they were for its own gangs as well."""
+    ir, signature = scalar_ir(FLAT % bits, "k")
+    n, width = 1146, 26
+    arrays = [np.arange(256).astype(np.uint8), np.zeros(n, np.uint8), *(np.uint32([v]) for v in (n, width))]
+    expected, got = ([a.copy() for a in arrays] for _ in range(2))
+    interpret.run(ir, launch(expected, 1159, 102))
+    made = cpu_program(ir, signature, target=codegen.limited(level))
+    with patience.measuring():
+        for guard in (True, False):
+            made.run(launch(got, 1159, 102), guard=guard)
+            np.testing.assert_array_equal(got[1], expected[1])

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import re
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import metalloid as mt
-from metalloid.backends.cpu import codegen
+from metalloid.backends.cpu import codegen, pipeline
 from metalloid.backends.cpu.lower import instructions
 from metalloid.cli import group
 from metalloid.errors import KernelFault
@@ -140,6 +141,28 @@ def test_a_mistake_in_a_pass_sends_the_kernel_the_slow_way_and_leaves_a_report(m
     monkeypatch.undo()
     shown = CliRunner().invoke(group, said.split("again: metalloid ")[1].split("\n")[0].split())
     assert shown.exit_code == 0 and "@mt_threadgroup" in shown.output
+
+
+def test_a_mistake_that_only_good_code_meets_leaves_baseline_code(monkeypatch, tmp_path):
+    """A kernel that had run sixteen times ended in the error of a pass at its seventeenth launch."""
+    real = pipeline.vectorize
+
+    def broken(*given: Any) -> Any:
+        if not given[-1]:  # `brief`
+            raise KeyError("insertvalue")
+        return real(*given)
+
+    monkeypatch.setenv("METALLOID_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(pipeline, "vectorize", broken)
+    text = f"{HEADER}kernel void k(device float* y, uint i [[thread_position_in_grid]]) {{ y[i] += 3; }}"
+    kernel, y = mt.device("cpu").library(text)["k"], np.zeros(40, np.float32)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(40):
+            kernel(y, grid=40, threadgroup=8)
+    assert (y == 120).all()
+    assert "there is no good code (a mistake of metalloid's in vector code, KeyError" in str(told[0].message)
+    assert not any(issubclass(w.category, SlowKernelWarning) for w in told)
 
 
 def test_a_report_says_how_to_see_the_stage_that_fails(monkeypatch, tmp_path):

@@ -1,4 +1,5 @@
-"""A mistake of ours in a pass must not end a launch: the kernel goes the slow way, and its stages stay for a report."""
+"""A mistake of ours in a pass must not end a launch: its stages stay for a report, and the kernel runs in baseline
+code, or, where that cannot be made either, the slow way."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import contextlib
 import hashlib
 import shutil
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -29,6 +31,12 @@ def slow_way(ir: str, what: str, size: object = None, stages: Stages | None = No
         raise NotVectorised(
             f"[engine] a mistake of metalloid's in {what}, {type(error).__name__}: {error}{where}"
         ) from error
+
+
+def warn_of_baseline(error: NotVectorised) -> None:
+    """Launches go on; whoever reads warnings can report the mistake."""
+    why = " ".join(str(error).removeprefix("[engine] ").split())[:200]
+    warnings.warn(f"[engine] there is no good code ({why}): baseline code runs, more slowly.", stacklevel=2)
 
 
 def _left(ir: str, what: str, size: object, stages: Stages) -> Path | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from metalloid.analysis.intervals import NO_WRAP, is_no_wrap
+from metalloid.analysis.lane_shape import LaneShape
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.intrinsics import BARRIER, FEW_ROWS, LAST_ROW, ROW, SAME_ROW, among_lanes
@@ -95,11 +96,16 @@ def _divides(known: Uniformity, i: Instruction) -> bool:
     number, by = known.shape(i.operands[0]), known.shape(i.operands[1])
     if number is None or by is None or not by.uniform or known.shape(i.value) is not None:
         return False
-    pattern = number.pattern
-    if pattern is None or not number.exact or min(pattern) < 0:
+    if not is_count(number):
         return False
     divisor = i.operands[1]
-    return not isinstance(divisor, Int) or max(pattern) < divisor.signed
+    return not isinstance(divisor, Int) or max(number.pattern or (0,)) < divisor.signed
+
+
+def is_count(number: LaneShape | None) -> bool:
+    """Whether lanes have a base and a pattern that is not negative, without going round: what rows are found of."""
+    pattern = number.pattern if number is not None and number.exact else None
+    return pattern is not None and min(pattern) >= 0
 
 
 def _behind(function: Function, known: Uniformity, name: str) -> tuple[str, ...] | None:

@@ -14,8 +14,9 @@ from metalloid.backends.cpu.group_shape import GroupShapes
 from metalloid.backends.cpu.kernel_cache import KernelCache
 from metalloid.backends.cpu.program import Program
 from metalloid.backends.cpu.proofs import LazyProof, Proofs, name_of, proofs_of
-from metalloid.backends.fallback import Stages, slow_way
+from metalloid.backends.fallback import Stages, slow_way, warn_of_baseline
 from metalloid.backends.patience import Patience
+from metalloid.errors import NotVectorised, OutOfTime
 from metalloid.types import Signature
 
 if TYPE_CHECKING:
@@ -154,8 +155,23 @@ class Vectors:
             return gang_shape(module, grid, self.target.info) if is_free(module) else None
 
     def compile(self, variant: Variant, baseline: bool = False, check: Options | None = None) -> Compiled:
-        """Machine code of one variant; good code where it is there, even if `baseline` would do. May raise
-        NotVectorised."""
+        """Machine code of one variant; good code where it is there, even if `baseline` would do. Where good code cannot
+        be made, baseline code is tried. May raise NotVectorised."""
+        try:
+            return self._found_or_made(variant, baseline, check)
+        except OutOfTime:
+            raise
+        except NotVectorised as error:
+            if baseline:
+                raise
+            try:
+                made = self._found_or_made(variant, True, check)
+            except NotVectorised:
+                raise error from None
+            warn_of_baseline(error)
+            return made
+
+    def _found_or_made(self, variant: Variant, baseline: bool, check: Options | None) -> Compiled:
         *shape, proof = variant
         if not isinstance(proof, LazyProof):
             return self._kept(shape, proof, check, baseline) or self._made(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from tests.engine.fuzz.writer import Place, Writer
 
-COUNTS = ("i", "i + {c}", "i * 2 + {c}", "N - 1 - i", "pos.x + {c}", "t", "lane + {c}", "i + args[1]", "u1")
+COUNTS = (
+    *("i", "i + {c}", "i * 2 + {c}", "N - 1 - i", "pos.x + {c}", "t", "lane + {c}", "i + args[1]", "u1"),
+    *("ushort(i)", "(i & 63)", "uchar(pos.x + {c})"),  # that go round
+)
 DIVISORS = ("(args[0] + {d})", "(args[1] + {d})", "{d}", "G.x", "S.x", "(size + {c})")
 READ = (
     *(
@@ -20,6 +23,10 @@ READ = (
 
 def write(w: Writer) -> None:
     place = w.pick(("i * 8 + {n}", "{n} * N + i"))
+    if w.choose(0, 2) == 0:
+        w.line(
+            Place(), f"if ({w.pick(('i', 'pos.x'))} {w.pick(('>=', '<', '=='))} {w.choose(0, 90)}) return;"
+        )
     for n in range(w.choose(1, 3)):
         value = w.pick(READ).format(x=_index(w))
         head = w.pick(("", "", f"if {w.condition()} ", f"if ({_index(w)} > {w.choose(0, 60)}) "))

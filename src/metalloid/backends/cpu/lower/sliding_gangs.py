@@ -20,9 +20,10 @@ from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.guard_ranges import ODD, Ranges
 from metalloid.backends.cpu.lower.output import Output
 from metalloid.ir import Function
-from metalloid.ir.intrinsics import among_lanes
+from metalloid.ir.intrinsics import OF_ROWS, among_lanes
 from metalloid.records import dataclass, replace
 from metalloid.transforms.drop_dead import drop_dead
+from metalloid.transforms.one_row import is_count
 from metalloid.transforms.prune_edges import prune
 
 MOST = 400  # instructions that are written three times
@@ -55,9 +56,20 @@ def sliding(out: Output, function: Function, objects: UnderlyingObjects) -> Slid
     if not guards or known.flow.forest.loops or (out.guard and not _proved(function, guards)):
         return None
     inner = drop_dead(prune(function, {(g.block, g.end) for g in guards}))
-    if _known(out, inner, lanes).divergence.branches:
+    if _known(out, inner, lanes).divergence.branches or not _rows_hold(out, inner, lanes):
         return None
     return Sliding(lanes, function, guards, inner, known)
+
+
+def _rows_hold(out: Output, inner: Function, lanes: LaneLayout) -> bool:
+    """Whether numbers of which rows are asked for (`transforms/one_row`) still count up from lane to lane. `i & 65535`
+    does where gangs start at multiples of their width, and goes round inside of one that starts anywhere."""
+    asked = [i.operands[0] for i in inner.instructions() if i.called in OF_ROWS]
+    if not asked:
+        return True
+    widths = (lanes.width, out.target.lanes32)
+    known = [_known(out, inner, replace(lanes, width=width)) for width in widths]
+    return all(is_count(k.shape(number)) for k in known for number in asked)
 
 
 def _proved(function: Function, guards: tuple[Guard, ...]) -> bool:
