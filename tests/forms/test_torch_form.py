@@ -237,3 +237,15 @@ def test_math_is_safe_unless_the_environment_asks(monkeypatch, asked, mode):
     if asked is not None:
         monkeypatch.setenv("PYTORCH_MPS_FAST_MATH", asked)
     assert compile_shader(TEXT)._library.source.math == mode
+
+
+def test_three_numbers_are_a_vector_of_three():
+    """On a Mac there is memory behind the tensor's 12 bytes; the launch was refused."""
+    library = compile_shader(
+        "kernel void k(device float* x, constant uint3& n, uint i [[thread_position_in_grid]])"
+        " { x[i] = n.x + 10 * n.y + 100 * n.z; }"
+    )
+    x = torch.zeros(4)
+    for numbers in ([1, 2, 3], [4, 5, 6]):
+        library.k(x, torch.tensor(numbers, dtype=torch.uint32))
+        assert (x == numbers[0] + 10 * numbers[1] + 100 * numbers[2]).all()

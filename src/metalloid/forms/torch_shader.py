@@ -19,14 +19,14 @@ from metalloid.errors import CompileError, LaunchError
 from metalloid.forms.torch_device import is_ours
 from metalloid.forms.torch_source import shader_source
 from metalloid.forms.torch_values import bits, cast
-from metalloid.runtime.arguments import element, refuse
+from metalloid.runtime.arguments import WRITES, element, refuse
 from metalloid.runtime.device import device
 from metalloid.runtime.kernel import Kernel
 from metalloid.runtime.library import Library
 from metalloid.runtime.places import caller, warn_once
 from metalloid.runtime.sizes import shown, triple
 from metalloid.runtime.watch import refusals
-from metalloid.types import Parameter, Signature
+from metalloid.types import Parameter, Signature, Vector
 
 _MEANT = {
     "grid": "threads",
@@ -176,8 +176,18 @@ def _is_tensor(value: Any) -> bool:
 def _bound(signature: Signature, parameter: Parameter, value: Any, cast: np.dtype[Any] | None) -> Any:
     """An argument as the memory that the kernel reads."""
     if _is_tensor(value):
-        return _memory(signature, parameter, value)
+        return _whole(parameter, _memory(signature, parameter, value))
     return bits(signature, parameter, value, cast)
+
+
+def _whole(parameter: Parameter, memory: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Three numbers for a `constant uint3&`, which is read as four; on a Mac there is memory behind the tensor."""
+    type = parameter.type
+    if not (parameter.reference and isinstance(type, Vector) and type.length == 3 and not type.packed):
+        return memory
+    if memory.nbytes != 3 * type.element.size or parameter.access in WRITES:
+        return memory
+    return np.pad(memory, (0, type.element.size))
 
 
 def _warn_strided(signature: Signature, parameter: Parameter, tensor: Any, args: tuple[Any, ...]) -> None:

@@ -41,6 +41,7 @@ ERRORS = (
     "non-pod-varargs",
     "register",
     "reserved-user-defined-literal",
+    "return-mismatch",
 )
 
 TRIPLE = "amdgcn-amd-amdhsa"

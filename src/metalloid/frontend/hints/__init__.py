@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from metalloid.errors import Diagnostic
-from metalloid.frontend.hints import calls, constants, names, syntax, values
+from metalloid.frontend.hints import atomics, calls, constants, names, syntax, values
 from metalloid.frontend.hints.beginners import beginners
 from metalloid.frontend.hints.context import Context, Known, Table
 from metalloid.frontend.hints.formatting import placeholder_type
@@ -21,7 +21,7 @@ from metalloid.records import replace
 
 __all__ = ["Context", "Known", "fold", "improve", "metal_words", "nearest", "out_of_step"]
 
-_TABLE: Table = names.TABLE + constants.TABLE + values.TABLE + calls.TABLE + syntax.TABLE
+_TABLE: Table = names.TABLE + constants.TABLE + atomics.TABLE + values.TABLE + calls.TABLE + syntax.TABLE
 _NAMED = re.compile(r"^'([^']+)'")
 # After these the rest of the file is read out of step, and what clang says of it is noise.
 _OUT_OF_STEP = re.compile(r"is never closed|is not closed before|closes nothing|was not found next to")

@@ -29,6 +29,9 @@ def no_match(
             if context.form == "mlx"
             else "declare the memory `device atomic_uint*` (or atomic_int, atomic_float)",
         )
+    if name in ("threadgroup_barrier", "simdgroup_barrier"):
+        message = f"'{name}' takes the memory that it is for"
+        return replace(here, rule="M605", message=message, hint=f"write `{name}(mem_flags::mem_threadgroup)`")
     for note in notes:
         conflict = re.search(
             r"deduced conflicting types for parameter '\w+' \('(.*?)' vs\. '(.*?)'\)", note.message
@@ -105,9 +108,23 @@ def operands(
     if "*" in left or "*" in right:
         which = left if "*" in left else right
         return replace(diagnostic, message=message, hint=f"`{which}` is a pointer: index it, as in `p[i]`")
-    return replace(
-        diagnostic, rule="M605", message=message, hint=f"convert one side: `{bare_type(left)}(...)`"
-    )
+    hint = f"convert one side: `{bare_type(left)}(...)`"
+    line = context.line(diagnostic.file, diagnostic.line)
+    for pattern, better in _OF_INTEGERS if _REAL.search(left) or _REAL.search(right) else ():
+        if pattern.match(line, max(0, diagnostic.column - 1)):
+            hint = better
+    return replace(diagnostic, rule="M605", message=message, hint=hint)
+
+
+_REAL = re.compile(r"\b(?:float|half|bfloat|double)[234]?\b")
+# Operators that floating-point numbers do not have.
+_OF_INTEGERS = (
+    (re.compile(r"%"), "the remainder of floating-point numbers is `fmod(x, y)`"),
+    (
+        re.compile(r"<<|>>|[&|^](?![&|])"),
+        "convert to an integer, `int(x)`, or take the bits, `as_type<uint>(x)`",
+    ),
+)
 
 
 def between_vectors(one: str, other: str) -> str | None:
@@ -195,7 +212,19 @@ def endless(
     )
 
 
+def returned(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    return replace(
+        diagnostic,
+        rule="M605",
+        message=f"'{match['name']}' is declared void and returns nothing",
+        hint="a kernel writes what it has found to a buffer; another function is declared with the type it returns",
+    )
+
+
 TABLE: Table = (
+    (re.compile(r"void function '(?P<name>[^']+)' should not return a value"), returned),
     (re.compile(r"all paths through this function will call itself"), endless),
     (re.compile(r"atomics are memory_order_relaxed"), order),
     (re.compile(r"an atomic of 64 bits has"), wide_atomic),

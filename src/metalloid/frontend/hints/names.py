@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from metalloid.errors import Diagnostic
-from metalloid.frontend.hints import cuda
+from metalloid.frontend.hints import cuda, opencl
 from metalloid.frontend.hints.context import Context, Table
 from metalloid.frontend.hints.formatting import declared_with_placeholder, left_over, placeholder_braces
 from metalloid.frontend.hints.nearest import nearest
@@ -42,6 +42,8 @@ def undeclared(
     meant = match.groupdict().get("meant") or ""
     here = underline(name, diagnostic, context)
     if found := cuda_word(name, here, context):
+        return found
+    if found := opencl_word(name, here, context):
         return found
     if found := placeholder(name, here, context):
         return found
@@ -182,6 +184,22 @@ def cuda_word(name: str, diagnostic: Diagnostic, context: Context) -> Diagnostic
         message=f"'{name}' is {cuda.language(name)}; Metal has {metal}",
         hint=hint,
     )
+
+
+def opencl_word(name: str, diagnostic: Diagnostic, context: Context) -> Diagnostic | None:
+    """A word of OpenCL, or one of Metal's without its namespace or the end of its name."""
+    if metal := opencl.metal_for(name):
+        attribute, hint = opencl.POSITIONS.get(name, ""), ""
+        if attribute and context.form == "mlx":
+            hint = f"write `{attribute}.x` in place of `{name}(0)`; MLX declares it for you"
+        elif attribute:
+            hint = f"add the kernel parameter `uint3 {attribute} [[{attribute}]]`; `{name}(0)` is its `.x`"
+        return replace(diagnostic, rule="M603", message=f"'{name}' is OpenCL; Metal has {metal}", hint=hint)
+    if metal := opencl.completed(name):
+        return replace(
+            diagnostic, rule="M602", message=f"'{name}' is not declared; Metal has {metal}", hint=""
+        )
+    return None
 
 
 def placeholder(name: str, diagnostic: Diagnostic, context: Context) -> Diagnostic | None:

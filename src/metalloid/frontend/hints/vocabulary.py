@@ -89,7 +89,7 @@ _FOREIGN = {
     "half8": "two `half4`s; vectors have 2, 3 or 4 elements",
     "longlong": "`long`, which has 64 bits",
 }
-NEW_TYPES = dict.fromkeys(("bfloat", "bfloat2", "bfloat3", "bfloat4", "bfloat16_t"), "Metal 3.1")
+NEW_TYPES = dict.fromkeys(("bfloat", "bfloat2", "bfloat3", "bfloat4"), "Metal 3.1")
 STANDARD = {
     "vector": "a fixed-size array, `float v[16]`",
     "cout": '`os_log_default.log("...")` with <metal_logging>',
