@@ -172,3 +172,23 @@ def test_a_first_launch_writes_no_class_of_the_standard_library(tmp_path):
         check=True,
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_a_frozen_class_with_slots_is_its_own_class_and_so_is_a_class_made_of_it():
+    """Its fields are written while it is of a class that can be written."""
+
+    @records.dataclass(frozen=True, slots=True)
+    class Pair:
+        a: int
+        b: tuple = ()
+
+    class Sub(Pair):
+        pass
+
+    for made in (Pair, Sub):
+        one = made(1, b=(2,))
+        assert type(one) is made
+        assert (one.a, one.b) == (1, (2,))
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            one.a = 3
+        assert records.replace(one, a=4) == made(4, (2,))

@@ -11,6 +11,7 @@ for all lanes, the patterns are constants. No terms: the value is uniform. No sh
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from metalloid.records import dataclass, replace
 
@@ -44,7 +45,8 @@ class LaneShape:
 UNIFORM = LaneShape()
 
 
-def constant(value: int, bits: int) -> LaneShape:
+@lru_cache(maxsize=4096)
+def constant(value: int) -> LaneShape:
     """A known number (kept unsigned)."""
     return LaneShape((), value or MAX_ALIGN, value, True, value)
 

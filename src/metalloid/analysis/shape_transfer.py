@@ -211,7 +211,7 @@ def address_shape(c: Context, i: Instruction, o: Operands) -> LaneShape | None:
         if total is None or found is None:
             return None
         if index is None:
-            total = S.add(total, S.constant(stride, 64))
+            total = S.add(total, S.constant(stride))
             continue
         bits = _bits(index.type)
         wide = found
@@ -254,7 +254,7 @@ def _icmp(c: Context, i: Instruction, o: Operands) -> LaneShape | None:
     if left is not None and left.exact and isinstance(limit, Int):
         below = left.umax < limit.value
         if i.predicate in _BELOW and (below or (i.predicate in ("ule", "ugt") and left.umax == limit.value)):
-            return S.constant(_BELOW[i.predicate], 1)
+            return S.constant(_BELOW[i.predicate])
     return UNIFORM if all(s is not None and s.uniform for s in o) else None
 
 

@@ -18,7 +18,7 @@ from metalloid.ir import Instruction
 from metalloid.ir.intrinsics import BUFFER, among_lanes, family, intrinsic, is_reload
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import IntType, PointerType
-from metalloid.ir.values import Expression, Int, Local, Named, Value
+from metalloid.ir.values import Int, Local, Named, Value
 from metalloid.records import replace
 
 _BOTTOM = object()
@@ -55,30 +55,35 @@ class Uniformity:
         return found is None or bool(found.terms)
 
     def _look(self, value: Value) -> object:
-        match value:
-            case Local(name):
-                return self.shapes.get(name, _BOTTOM)
-            case Int(type, number):
-                return S.constant(number, type.bits)
-            case Named(IntType(), _):
-                return S.constant(0, 64)
-            case Named(PointerType(), _):
-                return S.constant(0, 64)
-            case Expression("getelementptr"):
-                return UNIFORM
-            case _:
-                return UNIFORM
+        kind = value.__class__  # asked more often than anything else: no patterns
+        if kind is Local:
+            return self.shapes.get(value.name, _BOTTOM)  # type: ignore[union-attr]
+        if kind is Int:
+            return S.constant(value.value)  # type: ignore[union-attr]
+        if kind is Named and isinstance(value.type, (IntType, PointerType)):
+            return S.constant(0)
+        return UNIFORM
 
     def _solve(self) -> None:
         blocks = [self.flow.function.block[name] for name in self.flow.order]
+        users, phis = (
+            self.flow.function.users,
+            [i.name for b in blocks for i in b.instructions if i.opcode == "phi"],
+        )
+        due = {
+            i.name for b in blocks for i in b.instructions
+        }  # what has operands that are not as it saw them
         rounds = 0
         while True:
             changed = False
             rounds += 1
             for block in blocks:
                 for i in block.instructions:
-                    if i.name:
-                        changed |= self._update(i, block.name, rounds)
+                    if i.name and i.name in due:
+                        due.remove(i.name)
+                        if self._update(i, block.name, rounds):
+                            changed = True
+                            due.update([user.name for user in users.get(i.name, ())])
             branches = frozenset(
                 b.name
                 for b in blocks
@@ -90,6 +95,7 @@ class Uniformity:
             if branches != self.divergence.branches:
                 self.divergence = Divergence(self.flow, branches)
                 changed = True
+                due.update(phis)
             if not changed:
                 return
 

@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from metalloid import garbage
+
 
 class _Clock(threading.local):
     seconds = 0.0
@@ -27,7 +29,8 @@ def compiling() -> Iterator[None]:
     _clock.depth += 1
     start = time.perf_counter()
     try:
-        yield
+        with garbage.kept():
+            yield
     finally:
         _clock.depth -= 1
         if not _clock.depth:

@@ -15,7 +15,7 @@ from functools import cache as memoise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metalloid import cache, stopwatch, types
+from metalloid import cache, garbage, stopwatch, types
 from metalloid.frontend import clang
 from metalloid.frontend.header import begin, header_key
 from metalloid.frontend.kernel import Kernel, Reading
@@ -55,7 +55,7 @@ def compile_kernel(
         return kernel
     begin(source.math)
     on_miss()
-    with stopwatch.stage("front end"):
+    with garbage.kept(), stopwatch.stage("front end"):
         kernel = _compile(source, name, given, checked, parsed, reading)
     if (made := _write(source, kernel)) is not None:
         store.put(key, "kernel", made)

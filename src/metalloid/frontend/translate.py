@@ -31,7 +31,7 @@ from metalloid.frontend.spaces import mixed, resolve_spaces
 from metalloid.frontend.unit import Unit
 from metalloid.frontend.unsupported import stage_function
 from metalloid.frontend.variables import refused_variables
-from metalloid.ir import Module, read, write
+from metalloid.ir import Module, keep, read, write
 from metalloid.ir.debug import location
 from metalloid.records import dataclass, replace
 from metalloid.source import Constant, Source
@@ -155,6 +155,7 @@ def _built(
     resolved = with_places(with_columns(plain_divisions(resolve_spaces(module)), given, Texts(parsed.source)))
     if resolved is not written:
         ir = write(resolved)
+    keep(ir, resolved)  # the first of the passes reads it
     where = (place.file, place.line) if place else None
     return _Built(ir, resolved, DebugInfo(raw, parsed.unit), where)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from metalloid import cache, stopwatch
+from metalloid import cache, garbage, stopwatch
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.clang import GAVE_UP
 from metalloid.frontend.declarations import Entry
@@ -51,7 +51,7 @@ def examine_source(source: Source, on_miss: Callable[[], object] = lambda: None)
     from metalloid.frontend.build import check_source
     from metalloid.frontend.parse import parse
 
-    with stopwatch.stage("examination"):
+    with garbage.kept(), stopwatch.stage("examination"):
         parsed = parse(source)
         kernel = _only_kernel(parsed)
         found = (() if kernel else check_source(parsed)) or _refused(parsed)

@@ -7,7 +7,7 @@ verify(text)
 """
 
 from metalloid.ir.module import Block, CallStyle, Function, GlobalVariable, Instruction, Module, Parameter
-from metalloid.ir.read import read, read_once
+from metalloid.ir.read import keep, read, read_once
 from metalloid.ir.verify import verify
 from metalloid.ir.write import write
 
@@ -19,6 +19,7 @@ __all__ = [
     "Instruction",
     "Module",
     "Parameter",
+    "keep",
     "read",
     "read_once",
     "verify",

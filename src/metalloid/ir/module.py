@@ -64,7 +64,8 @@ class Instruction:
     @property
     def called(self) -> str:
         """The name of the function a call calls; "" for anything else."""
-        return self.callee.name if isinstance(self.callee, Global) else ""
+        callee = self.callee
+        return callee.name if callee.__class__ is Global else ""
 
     @property
     def is_terminator(self) -> bool:
@@ -86,8 +87,10 @@ class Instruction:
     @property
     def uses(self) -> tuple[str, ...]:
         """Names of the locals it reads."""
-        found = tuple(o.name for o in self.operands if isinstance(o, Local))
-        return (*found, self.callee.name) if isinstance(self.callee, Local) else found
+        found = [o.name for o in self.operands if o.__class__ is Local]
+        if self.callee.__class__ is Local:
+            found.append(self.callee.name)
+        return tuple(found)
 
     @property
     def cases(self) -> tuple[tuple[Value, str], ...]:

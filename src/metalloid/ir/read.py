@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from threading import Lock
 
 from metalloid.errors import DeviceError
 from metalloid.ir.module import Block, Function, GlobalVariable, Instruction, Module, Parameter
@@ -40,10 +40,25 @@ def read(text: str) -> Module:
     return _Reader(prefix).module(text)
 
 
-@lru_cache(maxsize=4)
+_KEPT = 4  # modules, of the texts that were asked for last
+_recent: dict[str, Module] = {}
+_lock = Lock()
+
+
 def read_once(text: str) -> Module:
     """The same, for those who look at one module several times over: a check reads its kernel seven times."""
-    return read(text)
+    found = _recent.get(text)
+    return found if found is not None else keep(text, read(text))
+
+
+def keep(text: str, module: Module) -> Module:
+    """The module of a text, from one who has both: `read_once` finds it, and does not read what was just written."""
+    with _lock:
+        _recent.pop(text, None)
+        while len(_recent) >= _KEPT:
+            del _recent[next(iter(_recent))]
+        _recent[text] = module
+    return module
 
 
 class _Reader:

@@ -36,7 +36,9 @@ class Int:
     value: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", self.value & ((1 << self.type.bits) - 1))
+        value, mask = self.value, (1 << self.type.bits) - 1
+        if value.__class__ is not int or not 0 <= value <= mask:
+            object.__setattr__(self, "value", value & mask)
 
     @property
     def signed(self) -> int:

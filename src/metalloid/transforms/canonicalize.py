@@ -7,7 +7,7 @@ loop through a phi, every value named. Copies of whole structs become copies of 
 from __future__ import annotations
 
 from metalloid.errors import DeviceError, NotVectorised
-from metalloid.ir import Block, Function, Instruction, Module, read
+from metalloid.ir import Block, Function, Instruction, Module, read_once
 from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.layout import data_layout
 from metalloid.ir.reducible import reducible
@@ -34,7 +34,7 @@ _IGNORED = (
 def canonical(text: str) -> Module:
     """The module of a scalar kernel, in canonical form. What cannot be read goes the slow way: a mistake of ours."""
     try:
-        module = read(text)
+        module = read_once(text)
     except DeviceError as error:
         raise NotVectorised(f"[engine] the kernel cannot be read: {error}") from None
     return canonical_form(module)

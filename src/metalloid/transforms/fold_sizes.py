@@ -11,7 +11,7 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
-from metalloid.ir import Function, Instruction, Module, read, write
+from metalloid.ir import Function, Instruction, Module, read, read_once, write
 from metalloid.ir.intrinsics import BARRIER, ENTRY, short
 from metalloid.ir.loops import loops
 from metalloid.ir.types import IntType
@@ -31,7 +31,7 @@ def asks_for_size(module: Module) -> bool:
 
 def folded(text: str, size: Triple) -> Module:
     """The canonical module of a kernel for threadgroups of one size."""
-    module = read(text)
+    module = read_once(text)
     function = _with_numbers(module.function[ENTRY], size)
     module = module.with_function(function)
     if not any(i.called == BARRIER for i in function.instructions()):

@@ -9,34 +9,34 @@ from __future__ import annotations
 import re
 
 LENGTH = 50
-_FUNCTION = re.compile(r"^define [^\n]*\n.*?^}$", re.M | re.S)
-_LABEL = re.compile(r"([\w.$-]+):")
+_LABEL = re.compile(r"\n([\w.$-]+):")
 _FIRST = re.compile(r"  (?:%\S+ = )?(?:phi|alloca) ")  # what only the start of a block may have
 _LAST = re.compile(r"  (?:br|ret|switch|unreachable|resume)\b")
-_PHI = re.compile(r"^  %\S+ = phi [^\n]*", re.M)
+_PHI = re.compile(r"\n  %\S+ = phi [^\n]*")
 _FROM = re.compile(r"%([\w.$-]+) \]")
 
 
 def short_blocks(text: str) -> str:
     """The same code; a block that is too long goes on in another."""
-    return _FUNCTION.sub(lambda found: _in_function(found[0]), text)
+    parts = text.split("\n}\n")
+    for at, part in enumerate(parts):
+        start = 0 if part.startswith("define ") else part.find("\ndefine ")
+        if start >= 0 and part.count("\n", start) > LENGTH:
+            parts[at] = part[:start] + _in_function(part[start:])
+    return "\n}\n".join(parts)
 
 
 def _in_function(text: str) -> str:
-    lines: list[str] = []
+    pieces = _LABEL.split(text)  # what stands before the first label; then labels and what follows each
     ends: dict[str, str] = {}  # of a block that was cut: where its last part begins
-    block, length, count = "", 0, 0
-    for line in text.split("\n"):
-        if label := _LABEL.match(line):
-            block, length = label[1], 0
-        elif line.startswith("  ") and line[2] != " " and not _FIRST.match(line):
-            length += 1
-            if length > LENGTH and not _LAST.match(line):
-                count, length = count + 1, 1
-                ends[block] = f"onward.{count}"
-                lines += (f"  br label %onward.{count}", f"onward.{count}:")
-        lines.append(line)
-    made = "\n".join(lines)
+    count = 0
+    for at in range(0, len(pieces), 2):
+        if pieces[at].count("\n") > LENGTH:  # most are shorter, and stay as they are
+            pieces[at], cuts = _cut(pieces[at], count)
+            if cuts:
+                count += cuts
+                ends[pieces[at - 1] if at else ""] = f"onward.{count}"
+    made = "".join(f"\n{piece}:" if at % 2 else piece for at, piece in enumerate(pieces))
     if not ends:
         return made
 
@@ -44,3 +44,18 @@ def _in_function(text: str) -> str:
         return _FROM.sub(lambda found: f"%{ends.get(found[1], found[1])} ]", phi[0])
 
     return _PHI.sub(renamed, made)
+
+
+def _cut(block: str, before: int) -> tuple[str, int]:
+    """A block in parts, and how often it was cut; the parts are counted on from `before`."""
+    lines: list[str] = []
+    length, count = 0, 0
+    for line in block.split("\n"):
+        if line[:2] == "  " and line[2] != " " and not _FIRST.match(line):
+            length += 1
+            if length > LENGTH and not _LAST.match(line):
+                count, length = count + 1, 1
+                name = f"onward.{before + count}"
+                lines += (f"  br label %{name}", f"{name}:")
+        lines.append(line)
+    return "\n".join(lines), count

@@ -1,0 +1,43 @@
+"""Python's garbage collector waits while something is compiled.
+
+Passes make objects by the hundred thousand, and next to none of them refers back to itself: what is not needed goes by
+its count of references. The collector walked over all of them again and again, 8% of a compile.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_lock = threading.Lock()
+_waiting: list[bool] = []  # one for each thread inside; the first says whether it was on
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """Nothing is collected in here, on any thread; who has the collector off keeps it off."""
+    with _lock:
+        _waiting.append(gc.isenabled() if not _waiting else _waiting[0])
+        gc.disable()
+    try:
+        yield
+    finally:
+        with _lock:
+            if _waiting and _waiting.pop() and not _waiting:
+                gc.enable()
+
+
+def _forget() -> None:
+    """In a child process, which has none of the threads that are inside."""
+    global _lock
+    _lock = threading.Lock()
+    if _waiting and _waiting[0]:
+        gc.enable()
+    _waiting.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,50 @@
+"""The garbage collector waits while something is compiled, and is as it was afterwards."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import pytest
+
+from metalloid import garbage
+from metalloid.backends import clock
+
+
+@pytest.fixture(autouse=True)
+def as_it_was():
+    was = gc.isenabled()
+    yield
+    (gc.enable if was else gc.disable)()
+
+
+@pytest.mark.parametrize("was", [True, False])
+def test_it_is_as_it_was(was: bool) -> None:
+    (gc.enable if was else gc.disable)()
+    with garbage.kept():
+        with clock.compiling():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled() == was
+    with pytest.raises(ValueError, match="inside"), garbage.kept():
+        raise ValueError("inside")
+    assert gc.isenabled() == was
+
+
+def test_threads_that_overlap_leave_it_on() -> None:
+    gc.enable()
+    inside, go = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with garbage.kept():
+            inside.set()
+            go.wait(10)
+
+    other = threading.Thread(target=work)
+    with garbage.kept():
+        other.start()
+        assert inside.wait(10)
+    assert not gc.isenabled()  # the other one still works
+    go.set()
+    other.join()
+    assert gc.isenabled()
