@@ -13,6 +13,7 @@ from metalloid.frontend.operators import operator_edits
 from metalloid.frontend.scan import Found, scan
 from metalloid.frontend.tokens import CLOSERS, OPENERS, Token, pair_brackets, tokenize
 from metalloid.frontend.unit import Unit
+from metalloid.frontend.words import Words
 from metalloid.records import dataclass
 
 _MOST = 32  # headers, of two megabytes each: MLX has so many, and a suite goes from one to the other
@@ -22,6 +23,7 @@ _MOST = 32  # headers, of two megabytes each: MLX has so many, and a suite goes 
 class _Front:
     tokens: list[Token]
     pairs: dict[int, int]
+    words: Words
     found: Found
 
 
@@ -32,13 +34,15 @@ def unit_of(text: str) -> Unit:
     if front is None:
         tokens = tokenize(text)
         pairs = pair_brackets(tokens)
-        return Unit(text, tokens, scan(tokens, pairs, Found()).declarations(), pairs)
+        words = Words(tokens)
+        return Unit(text, tokens, scan(tokens, pairs, words, Found()).declarations(), pairs, words)
     count = len(front.tokens)
     rest = tokenize(text[cut:])
     tokens = front.tokens + [Token(kind, word, start + cut) for kind, word, start in rest]
     pairs = front.pairs | {first + count: last + count for first, last in pair_brackets(rest).items()}
-    found = scan(tokens, pairs, front.found.copy(), count)
-    return Unit(text, tokens, found.declarations(), pairs, count)
+    words = Words(tokens, count, front.words)
+    found = scan(tokens, pairs, words, front.found.copy(), count)
+    return Unit(text, tokens, found.declarations(), pairs, words, count)
 
 
 @lru_cache(maxsize=_MOST)
@@ -46,11 +50,12 @@ def _front(text: str) -> _Front | None:
     """None where an item goes on behind it."""
     tokens = tokenize(text)
     pairs = pair_brackets(tokens)
-    brackets = sum(token.text in OPENERS or token.text in CLOSERS for token in tokens)
+    words = Words(tokens)
+    brackets = len(words.of(OPENERS.keys() | CLOSERS))
     last = next((token.text for token in reversed(tokens) if token.kind != "directive"), "")
     if brackets != 2 * len(pairs) or last not in (";", "}"):
         return None
-    return _Front(tokens, pairs, scan(tokens, pairs, Found()))
+    return _Front(tokens, pairs, words, scan(tokens, pairs, words, Found()))
 
 
 def guarded_operators(unit: Unit) -> list[tuple[int, int, str]]:

@@ -20,11 +20,11 @@ from metalloid.frontend import clang
 from metalloid.frontend.header import header_key
 
 LONG = 16_000  # characters that are worth a file
-_MARKER = re.compile(r'^# \d+ ("(?:[^"\\\n]|\\.)*")( 1| 2)?[^\n]*\n', re.MULTILINE)
+# Both begin with a line end, which is found ten times as fast as a line's beginning.
+_MARKER = re.compile(r'\n# \d+ ("(?:[^"\\\n]|\\.)*")( 1| 2)?')
 # Pragmas that end with the statement behind them. Others may hold for the rest of the text, which does not see them.
 _PRAGMA = re.compile(
-    r"^[ \t]*#[ \t]*pragma (?!once\b|unroll\b|nounroll\b|clang loop\b|METAL internals\b|unused\b|mark\b)",
-    re.MULTILINE,
+    r"\n[ \t]*#[ \t]*pragma (?!once\b|unroll\b|nounroll\b|clang loop\b|METAL internals\b|unused\b|mark\b)"
 )
 _MOST = 256  # texts
 
@@ -40,11 +40,12 @@ class _NotAlone(Exception):
 def end(text: str) -> int:
     """Where a text goes on behind its last `#include`; 0 where what is included is not worth a file."""
     main, cut = "", 0
-    for marker in _MARKER.finditer(text):
+    lines = f"\n{text}"  # the line end in front of a line is where the line is in the text
+    for marker in _MARKER.finditer(lines):
         main = main or marker[1]
         if marker[2] == " 2" and marker[1] == main:
             cut = marker.start()
-    return 0 if cut < LONG or _PRAGMA.search(text, 0, cut) else cut
+    return 0 if cut < LONG or _PRAGMA.search(lines, 0, cut + 1) else cut
 
 
 def parted(text: str) -> tuple[str, str] | None:

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from metalloid.errors import Diagnostic
 from metalloid.frontend.attributes import PARAMETER_ATTRIBUTES
 from metalloid.frontend.declarations import Argument, Kernel, Span
-from metalloid.frontend.tokens import Token
+from metalloid.frontend.unit import Unit
+from metalloid.frontend.words import between
 from metalloid.records import dataclass
 from metalloid.types import Signature
 
@@ -56,12 +57,13 @@ _WORDS: Mapping[str, tuple[str, str, str]] = {
 _SPACES = frozenset(("device", "constant", "threadgroup", "thread", "threadgroup_imageblock", "object_data"))
 
 
-def refused_words(tokens: Sequence[Token], spans: Sequence[Span] | None = None) -> Iterator[Problem]:
-    """Keywords of C++ that Metal leaves out, in the given spans or everywhere."""
-    for span in spans if spans is not None else (Span(0, len(tokens)),):
-        for index in range(span.first, span.last):
+def refused_words(unit: Unit, spans: Sequence[Span]) -> Iterator[Problem]:
+    """Keywords of C++ that Metal leaves out, in the given spans."""
+    tokens, places = unit.tokens, unit.words.of(_WORDS)
+    for span in spans if places else ():
+        for index in between(places, span.first, span.last):
             token = tokens[index]
-            if token.kind != "name" or token.text not in _WORDS:
+            if token.kind != "name":
                 continue
             before = tokens[index - 1].text if index else ""
             deleted_function = token.text == "delete" and before == "="

@@ -11,7 +11,6 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend import included
@@ -44,6 +43,7 @@ ATTRIBUTES = frozenset(
 
 # Out of line, or not optimised: hints that have no meaning where every function becomes part of its kernel.
 _APART = frozenset(("noinline", "__noinline__", "optnone", "__optnone__"))
+_EDITED = _APART | {"kernel", "coherent", "[["}
 _COHERENT = frozenset(("(device)", "(threadgroup)", "(system)"))
 _HALF_LITERAL = re.compile(r"^([0-9.]+(?:[eE][+-]?[0-9]+)?|0[xX][0-9a-fA-F.]+[pP][+-]?[0-9]+)(h|H|bf|BF)$")
 _ORDERED_SWIZZLES = frozenset("""xy yz zw xz yw xyz yzw xyzw rg gb ba rb ga rgb gba rgba""".split())
@@ -174,9 +174,9 @@ def _edits(unit: Unit) -> tuple[Edit, ...]:
 @lru_cache(maxsize=KEPT)
 def _all_swizzles(unit: Unit) -> bool:
     """Whether some swizzle is out of order."""
-    pairs = pairwise(unit.tokens)
-    letters = {t.text for p, t in pairs if p.text in (".", "->") and _SWIZZLE.match(t.text)}
-    return not letters <= _ORDERED_SWIZZLES
+    tokens, last = unit.tokens, len(unit.tokens) - 1
+    members = {tokens[index + 1].text for index in unit.words.of((".", "->")) if index < last}
+    return not {word for word in members if _SWIZZLE.match(word)} <= _ORDERED_SWIZZLES
 
 
 def _repeated_instantiations(found: Declarations, left_out: Sequence[Span]) -> Iterator[Span]:
@@ -195,7 +195,7 @@ def refuse_unsupported(unit: Unit, entry: Entry) -> None:
     found = unit.declarations
     spans = [k.span for k in found.kernels if k.name in keep]
     spans += [s for name, all_ in found.functions.items() if name in keep for s in all_]
-    for span in spans:
+    for span in spans if unit.words.of(UNSUPPORTED) else ():
         index = unsupported_use(unit.tokens, found, span)
         if index is not None:
             file, line, column = unit.place(index)
@@ -258,8 +258,9 @@ def _token_edits(unit: Unit) -> list[Edit]:
     edits: list[Edit] = []
     blanked = 0
     tokens = unit.tokens
-    marks = [index for index, token in enumerate(tokens) if token.text in ATTRIBUTES]
-    for index, token in enumerate(tokens):
+    marks = unit.words.of(ATTRIBUTES)
+    for index in sorted((*unit.words.kind("number"), *unit.words.of(_EDITED))):
+        token = tokens[index]
         if token.kind == "number":
             if literal := _HALF_LITERAL.match(token.text):
                 digits = literal[1] if re.search(r"[.eEpP]", literal[1]) else f"{literal[1]}.0"

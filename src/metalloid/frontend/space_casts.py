@@ -15,6 +15,8 @@ from itertools import takewhile
 from metalloid.frontend.declarations import Span
 from metalloid.frontend.refuse import Problem
 from metalloid.frontend.tokens import Token
+from metalloid.frontend.unit import Unit
+from metalloid.frontend.words import between
 
 _SPACES = frozenset(("device", "constant", "threadgroup"))
 _ALL = _SPACES | {"thread"}
@@ -23,14 +25,12 @@ _ENDS = frozenset((";", "{", "}", "(", ")"))
 _NO_TYPES = frozenset(("return", "else", "case", "goto", "using", "typedef", "struct", "class"))
 
 
-def refused_casts(tokens: Sequence[Token], spans: Sequence[Span]) -> Iterator[Problem]:
+def refused_casts(unit: Unit, spans: Sequence[Span]) -> Iterator[Problem]:
     """In the given spans, which are whole items of the source."""
-    named = _Aliases(tokens)
+    tokens, opened, named = unit.tokens, unit.words.places("("), _Aliases(unit)
     for span in spans:
         own: frozenset[str] | None = None
-        for index in range(span.first, span.last):
-            if tokens[index].text != "(":
-                continue
+        for index in between(opened, span.first, span.last):
             space, end = _cast_to(tokens, index, span.last, named)
             if not space:
                 continue
@@ -49,16 +49,15 @@ def refused_casts(tokens: Sequence[Token], spans: Sequence[Span]) -> Iterator[Pr
 class _Aliases:
     """Names of pointer types and their spaces, read from the source when one is asked for."""
 
-    def __init__(self, tokens: Sequence[Token]) -> None:
-        self.tokens = tokens
+    def __init__(self, unit: Unit) -> None:
+        self.tokens, self.unit = unit.tokens, unit
 
     @cached_property
     def spaces(self) -> dict[str, str]:
         """`typedef device float* P;` and `using P = device float*;`"""
         found: dict[str, str] = {}
-        for index, token in enumerate(self.tokens):
-            if token.text not in ("typedef", "using"):
-                continue
+        for index in self.unit.words.of(("typedef", "using")):
+            token = self.tokens[index]
             words = [t.text for t in takewhile(lambda t: t.text != ";", self.tokens[index + 1 : index + 16])]
             name, star = (words[-1:], words[-2:-1]) if token.text == "typedef" else (words[:1], words[-1:])
             space = next((word for word in words if word in _ALL), "")

@@ -171,9 +171,9 @@ def refused_parts(parsed: Parsed, kernels: Sequence[Declared], spans: Sequence[S
     unit = parsed.unit
     problems = [
         *(problem for kernel in kernels for problem in refused_kernel(kernel)),
-        *refused_words(unit.tokens, spans),
+        *refused_words(unit, spans),
         *refused_variables(unit, spans),
-        *refused_casts(unit.tokens, spans),
+        *refused_casts(unit, spans),
     ]
     return [
         Diagnostic(p.message, *unit.place(p.token), len(unit.tokens[p.token].text), rule=p.rule, hint=p.hint)

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from metalloid.frontend.declarations import Declarations, Entry, Span
 from metalloid.frontend.tokens import Token
+from metalloid.frontend.words import Words
 from metalloid.records import dataclass
 
 _MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)".*\n', re.MULTILINE)
@@ -24,6 +25,7 @@ class Unit:
     tokens: Sequence[Token]
     declarations: Declarations
     pairs: Mapping[int, int]  # index of each opening bracket -> index of its closing one
+    words: Words
     front: int = 0  # how many tokens come from what is included, and are those of other kernels
 
     def place(self, token: int) -> tuple[str, int, int]:
@@ -37,12 +39,12 @@ class Unit:
     @cached_property
     def directives(self) -> list[int]:
         """Tokens that are line markers and pragmas."""
-        return [index for index, token in enumerate(self.tokens) if token.kind == "directive"]
+        return self.words.kind("directive")
 
     @cached_property
     def asked(self) -> list[int]:
         """The tokens `is_function_constant_defined`."""
-        return [n for n, token in enumerate(self.tokens) if token.text == "is_function_constant_defined"]
+        return self.words.places("is_function_constant_defined")
 
     def names(self, span: Span) -> set[str]:
         return {token.text for token in self.tokens[span.first : span.last] if token.kind == "name"}

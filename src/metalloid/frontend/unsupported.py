@@ -84,6 +84,8 @@ def unusable(unit: Unit, keep: frozenset[str]) -> list[Span]:
 def _unsupported(unit: Unit) -> list[tuple[str, Span]]:
     """Items that use what is not supported."""
     found = unit.declarations
+    if not unit.words.of(UNSUPPORTED):
+        return []
     return [(n, s) for n, s in _items(found) if unsupported_use(unit.tokens, found, s) is not None]
 
 

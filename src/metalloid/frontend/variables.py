@@ -9,6 +9,7 @@ from metalloid.frontend.declarations import Declarations, Span
 from metalloid.frontend.refuse import Problem
 from metalloid.frontend.tokens import OPENERS, Token
 from metalloid.frontend.unit import Unit
+from metalloid.frontend.words import between
 
 _REPEATING = re.compile(r"^(?=.*(.).*\1)(?:[xyzw]{2,4}|[rgba]{2,4})$")
 _ASSIGNMENTS = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<="))
@@ -21,9 +22,10 @@ _NOT_VARIABLES = frozenset(
 def refused_variables(unit: Unit, spans: Sequence[Span]) -> Iterator[Problem]:
     """Problems in the given spans, which are whole items of the source."""
     tokens, declarations = unit.tokens, unit.declarations
+    targets = _repeated_targets(unit)
     for span in spans:
         yield from _file_scope(tokens, span)
-        yield from _repeated_targets(tokens, span)
+        yield from (_repeated(tokens, n) for n in between(targets, span.first + 1, span.last - 1))
         for start in declarations.statics:
             if span.first <= start < span.last:
                 yield from _initialised(tokens, unit.pairs, start)
@@ -124,13 +126,16 @@ def _in_a_helper(tokens: Sequence[Token], start: int, lambda_: bool = False) -> 
     )
 
 
-def _repeated_targets(tokens: Sequence[Token], span: Span) -> Iterator[Problem]:
-    for index in range(span.first + 1, span.last - 1):
-        token = tokens[index]
-        if (
-            tokens[index + 1].text in _ASSIGNMENTS
-            and tokens[index - 1].text in (".", "->")
-            and _REPEATING.match(token.text)
-        ):
-            message = f"'.{token.text}' names a component twice and cannot be assigned to"
-            yield Problem("M618", message, "name each component once on the left side", index)
+def _repeated_targets(unit: Unit) -> list[int]:
+    """`v.xx = ...`: the tokens `xx`."""
+    tokens = unit.tokens
+    return [
+        index - 1
+        for index in unit.words.of(_ASSIGNMENTS)
+        if index > 1 and tokens[index - 2].text in (".", "->") and _REPEATING.match(tokens[index - 1].text)
+    ]
+
+
+def _repeated(tokens: Sequence[Token], index: int) -> Problem:
+    message = f"'.{tokens[index].text}' names a component twice and cannot be assigned to"
+    return Problem("M618", message, "name each component once on the left side", index)

@@ -11,11 +11,14 @@ from collections.abc import Mapping, Sequence
 
 from metalloid.frontend.scan.walk import STAGES, Found, Walker
 from metalloid.frontend.tokens import Token
+from metalloid.frontend.words import Words
 
 __all__ = ["STAGES", "Found", "scan"]
 
 
-def scan(tokens: Sequence[Token], pairs: Mapping[int, int], found: Found, first: int = 0) -> Found:
+def scan(
+    tokens: Sequence[Token], pairs: Mapping[int, int], words: Words, found: Found, first: int = 0
+) -> Found:
     """What is found from one token on, which begins an item, and what was found before."""
-    Walker(tokens, pairs, found).namespace(first, len(tokens), ())
+    Walker(tokens, pairs, words, found).namespace(first, len(tokens), ())
     return found

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 from metalloid.frontend.tokens import Token, skip_angles
+from metalloid.frontend.words import Words, between
 
 
 class Brackets:
     """A text as tokens; `pairs` leads from an opening bracket to its closing one, `openers` back."""
 
-    def __init__(self, tokens: Sequence[Token], pairs: Mapping[int, int]) -> None:
-        self.tokens = tokens
+    def __init__(self, tokens: Sequence[Token], pairs: Mapping[int, int], words: Words) -> None:
+        self.tokens, self._all = tokens, words
         self._words = [token.text for token in tokens]
         self.pairs = pairs
         self._places: dict[str, list[int]] = {}
@@ -28,13 +28,12 @@ class Brackets:
     def places(self, word: str) -> list[int]:
         """The tokens that are this word."""
         if word not in self._places:
-            self._places[word] = [index for index, text in enumerate(self._words) if text == word]
+            self._places[word] = self._all.places(word)
         return self._places[word]
 
     def between(self, word: str, first: int, last: int) -> list[int]:
         """The tokens from `first` up to `last` that are this word."""
-        places = self.places(word)
-        return places[bisect_left(places, first) : bisect_left(places, last)]
+        return list(between(self.places(word), first, last))
 
     def opener(self, close: int) -> int:
         return self.openers.get(close, close)

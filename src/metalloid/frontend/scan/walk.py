@@ -26,6 +26,7 @@ from metalloid.frontend.scan.items import (
 )
 from metalloid.frontend.scan.parts import class_part, function_part, variable_part
 from metalloid.frontend.tokens import Token
+from metalloid.frontend.words import Words
 from metalloid.records import dataclass, field, fields
 
 STAGES = frozenset(("vertex", "fragment", "mesh", "object", "intersection"))
@@ -71,8 +72,8 @@ class Found:
 class Walker:
     """Goes once over all items; `found` grows on the way."""
 
-    def __init__(self, tokens: Sequence[Token], pairs: Mapping[int, int], found: Found) -> None:
-        self.tokens, self.code = tokens, Brackets(tokens, pairs)
+    def __init__(self, tokens: Sequence[Token], pairs: Mapping[int, int], words: Words, found: Found) -> None:
+        self.tokens, self.code = tokens, Brackets(tokens, pairs, words)
         self.pairs, self.text = self.code.pairs, self.code.text
         self.found = found
 
