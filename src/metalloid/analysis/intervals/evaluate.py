@@ -38,7 +38,7 @@ class Evaluator:
         self._known: dict[tuple[str, str], Span | None] = {}
         self._asked: dict[str, Span] = {}  # phis that are being asked for, and what is known of them so far
         self._guessed = False  # whether an answer relied on one of them
-        self._supposed: dict[frozenset[tuple[str, Span]], dict[tuple[str, str], Span | None]] = {}
+        self._supposed: dict[frozenset[tuple[str, int, int, int]], dict[tuple[str, str], Span | None]] = {}
         self._under: dict[
             tuple[str, str], Span | None
         ] = {}  # of these, the answers under what is supposed now
@@ -48,11 +48,12 @@ class Evaluator:
         return self.value(value, self.contexts.block(block))
 
     def value(self, value: Value, context: Context) -> Span | None:
+        kind = value.__class__  # most are names and numbers
+        if kind is Local:
+            return self._local(value.name, context)  # type: ignore[union-attr]
+        if kind is Int:
+            return S.number(value.value)  # type: ignore[union-attr]
         match value:
-            case Local(name):
-                return self._local(name, context)
-            case Int():
-                return S.number(value.value)
             case Named(IntType() | PointerType(), word):
                 return S.number(1 if word == "true" else 0)
             case Global():
@@ -76,11 +77,13 @@ class Evaluator:
         self.steps += 1
         if self.steps > self._limit:
             raise TooLong
-        found, certain = self.certainly(lambda: self._found(name, context))
-        if certain:
-            self._known[key] = found
-        else:
+        before, self._guessed = self._guessed, False  # as in `certainly`
+        found = self._found(name, context)
+        if self._guessed:
             self._under[key] = found
+        else:
+            self._known[key] = found
+            self._guessed = before
         return found
 
     def _suppose(self, name: str, found: Span | None) -> None:
@@ -89,7 +92,8 @@ class Evaluator:
             del self._asked[name]
         else:
             self._asked[name] = found
-        self._under = self._supposed.setdefault(frozenset(self._asked.items()), {}) if self._asked else {}
+        supposed = frozenset([(name, s.lo, s.hi, s.step) for name, s in self._asked.items()])
+        self._under = self._supposed.setdefault(supposed, {}) if supposed else {}
 
     def certainly(self, ask: Callable[[], Answer]) -> tuple[Answer, bool]:
         """An answer, and whether it holds whatever is being supposed at the moment."""

@@ -8,6 +8,7 @@ None is the empty set: code that cannot be reached.
 from __future__ import annotations
 
 import math
+from functools import cache, lru_cache
 
 from metalloid.records import dataclass
 
@@ -23,6 +24,7 @@ class Span:
         return self.lo == self.hi
 
 
+@lru_cache(maxsize=1024)
 def number(value: int) -> Span:
     return Span(value, value, 0)
 
@@ -34,6 +36,7 @@ def make(lo: int, hi: int, step: int = 1) -> Span:
     return Span(lo, hi, 0 if lo == hi else step)
 
 
+@cache
 def top(bits: int) -> Span:
     return Span(0, (1 << bits) - 1, 1)
 
@@ -48,12 +51,16 @@ def _all(a: Span, bits: int, start: int) -> Span:
 def unsigned(a: Span, bits: int) -> Span:
     """The same set, its members from 0 to 2^n - 1; more where it goes round."""
     shift = a.lo >> bits << bits
+    if not shift and a.hi < 1 << bits:
+        return a
     return Span(a.lo - shift, a.hi - shift, a.step) if a.hi - shift < 1 << bits else _all(a, bits, 0)
 
 
 def signed(a: Span, bits: int) -> Span:
     half = 1 << bits - 1
     shift = (a.lo + half) >> bits << bits
+    if not shift and a.hi < half:
+        return a
     return Span(a.lo - shift, a.hi - shift, a.step) if a.hi - shift < half else _all(a, bits, -half)
 
 

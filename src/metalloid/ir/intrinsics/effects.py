@@ -20,15 +20,17 @@ _COPIES = ("llvm.memcpy", "llvm.memmove", "llvm.memset")
 def effect(i: Instruction) -> Effect:
     """What an instruction does to memory. Atomics order the accesses around them: kernels hand data over with them."""
     if i.opcode != "call":
-        return _MEMORY.get(i.opcode, Effect.NONE) | (Effect.ORDERS if i.ordering else Effect.NONE)
-    if i.called.startswith("llvm."):
-        return Effect.READS | Effect.WRITES if i.called.startswith(_COPIES) else Effect.NONE
-    found = intrinsic(i.called)
-    if found is None:
+        found = _MEMORY.get(i.opcode, Effect.NONE)
+        return found | Effect.ORDERS if i.ordering else found
+    called = i.called
+    if called.startswith("llvm."):
+        return Effect.READS | Effect.WRITES if called.startswith(_COPIES) else Effect.NONE
+    known = intrinsic(called)
+    if known is None:
         return ANY
-    if i.called == SIMD_BARRIER and isinstance(i.operands[0], Int) and i.operands[0].value == 0:
+    if called == SIMD_BARRIER and isinstance(i.operands[0], Int) and i.operands[0].value == 0:
         return Effect.NONE  # mem_none: lanes wait for each other, and that is all
-    return found.effect
+    return known.effect
 
 
 def between_threadgroups(i: Instruction) -> bool:

@@ -22,6 +22,14 @@ class Effect(Flag):
     )  # no access before it may come after it, nor the other way round: others' stores show here
     TELLS = auto()  # it is seen by someone, in the order of the accesses around it
 
+    def __or__(self, other: Effect) -> Effect:  # the standard library's look each result up by its name
+        return _EFFECTS[self._value_ | other._value_]
+
+    def __and__(self, other: Effect) -> Effect:
+        return _EFFECTS[self._value_ & other._value_]
+
+
+_EFFECTS = tuple(Effect(number) for number in range(16))
 
 CHANGES = Effect.WRITES | Effect.ORDERS  # what was loaded before may not be what is there now
 ANY = Effect.READS | Effect.WRITES | Effect.ORDERS
