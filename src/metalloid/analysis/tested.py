@@ -5,8 +5,10 @@ Only what is the same in all launches: comparisons with numbers of the text. `in
 
 from __future__ import annotations
 
+from metalloid.analysis.divergence import Flow
 from metalloid.analysis.lane_shape import UNKNOWN
 from metalloid.analysis.uniformity import Uniformity
+from metalloid.ir import Function
 from metalloid.ir.values import Int, Local, Value
 
 
@@ -37,19 +39,30 @@ def most(uniformity: Uniformity, value: Value, block: str) -> int:
 
 
 def _tested(uniformity: Uniformity, value: Value, block: str) -> tuple[int, int]:
+    return by_tests(uniformity.flow, value, block)
+
+
+def by_tests(flow: Flow, value: Value, block: str) -> tuple[int, int]:
     """The least and the greatest number by the comparisons on every way to a block."""
-    flow, low, high = uniformity.flow, 0, UNKNOWN
+    low, high = 0, UNKNOWN
     while block != flow.graph.root:
         above = flow.dominators.immediate[block]
-        end = flow.function.block[above].terminator
-        if len(set(end.labels)) == 2 and flow.graph.predecessors[block] == (above,) and block in end.labels:
-            condition = end.operands[0]
-            test = flow.function.definitions[condition.name] if isinstance(condition, Local) else None
-            if test is not None and test.opcode == "icmp" and test.operands[0] == value:
-                least, greatest = _said(test.predicate, test.operands[1], block == end.labels[0])
-                low, high = max(low, least), min(high, greatest)
+        if flow.graph.predecessors[block] == (above,):
+            least, greatest = by_edge(flow.function, value, above, block)
+            low, high = max(low, least), min(high, greatest)
         block = above
     return low, high
+
+
+def by_edge(function: Function, value: Value, source: str, to: str) -> tuple[int, int]:
+    """The same by the comparison that a branch from one block to another rests on."""
+    end = function.block[source].terminator
+    if len(set(end.labels)) == 2 and to in end.labels:
+        condition = end.operands[0]
+        test = function.definitions[condition.name] if isinstance(condition, Local) else None
+        if test is not None and test.opcode == "icmp" and test.operands[0] == value:
+            return _said(test.predicate, test.operands[1], to == end.labels[0])
+    return 0, UNKNOWN
 
 
 def _said(predicate: str, limit: Value, holds: bool) -> tuple[int, int]:

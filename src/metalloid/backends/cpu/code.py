@@ -39,6 +39,7 @@ class Compiled:
     scratch: int
     tables: bool
     searches: bool
+    counts: bool  # in tables of its own: the more threadgroups one call runs, the better
     look_up: Callable[[], Details]
     baseline: bool = False  # made soon, not to be fast
     shared: dict[str, Any] = field(default_factory=dict)  # what checked launches of this code have in common

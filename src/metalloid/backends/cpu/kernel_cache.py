@@ -19,7 +19,7 @@ from metalloid.backends.cpu.code import Compiled, Details
 from metalloid.backends.passes_key import passes_key
 
 _FORMAT = 2
-_FACTS = ("entry", "formats", "local", "scratch", "tables", "searches")  # of `Compiled`
+_FACTS = ("entry", "formats", "local", "scratch", "tables", "searches", "counts")  # of `Compiled`
 
 
 def stable_repr(value: object) -> str:

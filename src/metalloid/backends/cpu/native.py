@@ -63,7 +63,7 @@ class LaunchRecord(ctypes.Structure):
         ("grid", ctypes.c_uint32 * 3),
         ("threadgroup", ctypes.c_uint32 * 3),
         ("groups", ctypes.c_uint32 * 3),
-        ("pad0", ctypes.c_uint32),
+        ("together", ctypes.c_uint32),
         ("range_count", ctypes.c_uint64),
         ("ranges", ctypes.c_void_p),
         ("cancel", ctypes.c_int32),

@@ -136,6 +136,7 @@ def compiled(code: VectorCode, target: codegen.Target, level: int, baseline: boo
         code.scratch,
         tables=code.tables,
         searches=code.searches,
+        counts=code.counts,
         look_up=lambda: details,
         baseline=baseline,
     )

@@ -22,6 +22,7 @@ from metalloid.backends.specialize import ParameterSnapshot, Prover, Specializer
 from metalloid.errors import DeviceError, KernelFault, LaunchError
 
 MAX_THREADS = 1024
+COUNTED = 1 << 20  # threadgroups that one call may run of a kernel that counts in tables of its own
 GRIDS = 2  # of a kernel that get code of their own at once: Specializer says why
 MOST_SCRATCH = 64 * MOST_PRIVATE  # of one threadgroup
 CONSTANTS = "mt_constants"  # see backends/cpu/abi.py
@@ -256,7 +257,7 @@ class Program:
         present = [v for v in variants if v is not None]
         record.grid[:], record.threadgroup[:] = launch.grid, launch.threadgroup
         record.groups[:] = launch.threadgroups
-        bind_local(record, launch, present[0].compiled.local)
+        bind_local(record, launch, max(v.compiled.local for v in present))
         for n, v in enumerate(variants):
             if v is not None:
                 if v.compiled.scratch > MOST_SCRATCH:
@@ -269,7 +270,9 @@ class Program:
         across, down, deep = launch.threadgroups
         record.backwards = int(backwards)
         record.total = across * down * deep
-        record.chunk = max(1, record.total // (threads * 16))
+        counts = any(v.compiled.counts for v in present)
+        record.chunk = max(1, record.total // (threads * (4 if counts else 16)))
+        record.together = COUNTED if counts else 0
         constants = [c for v in present if v.compiled.searches for c in v.code.table(CONSTANTS)]
         searches, early = (any(getattr(v.compiled, w) for v in present) for w in ("searches", "baseline"))
         return Prepared(record, variants, searches, constants, early, proof is not None)

@@ -67,7 +67,7 @@ class Driver:
             *count_tables.cleared(out.count_tables),
             "  br label %group",
             "group:",
-            *group_phis("done"),
+            *group_phis("on" if out.count_tables else "done"),
             *cleared_memory(out, self.cleared),
             *driver_checks(out, None),
             "  br label %s0",
@@ -78,12 +78,25 @@ class Driver:
         lines += [
             "done:",
             *next_group(),
+            *self._polled(),
             "  br i1 %again, label %group, label %stopped",
             "stopped:",
             *count_tables.added(out.count_tables, "stopped"),
             "}",
         ]
         return "\n".join(lines)
+
+    def _polled(self) -> list[str]:
+        """A long run of threadgroups, of a kernel that counts, looks behind each whether it should stop."""
+        if not self.out.count_tables:
+            return []
+        return [
+            f"  %cancel.at = getelementptr i8, ptr %launch, i64 {abi.CANCEL}",
+            "  %cancel = load volatile i32, ptr %cancel.at",
+            "  %cancelled = icmp ne i32 %cancel, 0",
+            "  br i1 %cancelled, label %stopped, label %on, !prof !2",
+            "on:",
+        ]
 
     def _loop(self, n: int) -> list[str]:
         """One region: a loop over the gangs, then on to the region that all of them told."""

@@ -53,6 +53,7 @@ class VectorCode:
     regions: int
     tables: bool  # positions are read from tables
     searches: bool  # pointers look for their buffers
+    counts: bool  # a call counts in tables of its own
     checks: Checks | None = None
     check_lengths: Mapping[int, int] = field(default_factory=dict)
     local_places: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # offset and bytes of variables
@@ -93,8 +94,7 @@ def vectorize(
     local = out.layout_locals()
     sized = any(i.called == THREADGROUP for i in function.instructions())
     if out.counts and not (sized or parted or out.robust or check is not None):
-        threads = lanes.size[0] * lanes.size[1] * lanes.size[2]  # the same for all code of a launch
-        out.count_tables = count_tables(function, whole, layout, threads, bool(guard), local)
+        out.count_tables = count_tables(function, whole, layout, lanes.size, bool(guard), local)
         local = max([local, *(t.end for t in out.count_tables.values())])
     barrier_sites = tuple(Site(s.location, None, 0, False, "M204") for s in _sites_of(out, barriers))
     scratch = Scratch()
@@ -119,6 +119,7 @@ def vectorize(
         len(parts),
         out.uses_tables,
         abi.OUTSIDE in out.declared,
+        bool(out.count_tables),
         checks,
         out.check_lengths,
         {name: (at, out.local_sizes[name]) for name, at in out.local_offsets.items()},

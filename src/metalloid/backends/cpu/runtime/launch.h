@@ -35,7 +35,7 @@ struct Launch {
     u32 grid[3];
     u32 threadgroup[3];
     u32 groups[3];
-    u32 pad0;
+    u32 together;    // threadgroups that one call may run; 0: as many as can be stopped soon
     u64 range_count;
     const Range *ranges;
     volatile i32 cancel;  // 0 go on, 1 fault, 2 time is up, 3 interrupted

@@ -162,13 +162,13 @@ struct Place {
     }
 };
 
-// How many threadgroups one call may run, from `g` on: of one size in a row (below each other, where that is a row), and not so many that a launch could not be
-// stopped soon.
+// How many threadgroups one call may run, from `g` on: of one size in a row (below each other, where that is a row),
+// and not so many that a launch could not be stopped soon.
 u32 together(const Launch &l, const u32 *g, u64 most) {
     if (most == 1 || l.backwards || l.order) return 1;
     int along = l.groups[0] == 1;
     u32 whole = l.grid[along] / l.threadgroup[along];
-    return g[along] + 1 < whole ? least(least(whole - g[along], most), TOGETHER) : 1;
+    return g[along] + 1 < whole ? least(least(whole - g[along], most), l.together ? l.together : TOGETHER) : 1;
 }
 
 void run_groups(Launch &l, Worker &w, u64 first, u64 last) {

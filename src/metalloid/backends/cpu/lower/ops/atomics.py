@@ -11,7 +11,7 @@ from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.ops.collective import reduce_all
 from metalloid.backends.cpu.lower.ops.lanes_in_memory import Lanes
 from metalloid.backends.cpu.lower.ops.memory_orders import order
-from metalloid.backends.cpu.lower.ops.owned_atomics import lanes, numbered, owned, update, whole_steps
+from metalloid.backends.cpu.lower.ops.owned_atomics import as_row, lanes, numbered, owned, update, whole_steps
 from metalloid.ir import Instruction
 from metalloid.ir.types import FloatType, IntType, StructType
 from metalloid.ir.values import Value
@@ -53,10 +53,12 @@ def atomic_rmw(e: Emitter, i: Instruction) -> None:
             e.set(i.name, Val(kind, ref))
         return
     mask = atomic_lanes(e, i, place, size, True, whole_steps(e, pointer, size))
+    plain = bool(counted) or owned(e, pointer, i.predicate)
+    if plain and not used and as_row(e, i, place.offset, mask, start, size):
+        return
     by_number = numbered(e, mask)
     offsets, values = Lanes(e, place.offset, by_number), Lanes(e, e.get(operand), by_number)
     total = _results(e, kind) if used else ""
-    plain = bool(counted) or owned(e, pointer, i.predicate)
     for lane in lanes(e, mask):
         at, one = address(e, start, offsets[lane]), values[lane]
         if plain:

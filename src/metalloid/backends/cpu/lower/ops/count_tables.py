@@ -7,8 +7,10 @@ threadgroup memory, and adds what it has counted at the end. Whole numbers come 
 
 from __future__ import annotations
 
-from metalloid.analysis.highest import highest
+from metalloid.analysis.counted import at_most
+from metalloid.analysis.divergence import Flow
 from metalloid.analysis.intervals import is_proved
+from metalloid.analysis.lane_layout import Triple
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.backends.cpu import abi
 from metalloid.ir import Function, Instruction
@@ -20,7 +22,8 @@ from metalloid.ir.values import Local, Value
 from metalloid.records import dataclass
 
 MOST = 4096  # bytes of a table
-EACH = 4  # counters for each thread of a threadgroup, at most: all are looked at in the end
+EACH = 4  # counters for each addition of a threadgroup, at most: all are looked at in the end
+ROUNDS = 8  # of a loop, as long as nobody knows
 
 
 @dataclass(frozen=True)
@@ -41,15 +44,17 @@ def count_tables(
     function: Function,
     roots: UnderlyingObjects,
     layout: DataLayout,
-    threads: int,
+    size: Triple,
     guarded: bool,
     start: int,
 ) -> dict[int, CountTable]:
-    """The tables of a kernel that only counts, by buffer, from the byte `start` on."""
+    """The tables of a kernel that only counts, by buffer, from the byte `start` on. `size`: of its threadgroups."""
     bytes_of: dict[int, int] = {}
     bits_of: dict[int, int] = {}
+    rounds_of: dict[int, int] = {}
     left_out: set[int] = set()
-    for i in function.instructions():
+    flow = Flow(function)
+    for block, i in ((b.name, i) for b in function.blocks for i in b.instructions):
         for value in (o for o in i.operands if isinstance(o.type, PointerType)):
             root = roots.root(value)
             if root is None or root.kind == "unknown":
@@ -57,15 +62,18 @@ def count_tables(
             if root.kind != "buffer" or i.opcode == "getelementptr":
                 continue
             bits = _adds(i, value, guarded)
-            highest = _highest(function, layout, value) if bits else None
+            highest = _highest(flow, size, layout, value, block) if bits else None
             if highest is None or bits_of.setdefault(root.index, bits) != bits or highest % (bits // 8):
                 left_out.add(root.index)
             else:
                 bytes_of[root.index] = max(bytes_of.get(root.index, 0), highest + bits // 8)
+                rounds = ROUNDS ** min(flow.forest.depth(block), 2)
+                rounds_of[root.index] = rounds_of.get(root.index, 0) + rounds
+    threads = size[0] * size[1] * size[2]
     found: dict[int, CountTable] = {}
-    for index, size in sorted(bytes_of.items()):
-        count = size // (bits_of[index] // 8)
-        if index not in left_out and size <= MOST and count <= EACH * threads:
+    for index, length in sorted(bytes_of.items()):
+        count = length // (bits_of[index] // 8)
+        if index not in left_out and length <= MOST and count <= EACH * threads * rounds_of[index]:
             start = -(-start // 16) * 16
             found[index] = CountTable(index, start, count, bits_of[index])
             start = found[index].end
@@ -81,18 +89,18 @@ def _adds(i: Instruction, pointer: Value, guarded: bool) -> int:
     return kind.bits if isinstance(kind, IntType) and whole else 0
 
 
-def _highest(function: Function, layout: DataLayout, pointer: Value) -> int | None:
+def _highest(flow: Flow, threads: Triple, layout: DataLayout, pointer: Value, block: str) -> int | None:
     """How far from the start of its buffer a pointer can be; None where that is not known."""
     if not isinstance(pointer, Local):
         return None
-    i = function.definitions[pointer.name]
+    i = flow.function.definitions[pointer.name]
     if i.called == BUFFER:
         return 0
     if i.opcode != "getelementptr" or i.element is None:
         return None
-    total = _highest(function, layout, i.operands[0])
+    total = _highest(flow, threads, layout, i.operands[0], block)
     for index, size in steps(layout, i.element, i.operands[1:]):
-        most = 1 if index is None else highest(function, index)
+        most = 1 if index is None else at_most(flow, threads, index, block)
         if total is None or most is None or most * size > MOST:
             return None
         total += most * size

@@ -2,14 +2,18 @@
 
 One processor runs all of a threadgroup, so nobody else sees its memory: there an atomic is a load, an operation and a
 store. Where all lanes take part they are written one behind the other; a loop over them would keep all
-addresses and values on the stack to pick them by number.
+addresses and values on the stack to pick them by number. Lanes that go to neighbouring addresses are one vector.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from metalloid.backends.cpu.lower.emitter import Emitter
+from metalloid.backends.cpu.lower import masked
+from metalloid.backends.cpu.lower.access.mem_ref import address, memory_type
+from metalloid.backends.cpu.lower.access.plan import contiguous
+from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
+from metalloid.ir import Instruction
 from metalloid.ir.gep import steps
 from metalloid.ir.intrinsics import BUFFER
 from metalloid.ir.types import PointerType
@@ -40,6 +44,25 @@ def update(e: Emitter, operation: str, at: str, kind: str, value: str, size: int
         new = e.put(f"select i1 {first}, {kind} {old}, {kind} {value}")
     e.do(f"store {kind} {new}, ptr {at}, align {size}")
     return old
+
+
+def as_row(e: Emitter, i: Instruction, offset: Val, mask: str | None, start: str, size: int) -> bool:
+    """Do it for all lanes at once, where each goes to the next address and nobody wants the old values."""
+    kind, operation = lowered(i.operands[1].type), i.predicate
+    mask = mask if mask is not None else e.mask
+    if offset.base is None or not contiguous(offset.terms, e.width, size) or kind != memory_type(i.type)[0]:
+        return False
+    if operation not in _PLAIN or (mask is not None and not e.out.target.masks_memory):
+        return False
+    at, v, value = address(e, start, offset.base), e.vt(kind), e.vector(i.operands[1])
+    if mask is None:
+        old = e.put(f"load {v}, ptr {at}, align {size}")
+        new = e.put(f"{_PLAIN[operation]} {v} {old}, {value}")
+        e.do(f"store {v} {new}, ptr {at}, align {size}")
+    else:
+        old = masked.load(e, at, mask, kind, size)
+        masked.store(e, at, mask, kind, size, e.put(f"{_PLAIN[operation]} {v} {old}, {value}"))
+    return True
 
 
 def numbered(e: Emitter, mask: str | None) -> bool:
