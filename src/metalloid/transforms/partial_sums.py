@@ -10,6 +10,7 @@ bits. Done here, from the loop's form alone, the order is part of the program, a
 
 from __future__ import annotations
 
+from metalloid.analysis.intervals import NO_WRAP
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.loops import Loop, loops
 from metalloid.ir.types import I1, PTR, FloatType, IntType
@@ -18,6 +19,7 @@ from metalloid.records import dataclass, replace
 
 TOTAL = "llvm.partial.total"  # of sums, by halves; the engine's own
 MOST = 1024  # instructions of the rounds that run at once
+_WIDENED = {"slt": "sext", "ult": "zext"}  # by the order that a counter goes up in
 _ANY_ORDER = ("add", "mul", "and", "or", "xor")
 _COUNTS_UP = {"eq": "", "ne": "", "ult": "ult", "slt": "slt", "ugt": "ult", "sgt": "slt"}
 
@@ -281,7 +283,7 @@ class _Split:
                 ends[made.name] = f"{name}.part{n}.next"
             for i in self.body.body[:-1]:
                 copy = replace(i.substitute(values), name=i.name and ends.get(i.name, f"{i.name}.r{n}"))
-                code.append(copy)
+                code.append(self._told(i, copy))
                 if i.name:
                     values[i.name] = copy.value
             self.last = dict(values)
@@ -291,6 +293,13 @@ class _Split:
         end = self.body.terminator
         code.append(Instruction("br", end.type, (), labels=(self.many,), metadata=end.debug_only))
         return Block(self.rounds, tuple(code))
+
+    def _told(self, i: Instruction, copy: Instruction) -> Instruction:
+        """The counter as an index: it does not wrap on its way to the limit, so rounds lie at known distances."""
+        widened = _WIDENED.get(self.row.order) == i.opcode and i.operands[0] == Local(
+            self.row.counter, self.row.limit.type
+        )
+        return replace(copy, metadata=(*copy.metadata, (NO_WRAP, "!{}"))) if widened else copy
 
     def _counter(self, n: int) -> Instruction:
         """The counter of a round, from that of the first: neighbours lie at known distances."""

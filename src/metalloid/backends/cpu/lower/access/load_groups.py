@@ -11,7 +11,14 @@ from collections.abc import Callable
 
 from metalloid.analysis.intervals import is_proved
 from metalloid.backends.cpu.lower.access.contiguous import concat
-from metalloid.backends.cpu.lower.access.guard import access_slowly, bounds, either, inside, stop_unless
+from metalloid.backends.cpu.lower.access.guard import (
+    access_slowly,
+    bounds,
+    either,
+    inside,
+    stop_unless,
+    told_unless,
+)
 from metalloid.backends.cpu.lower.access.mem_ref import (
     MemRef,
     address,
@@ -126,7 +133,9 @@ def load_group(e: Emitter, group: Group) -> bool:
     root = e.roots.root(group.base)
     if e.out.continue_after_fault or e.out.calls_gathers:
         return False
-    if e.mask is not None or e.width == 1 or kind != lowered(first.type):
+    if e.width == 1:
+        return _one_guard(e, group, kind, size)
+    if e.mask is not None or kind != lowered(first.type):
         return False
     if root is None or root.kind in ("private", "unknown") or not isinstance(group.base.type, PointerType):
         return False
@@ -152,6 +161,37 @@ def load_group(e: Emitter, group: Group) -> bool:
         reach = e.put(f"add i64 {span}, {group.loads[-1][0] - low}")
         fine = inside(e, begin, reach, place.limit)
     _take(e, group, place, fine, kind, size, align, read)
+    return True
+
+
+def _one_guard(e: Emitter, group: Group, kind: str, size: int) -> bool:
+    """One lane's elements, side by side: one comparison for all of them, where there would be one for each."""
+    root = e.roots.root(group.base)
+    if not e.out.guard or e.out.robust or e.out.check is not None or kind != lowered(group.loads[0][1].type):
+        return False
+    if all(is_proved(i) for _, i in group.loads) or root is None or root.kind not in ("buffer", "variable"):
+        return False
+    e.proved = False
+    place = resolve(e, group.base, size)
+    low, high = group.loads[0][0], group.loads[-1][0]
+    if place.limit is None or place.search or place.check.base is None or place.offset.base is None:
+        return False
+    begin = e.put(f"add i64 {place.check.base}, {low}")
+    fine = inside(e, begin, str(high - low), place.limit)
+    good, bad = e.fresh_label("in"), e.fresh_label("out")
+    e.do(f"br i1 {fine}, label %{good}, label %{bad}, !prof !1")
+    e.label(bad)
+    for offset, i in group.loads:
+        at = e.put(f"add i64 {place.check.base}, {offset}")
+        told_unless(
+            e, e.put(f"icmp ult i64 {at}, {place.limit}"), e.out.site(i, root, size), at, lambda: "", ""
+        )
+    e.do(f"br label %{good}")
+    e.label(good)
+    for offset, i in group.loads:
+        at = address(e, place.ptr, e.put(f"add i64 {place.offset.base}, {offset}"))
+        e.set(i.name, Val(kind, e.put(f"load {kind}, ptr {at}, align {alignment(i, size)}")))
+        e.done.add(i.name)
     return True
 
 
