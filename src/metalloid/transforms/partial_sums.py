@@ -5,7 +5,7 @@ loops it takes, and in what order it adds, depends on what else stands in them: 
 bits. Done here, from the loop's form alone, the order is part of the program, and all code of a kernel has the same.
 
     many:  run `count` rounds at once, each for a sum of its own, as long as so many are left
-    few:   add the sums up, by halves; go round the old loop for what is left
+    few:   add the sums up, by halves; go round the old loop for what is left, or a second time with fewer rounds
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ class Row:
     step: int
     limit: Value
     order: str  # "ult" or "slt": as long as the counter is below the limit; "": until it is the limit
+    tag: str = ""  # of its names, where it is split a second time
 
     def split(self) -> str:
         """The name of the loop that runs many rounds at once."""
-        return f"{self.header}.many"
+        return f"{self.header}.many{self.tag}"
 
 
 def rows(function: Function) -> tuple[Row, ...]:
@@ -48,11 +49,35 @@ def rows(function: Function) -> tuple[Row, ...]:
     return tuple(row for loop in forest.loops.values() if (row := _row(function, loop)) is not None)
 
 
-def split(function: Function, row: Row, count: int) -> Function:
-    """The function with `count` rounds of the loop at once, as many sums in the place of each, and the old loop for
-    the rest. It is left alone where it is no longer there, or would become too long."""
+def split(function: Function, row: Row, counts: tuple[int, ...]) -> Function:
+    """The function with as many rounds of the loop at once as `counts` says, as many sums in the place of each; then
+    with fewer, and the old loop for the rest. It is left alone where it is no longer there, or would be too long."""
+    for n, count in enumerate(counts):
+        if n:
+            loop = loops(function).loops.get(row.header)
+            found = _row(function, loop) if loop is not None else None
+            if found is None:
+                return function
+            row = replace(found, tag=_tag(n))
+        made = _split(function, row, count)
+        if made is function:
+            break
+        function = made
+    return function
+
+
+def splits(row: Row, counts: tuple[int, ...]) -> list[str]:
+    """The names of the loops that `split` makes."""
+    return [replace(row, tag=_tag(n)).split() for n in range(len(counts))]
+
+
+def _tag(n: int) -> str:
+    return f".{n + 1}" if n else ""
+
+
+def _split(function: Function, row: Row, count: int) -> Function:
     loop = loops(function).loops.get(row.header)
-    if loop is None or _row(function, loop) != row:
+    if loop is None or _row(function, loop) != replace(row, tag=""):
         return function
     body = function.block[row.header]
     if count < 2 or count * len(body.body) > MOST:
@@ -159,7 +184,12 @@ class _Split:
     def __init__(self, function: Function, row: Row, count: int) -> None:
         self.function, self.row, self.count = function, row, count
         self.body = function.block[row.header]
-        self.many, self.rounds, self.few = row.split(), f"{row.header}.rounds", f"{row.header}.few"
+        self.tag = row.tag
+        self.many, self.rounds, self.few = (
+            row.split(),
+            f"{row.header}.rounds{self.tag}",
+            f"{row.header}.few{self.tag}",
+        )
         self.next = {p.name: v for p in self.body.phis for v, s in p.cases if s == row.header}
         self.first = {p.name: v for p in self.body.phis for v, s in p.cases if s == row.outside}
         # What is asked for behind the loop, of its last round.
@@ -202,7 +232,7 @@ class _Split:
         return replace(block, instructions=tuple(joined(i) for i in block.instructions))
 
     def _start(self, phi: Instruction) -> Value:
-        return self.totals.get(phi.name, Local(f"{phi.name}.many", phi.type))
+        return self.totals.get(phi.name, Local(f"{phi.name}.many{self.tag}", phi.type))
 
     def _ended(self, value: Value) -> Value:
         """A value of the last round, after the many."""
@@ -211,10 +241,10 @@ class _Split:
         for name in self.row.sums:
             if self.next[name] == value:
                 return self.totals[name]
-        return Local(f"{value.name}.last", value.type)
+        return Local(f"{value.name}.last{self.tag}", value.type)
 
     def _parts(self, name: str) -> list[str]:
-        return [f"{name}.part{n}" for n in range(self.count)]
+        return [f"{name}.part{n}{self.tag}" for n in range(self.count)]
 
     def _many(self) -> Block:
         code = []
@@ -224,10 +254,14 @@ class _Split:
                     start = self.first[phi.name] if n == 0 else const(phi.type, -0.0)
                     code.append(self._phi(part, start, Local(f"{part}.next", phi.type)))
             else:
-                code.append(self._phi(f"{phi.name}.many", self.first[phi.name], self.again[phi.name]))
+                code.append(
+                    self._phi(f"{phi.name}.many{self.tag}", self.first[phi.name], self.again[phi.name])
+                )
         for value in self.kept.values():
             if not any(self.next[name] == value for name in self.row.sums):
-                code.append(self._phi(f"{value.name}.last", poison(value.type), self.last[value.name]))
+                code.append(
+                    self._phi(f"{value.name}.last{self.tag}", poison(value.type), self.last[value.name])
+                )
         end = self.body.terminator
         assert isinstance(end.operands[0], Local)
         goes = self._goes(self.last[end.operands[0].name], end.labels[0] == self.row.header)
@@ -239,7 +273,7 @@ class _Split:
 
     def _goes(self, test: Value, stays: bool) -> Instruction:
         """Whether the loop goes on: `few` asks."""
-        return self._phi(f"{self.row.header}.test", Int(I1, int(stays)), test)
+        return self._phi(f"{self.row.header}.test{self.tag}", Int(I1, int(stays)), test)
 
     def _phi(self, name: str, first: Value, again: Value) -> Instruction:
         return Instruction("phi", first.type, (first, again), name, labels=(self.row.outside, self.rounds))
@@ -248,20 +282,22 @@ class _Split:
         """Whether `count` rounds are left: the counter of the last of them is still below the limit."""
         row, kind = self.row, self.row.limit.type
         assert isinstance(kind, IntType)
-        at, left = Local(f"{row.counter}.many", kind), Local(f"{row.header}.left", kind)
+        at, left = Local(f"{row.counter}.many{self.tag}", kind), Local(f"{row.header}.left{self.tag}", kind)
         most = const(kind, (self.count - 1) * row.step + 1)
         code = [
             Instruction("sub", kind, (row.limit, at), left.name),
-            Instruction("icmp", I1, (left, most), f"{row.header}.enough", predicate="uge"),
+            Instruction("icmp", I1, (left, most), f"{row.header}.enough{self.tag}", predicate="uge"),
         ]
         if row.order:
             code += [
-                Instruction("icmp", I1, (at, row.limit), f"{row.header}.below", predicate=row.order),
+                Instruction(
+                    "icmp", I1, (at, row.limit), f"{row.header}.below{self.tag}", predicate=row.order
+                ),
                 Instruction(
                     "and",
                     I1,
-                    (Local(f"{row.header}.enough", I1), Local(f"{row.header}.below", I1)),
-                    f"{row.header}.go",
+                    (Local(f"{row.header}.enough{self.tag}", I1), Local(f"{row.header}.below{self.tag}", I1)),
+                    f"{row.header}.go{self.tag}",
                 ),
             ]
         return code
@@ -269,7 +305,9 @@ class _Split:
     def _rounds(self) -> Block:
         code: list[Instruction] = []
         values: dict[str, Value] = {
-            p.name: Local(f"{p.name}.many", p.type) for p in self.body.phis if p.name not in self.row.sums
+            p.name: Local(f"{p.name}.many{self.tag}", p.type)
+            for p in self.body.phis
+            if p.name not in self.row.sums
         }
         for n in range(self.count):
             if n:
@@ -277,12 +315,14 @@ class _Split:
                 values[self.row.counter] = code[-1].value
             ends = {}
             for name in self.row.sums:
-                values[name] = Local(f"{name}.part{n}", self.function.definitions[name].type)
+                values[name] = Local(f"{name}.part{n}{self.tag}", self.function.definitions[name].type)
                 made = self.next[name]
                 assert isinstance(made, Local)
-                ends[made.name] = f"{name}.part{n}.next"
+                ends[made.name] = f"{name}.part{n}{self.tag}.next"
             for i in self.body.body[:-1]:
-                copy = replace(i.substitute(values), name=i.name and ends.get(i.name, f"{i.name}.r{n}"))
+                copy = replace(
+                    i.substitute(values), name=i.name and ends.get(i.name, f"{i.name}.r{n}{self.tag}")
+                )
                 code.append(self._told(i, copy))
                 if i.name:
                     values[i.name] = copy.value
@@ -303,9 +343,9 @@ class _Split:
 
     def _counter(self, n: int) -> Instruction:
         """The counter of a round, from that of the first: neighbours lie at known distances."""
-        first = Local(f"{self.row.counter}.many", self.row.limit.type)
+        first = Local(f"{self.row.counter}.many{self.tag}", self.row.limit.type)
         step = const(first.type, n * self.row.step)
-        return Instruction("add", first.type, (first, step), f"{self.row.counter}.r{n}")
+        return Instruction("add", first.type, (first, step), f"{self.row.counter}.r{n}{self.tag}")
 
     def _few(self) -> Block:
         code: list[Instruction] = []
@@ -315,8 +355,12 @@ class _Split:
             parts = tuple(Local(part, made.type) for part in self._parts(name))
             callee = Global(f"{TOTAL}.{made.type}", PTR)
             debug = self.function.definitions[made.name].debug_only
-            code.append(Instruction("call", made.type, parts, f"{name}.total", callee=callee, metadata=debug))
+            code.append(
+                Instruction(
+                    "call", made.type, parts, f"{name}.total{self.tag}", callee=callee, metadata=debug
+                )
+            )
             self.totals[name] = code[-1].value
         end = self.body.terminator
-        test = Local(f"{self.row.header}.test", I1)
+        test = Local(f"{self.row.header}.test{self.tag}", I1)
         return Block(self.few, (*code, replace(end, operands=(test,), metadata=end.debug_only)))

@@ -40,7 +40,7 @@ from metalloid.transforms.common_gep_base import share
 from metalloid.transforms.fold_sizes import asks_for_size, folded
 from metalloid.transforms.fuse_products import fuse_products
 from metalloid.transforms.one_row import DIVISIONS, in_one_row
-from metalloid.transforms.partial_sums import split
+from metalloid.transforms.partial_sums import split, splits
 from metalloid.transforms.prune_edges import prune
 from metalloid.transforms.sum_trees import split_trees
 
@@ -73,7 +73,7 @@ def vector_code(
     module = module if lanes.width % target.info.lanes32 else dots
     loops = proof.loops if isinstance(proof, Proof) else frozenset()
     if rows is not None and lanes.width == 1:
-        loops |= {row.split() for row in rows if row.header in loops}
+        loops |= {name for row in rows if row.header in loops for name in splits(row, rows[row])}
         function = split_trees(module.function[ENTRY], SUMS * target.info.lanes32)
         module = module.with_function(reduce(lambda f, row: split(f, row, rows[row]), rows, function))
     module = module.with_function(fuse_products(module.function[ENTRY]))

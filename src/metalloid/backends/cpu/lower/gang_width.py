@@ -56,7 +56,7 @@ def choose(
     size: Triple,
     target: TargetInfo,
     checked: bool = False,
-    rows: Mapping[Row, int] | None = None,
+    rows: Mapping[Row, tuple[int, ...]] | None = None,
     asked: bool = False,
 ) -> int:
     """Lanes per gang, for a threadgroup of this size. `checked`: every access is watched, and code is long. `rows`:

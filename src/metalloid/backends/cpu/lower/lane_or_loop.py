@@ -57,7 +57,7 @@ GATHERED = (
 )
 
 
-def alone(module: Module, target: TargetInfo) -> dict[Row, int] | None:
+def alone(module: Module, target: TargetInfo) -> dict[Row, tuple[int, ...]] | None:
     """Whether threads run one after the other: the rows whose sums are split, and how far; None where they do not."""
     module, _ = name_privates(module)
     function = module.function[ENTRY]
@@ -89,14 +89,16 @@ def _row_of_threads(calls: list[Instruction]) -> Triple:
     return x, y, z
 
 
-def _sums(flow: Flow, row: Row, layout: DataLayout, target: TargetInfo) -> int:
+def _sums(flow: Flow, row: Row, layout: DataLayout, target: TargetInfo) -> tuple[int, ...]:
+    """As many as fill four registers; of what is left, one: a row of 250 would end in 58 rounds one by one."""
     loop = flow.forest.loops[row.header]
     body = list(flow.function.block[row.header].instructions)
     if not _straight(flow.function, loop, body, Strides(flow.function, loop, layout)):
-        return GATHERED
+        return (GATHERED,)
     sizes = [layout.size(flow.function.definitions[name].type) for name in row.sums]
     full = target.vector_bytes // max(sizes)
-    return next((n * full for n in (SUMS, SUMS // 2, 1) if n * full * len(body) <= MOST), 1)
+    most = next((n * full for n in (SUMS, SUMS // 2, 1) if n * full * len(body) <= MOST), 1)
+    return (most, full) if most > full else (most,)
 
 
 def loops_in_vectors(flow: Flow, known: Uniformity, layout: DataLayout, target: TargetInfo) -> bool:
