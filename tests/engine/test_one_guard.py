@@ -74,3 +74,13 @@ def test_four_elements_have_one_guard() -> None:
     assert (
         len(re.findall(r"= sub i64 %\w+, 12\n", text)) == 2
     )  # is there room for the last of four columns, and values?
+
+
+def test_a_report_keeps_the_registers_of_the_loop() -> None:
+    """What lives across a call that is never made need not go to the stack."""
+    variant = ((64, 1, 1), False, False, True, False, None)
+    text = pipeline.vector_code(canonical(scalar_ir(TEXT, "k", "fast")[0]), variant, 0, WIDE).text
+    calls = re.findall(
+        r"call (.*)void @(report\.\w+|mt_fault)\(", text.split("define internal i32 @segment0")[1]
+    )
+    assert calls and all(how == "preserve_mostcc " and name == "report.one" for how, name in calls)

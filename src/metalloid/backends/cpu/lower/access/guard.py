@@ -19,7 +19,8 @@ def fault(e: Emitter, site: int, offset: str, lane: str) -> None:
     """Report; the launch stops at the next poll, or goes on where the guard is robust."""
     index = e.put(f"add i32 %first, {lane}") if lane != "0" else "%first"
     e.do(
-        f"call void @{e.out.fault()}(ptr %launch, i32 {site}, i64 {offset}, i32 {index}, i32 %gx, i32 %gy, i32 %gz)"
+        f"call {fault_reports.KEEPS} void @{fault_reports.one(e)}(ptr %launch, i32 {site}, i64 {offset}, "
+        f"i32 {index}, i32 %gx, i32 %gy, i32 %gz)"
     )
 
 
