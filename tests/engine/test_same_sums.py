@@ -161,9 +161,7 @@ def test_what_is_left_of_a_row_is_added_up_once(n: int) -> None:
         "device const float* a, device const float* b, device float* o, device uint* most, constant uint& w,"
         " uint r [[thread_position_in_grid]]"
     )
-    made = mt.device("cpu").library(
-        f"{HEAD}kernel void k({arguments}) {{ {body} }}"
-    )["k"]
+    made = mt.device("cpu").library(f"{HEAD}kernel void k({arguments}) {{ {body} }}")["k"]
     rng = np.random.default_rng(n)
     a, b = (rng.integers(-9, 10, size).astype(np.float32) for size in ((37, n), (n,)))
     for guard in (True, False):
