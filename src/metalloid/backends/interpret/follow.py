@@ -31,7 +31,7 @@ from metalloid.ir.gep import steps
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.module import Instruction
 from metalloid.ir.types import FloatType, IntType
-from metalloid.ir.values import Int
+from metalloid.ir.values import Int, Local
 
 Follow = Callable[[Any, Any, tuple[Any, ...]], Twin]  # of thread, result and the operands' twins
 
@@ -111,19 +111,24 @@ def chosen(i: Instruction) -> Follow:
     """select, freeze, minimum, maximum: the twin of the operand that was taken."""
     first = 1 if i.opcode == "select" else 0
 
+    fixed = [not isinstance(operand, Local) for operand in i.operands[first:]]
+
     def follow(t: Any, v: Any, o: tuple[Any, ...]) -> Twin:
-        for twin in sorted(o[first:], key=lambda twin: getattr(twin, "birth", None) is None):
-            if twin is not None and (twin.actual is v or twin.actual == v):
-                if isinstance(twin, Real) and isinstance(i.type, FloatType):
-                    return _constant_in_header(t, i, i.type, twin)
-                return twin  # type: ignore[no-any-return]
-        return None
+        fits = [n for n, twin in enumerate(o[first:]) if belongs(twin, v)]
+        fits.sort(key=lambda n: (getattr(o[first + n], "birth", None) is None, fixed[n]))
+        if not fits:
+            return None
+        twin = o[first + fits[0]]
+        if fixed[fits[0]] and isinstance(twin, Real) and isinstance(i.type, FloatType):
+            return _constant_in_header(t, i, i.type, twin)
+        return twin  # type: ignore[no-any-return]
 
     return follow
 
 
 def _constant_in_header(t: Any, i: Instruction, type: FloatType, twin: Real) -> Real:
-    """log(0) is a constant that a header chooses: to the user it is born there."""
+    """log(0) is a constant that a header chooses: to the user it is born there. What a header takes of the user's
+    numbers, as select() does, is not."""
     if twin.birth or finite(type, twin.actual) or i.opcode != "select" or not t.examiner.in_header(i):
         return twin
     return Real(twin.actual, twin.exact, birth=born(t, i, type, (), twin.exact))
@@ -149,7 +154,17 @@ def arithmetic(i: Instruction) -> Follow | None:
     if name in maths.UNARY:
         unary = maths.UNARY[name]
         return lambda t, v, o: floating(t, i, type, v, o, _tried(unary, o[0].exact))
-    return lambda t, v, o: _leaf(t, i, type, v)
+    return lambda t, v, o: _passed(t, i, type, v, o)
+
+
+def _passed(t: Any, i: Instruction, type: FloatType, value: int, o: tuple[Any, ...]) -> Real:
+    """A function that is not followed, such as copysign: what is not finite may have come with its operands."""
+    made = real(type, value)
+    given = [(to_float(kind.type, twin.actual), twin) for kind, twin in _typed(i, o)]
+    if finite(type, value) or _is_born(made.exact, tuple(number for number, _ in given)):
+        return _leaf(t, i, type, value)
+    birth = next((twin.birth for _, twin in given if twin.birth), None)
+    return Real(value, made.exact, birth=birth)
 
 
 def _tried(compute: Callable[..., float], *operands: float) -> float:
@@ -193,12 +208,16 @@ def _is_born(result: float, operands: tuple[float, ...]) -> bool:
     return math.isinf(result) and all(map(math.isfinite, operands))
 
 
-def born(t: Any, i: Instruction, type: FloatType, operands: tuple[float, ...], result: float) -> Birth:
-    """The birth of a number that is not finite, here or where what was given to this function came from."""
+def born(t: Any, i: Instruction, type: FloatType, operands: tuple[float, ...], result: float) -> Birth | None:
+    """The birth of a number that is not finite, here or where what was given to this function came from; none where
+    exp() and its like were given an infinity and hand it on."""
     earlier: Birth | None = t.examiner.birth_given(t, i) if math.isnan(result) else None
     if earlier is not None:
         return earlier  # a function of Metal's was given it
+    given = t.examiner.given(t, i)
+    if math.isinf(result) and any(map(math.isinf, given)):
+        return None
     half = type.name == "half" and math.isinf(result)
-    birth = Birth(i, t.position, t.group.position, operands, result, half, t.examiner.given(t, i))
+    birth = Birth(i, t.position, t.group.position, operands, result, half, given)
     t.examiner.births.append(birth)
     return birth
