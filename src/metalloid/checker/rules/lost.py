@@ -13,6 +13,7 @@ from metalloid.checker.case import Case
 from metalloid.checker.code import Code
 from metalloid.checker.guards import buffers_of
 from metalloid.findings import Finding
+from metalloid.ir.intrinsics import BARRIER
 from metalloid.ir.loops import loops
 from metalloid.ir.module import Block, Instruction
 from metalloid.ir.values import Local, Value
@@ -51,9 +52,9 @@ def _stored(case: Case, block: Block, store: Instruction) -> Iterator[Finding]:
     """A store of what was computed from the value that was there, or on condition of it."""
     value, pointer = store.operands[0], store.operands[1]
     conditions = [c.value for c in case.code.conditions(block)]
-    for source in (value, *conditions):
+    for n, source in enumerate((value, *conditions)):
         load = _loaded(case.code, source, pointer)
-        if load is not None:
+        if load is not None and not (n and _another_turn(case.code, load, store)):
             name = _name(case, pointer)
             yield _finding(
                 case,
@@ -63,6 +64,27 @@ def _stored(case: Case, block: Block, store: Instruction) -> Iterator[Finding]:
                 " atomic_compare_exchange_weak_explicit until nobody came between",
             )
             return
+
+
+def _another_turn(code: Code, load: Instruction, store: Instruction) -> bool:
+    """Whether a barrier is on every way from a test of threadgroup memory to a store there: `if (!moved) break;` at the
+    end of a round, and a flag that the next one clears."""
+    if buffers_of(code, store.operands[1]):
+        return False  # other threadgroups do not wait at it
+    homes = {i: block for block in code.function.blocks for i in block.instructions}
+    first = homes[load]
+    work = [first.instructions[first.instructions.index(load) + 1 :]]
+    seen: set[str] = set()
+    while work:
+        rest = work.pop()
+        stops = next((i for i in rest if i == store or i.called == BARRIER), None)
+        if stops is None:
+            ahead = [label for label in rest[-1].labels if label not in seen]
+            seen.update(ahead)
+            work += [code.function.block[label].instructions for label in ahead]
+        elif stops == store:
+            return False
+    return True
 
 
 def _once(case: Case, block: Block, exchange: Instruction) -> Iterator[Finding]:
