@@ -80,7 +80,7 @@ BREAKS = {
 }
 
 STAGES = {
-    "kernel": (canonicalize, "read"),
+    "kernel": (canonicalize, "read_once"),
     "segments": (split, "checked"),
     "vector code": (codegen, "optimise"),
 }
