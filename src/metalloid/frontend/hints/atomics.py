@@ -20,7 +20,7 @@ _CHANGES = {
     "decrement": "atomic_fetch_sub_explicit(&x, 1, memory_order_relaxed)",
     "": "atomic_load_explicit(&x, memory_order_relaxed)",
 }
-_LEFT = re.compile(r"(\w+)\s*(?:\[[^;=]*\]\s*)*$")
+_NAME = re.compile(r"\w+\Z")
 
 
 def _told(diagnostic: Diagnostic, change: str) -> Diagnostic:
@@ -37,12 +37,23 @@ def changed(
     match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
 ) -> Diagnostic | None:
     """`count[i] += 1`: the message names the operator only, so what is on its left is looked up."""
-    left = _LEFT.search(context.line(diagnostic.file, diagnostic.line)[: diagnostic.column - 1])
-    if left is None:
+    left = _indexed(context.line(diagnostic.file, diagnostic.line)[: diagnostic.column - 1])
+    if not left:
         return None
-    declared = re.compile(rf"\batomic(?:_\w+|\s*<[^<>]*>)\s*[*&]?\s*{left[1]}\b")
+    declared = re.compile(rf"\batomic(?:_\w+|\s*<[^<>]*>)\s*[*&]?\s*{left}\b")
     found = any(declared.search(text) for text in context.source.values())
     return _told(diagnostic, match["change"]) if found else None
+
+
+def _indexed(text: str) -> str:
+    """The name that a text ends with, but for its indices; empty where there is none. From the end: patterns try every
+    way to part `a[0][1]*b[1][0]+...` into indices."""
+    text, depth = text.rstrip(), 0
+    while text and (depth or text[-1] == "]"):
+        depth += (text[-1] == "]") - (text[-1] == "[")
+        text = text[:-1] if depth else text[:-1].rstrip()
+    found = _NAME.search(text)
+    return found[0] if found else ""
 
 
 def counted(
