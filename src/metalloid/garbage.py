@@ -19,14 +19,17 @@ _waiting: list[bool] = []  # one for each thread inside; the first says whether 
 @contextmanager
 def kept() -> Iterator[None]:
     """Nothing is collected in here, on any thread; who has the collector off keeps it off."""
-    with _lock:
-        _waiting.append(gc.isenabled() if not _waiting else _waiting[0])
-        gc.disable()
+    inside = False
     try:
+        with _lock:
+            on = gc.isenabled() if not _waiting else _waiting[0]
+            inside = True  # from here on it is to be undone, wherever an interrupt (Control-C) comes
+            _waiting.append(on)
+            gc.disable()
         yield
     finally:
         with _lock:
-            if _waiting and _waiting.pop() and not _waiting:
+            if inside and _waiting and _waiting.pop() and not _waiting:
                 gc.enable()
 
 

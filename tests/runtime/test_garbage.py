@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -29,6 +30,21 @@ def test_it_is_as_it_was(was: bool) -> None:
     with pytest.raises(ValueError, match="inside"), garbage.kept():
         raise ValueError("inside")
     assert gc.isenabled() == was
+
+
+def test_an_interrupt_on_the_way_in_leaves_it_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python looks for signals behind calls: Control-C may come right behind that of `gc.disable`."""
+
+    def interrupted() -> None:
+        gc.disable()
+        raise KeyboardInterrupt
+
+    gc.enable()
+    given = SimpleNamespace(isenabled=gc.isenabled, enable=gc.enable, disable=interrupted)
+    monkeypatch.setattr(garbage, "gc", given)
+    with pytest.raises(KeyboardInterrupt), garbage.kept():
+        pass
+    assert gc.isenabled() and not garbage._waiting
 
 
 def test_threads_that_overlap_leave_it_on() -> None:
