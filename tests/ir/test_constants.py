@@ -5,7 +5,7 @@ import math
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from metalloid.ir import floats
@@ -27,6 +27,7 @@ def test_every_float_pattern_survives_a_double(bits: int) -> None:
     assert floats.narrow(FLOAT, floats.widen(FLOAT, bits)) == bits
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)  # a busy machine is slow
 @given(st.floats(width=32))
 @pytest.mark.parametrize("type", [HALF, BFLOAT])
 def test_rounding_from_float_is_numpys(type, value: float) -> None:
