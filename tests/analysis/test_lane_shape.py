@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from metalloid.analysis.lane_layout import LaneLayout, Triple
@@ -271,6 +271,7 @@ def holds(found: LaneShape, bits: int, lanes: list[int], coefficients: list[dict
 
 @settings(max_examples=250, deadline=None)
 @given(body=bodies(), lanes=st.sampled_from(LAYOUTS), group=st.sampled_from([0, 1, 7, 12345, (1 << 27) + 3]))
+@example(body="  %v0 = shl i32 %i, 28\n  %v1 = lshr i32 %v0, 1", lanes=LAYOUTS[0], group=0)
 def test_every_lane_is_base_and_pattern(body: str, lanes: LaneLayout, group: int) -> None:
     function = kernel(body, START)
     assert function.name == ENTRY

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from heapq import heapify, heappop, heappush
 
 from metalloid.ir import Function
 from metalloid.ir.cfg import EXIT, Graph, graph, reversed_graph
@@ -31,6 +32,11 @@ class Flow:
     def order(self) -> tuple[str, ...]:
         """Blocks, each after those that lead to it, the blocks of a loop side by side."""
         return tuple(self._ordered(self.graph.root, frozenset(self.graph.reverse_postorder), None))
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Of each block in that order."""
+        return {name: n for n, name in enumerate(self.order)}
 
     def _ordered(self, start: str, inside: frozenset[str], around: Loop | None) -> Iterable[str]:
         """The blocks of a loop (or of all) from `start`, inner loops taken as one."""
@@ -143,10 +149,20 @@ class Divergence:
             self.joins.add(target)
 
     def _propagate(self, origin: str, stop: str, labels: dict[str, str]) -> None:
-        for block in self.flow.order:
-            if block in labels and block != stop:
-                for target in self.flow.graph.successors[block]:
-                    self._reach(origin, block, target, labels[block], labels)
+        """In the order of the blocks; of thousands that a switch may have, only those with a label are looked at."""
+        place = self.flow.place
+        work = [place[block] for block in labels]
+        heapify(work)
+        while work:
+            at = heappop(work)
+            block = self.flow.order[at]
+            if block == stop:
+                continue
+            for target in self.flow.graph.successors[block]:
+                known = target in labels
+                self._reach(origin, block, target, labels[block], labels)
+                if not known and target in labels and place[target] > at:
+                    heappush(work, place[target])
 
     @cached_property
     def mask_head(self) -> dict[str, str]:

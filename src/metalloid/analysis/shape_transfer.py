@@ -152,8 +152,12 @@ def _divide_signed(c: Context, i: Instruction, o: Operands) -> LaneShape | None:
 
 def _no_wrap(a: LaneShape, bits: int) -> bool:
     """Whether base + pattern stays inside the type for every lane."""
-    pattern = a.pattern or (0,)
-    return a.umax < (1 << bits) - 1 or max(pattern) < (a.align & -a.align)
+    return a.umax < (1 << bits) - 1 or _under_base(a, bits)
+
+
+def _under_base(a: LaneShape, bits: int) -> bool:
+    """Whether the pattern has only bits below those of the base, and below the end of the type."""
+    return max(a.pattern or (0,)) < min(a.align & -a.align, 1 << bits)
 
 
 def _widen(c: Context, i: Instruction, o: Operands) -> LaneShape | None:
@@ -169,7 +173,7 @@ def _widen(c: Context, i: Instruction, o: Operands) -> LaneShape | None:
     top = (1 << bits - 1) - 1 if i.opcode == "sext" else (1 << bits) - 1
     if a.exact and a.umax < top:
         return a
-    if a.exact and a.pattern and min(a.pattern) >= 0 and max(a.pattern) < (a.align & -a.align):
+    if a.exact and a.pattern and min(a.pattern) >= 0 and _under_base(a, bits - (i.opcode == "sext")):
         return a if i.opcode == "zext" else replace(a, umax=S.UNKNOWN, constant=None)
     if is_no_wrap(i) and a.exact and all(min(p) >= 0 for _, p in a.terms):
         return replace(a, umax=min(a.umax, (1 << 31) - 1))
