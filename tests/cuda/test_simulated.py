@@ -31,6 +31,8 @@ CASES: list[tuple[Callable[..., None], tuple[Any, ...]]] = [
     (test_gpu.test_atomics, ("float",)),
     (test_gpu.test_a_matrix_product, ()),
     (test_gpu.test_recordings, ()),
+    (test_gpu.test_counters_that_are_bound_twice_are_read_as_they_are, ()),
+    (test_gpu.test_small_arrays_of_a_recording_keep_what_nobody_writes, ()),
     (test_gpu.test_a_negated_nan_keeps_its_bits, ("float", 0x7FC12345)),
     (test_gpu.test_a_negated_nan_keeps_its_bits, ("half", 0x7E12)),
     (test_gpu.test_a_negated_nan_keeps_its_bits, ("bfloat", 0x7FC1)),

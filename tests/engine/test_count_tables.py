@@ -124,3 +124,59 @@ def test_a_long_run_of_threadgroups_can_be_stopped() -> None:
     a, bins, every = np.full(1 << 16, 1 << 20, np.uint32), np.zeros(64, np.uint32), np.zeros(1, np.uint32)
     with pytest.raises(mt.MetalloidError):
         kernel(a, bins, every, grid=1 << 16, threadgroup=64, timeout=0.5)
+
+
+TWICE = """kernel void k(device atomic_uint* bins, device atomic_uint* out, device const uint* again,
+    uint t [[thread_position_in_threadgroup]]) {
+    BODY
+    atomic_fetch_add_explicit(&out[t & 63], again[READ], memory_order_relaxed);
+}"""
+SEEN = {
+    "behind a barrier": (
+        f"{ADD}(&bins[t & 63], t + 1, memory_order_relaxed); threadgroup_barrier(mem_flags::mem_device);",
+        "(t + 1) & 63",
+    ),
+    "by the same thread": (
+        f"for (uint n = 0; n < 2 + (again[t & 63] & 1); n++) {ADD}(&bins[t & 63], 2u, memory_order_relaxed);",
+        "t & 63",
+    ),
+}
+
+
+@pytest.mark.parametrize("guard", [True, False])
+@pytest.mark.parametrize("name", SEEN)
+def test_counters_that_are_bound_twice_are_seen_under_the_other_name(
+    name: str, guard: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a call, and as dispatches of an encoder; before and after launches that bind them once."""
+    body, read = SEEN[name]
+    device = mt.device("cpu")
+    kernel = device.library(HEAD + TWICE.replace("BODY", body).replace("READ", read))["k"]
+    before = np.arange(0, 192, 3, dtype=np.uint32)
+    t = np.arange(64, dtype=np.uint32)
+    bins = before + (t + 1 if name == "behind a barrier" else 4 + 2 * (before & 1))
+    seen = np.roll(bins, -1) if name == "behind a barrier" else bins
+    size = {"grid": 64, "threadgroup": 64}
+    for _ in range(3):
+        got, out = before.copy(), np.zeros(64, np.uint32)
+        kernel(got, out, before, guard=guard, **size)
+        np.testing.assert_array_equal(got, bins)
+        x, out = before.copy(), np.zeros(64, np.uint32)
+        kernel(x, out, x, overlap=True, guard=guard, **size)
+        np.testing.assert_array_equal(x, bins)
+        np.testing.assert_array_equal(out, seen)
+    monkeypatch.setenv("METALLOID_GUARD", "stop" if guard else "off")
+    x, out = before.copy(), np.zeros(64, np.uint32)
+    shared, result = device.buffer(x), device.buffer(out)
+    for _ in range(3):
+        shared.numpy()[...], result.numpy()[...] = before, 0
+        commands = device.queue().command_buffer()
+        encoder = commands.compute_encoder()
+        encoder.set_pipeline(kernel)
+        for index, buffer in enumerate((shared, result, shared)):
+            encoder.set_buffer(buffer, index=index)
+        encoder.dispatch_threads((64, 1, 1), (64, 1, 1))
+        encoder.end_encoding()
+        commands.commit()
+        commands.wait_until_completed()
+        np.testing.assert_array_equal(result.numpy(), seen)

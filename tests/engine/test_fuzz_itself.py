@@ -20,7 +20,7 @@ def test_a_seed_makes_the_same_program_again():
 
 def test_every_feature_is_made():
     made = {name for seed in range(400) for name in case(seed, EVERYTHING).features}
-    assert made == {*FEATURES, "messages", "short"}
+    assert made == {*FEATURES, "messages", "short", "counting"}
 
 
 def test_threadgroups_have_rows_shorter_than_lanes():
@@ -98,12 +98,12 @@ def test_it_finds_fills_that_are_not_the_filling_value(monkeypatch: pytest.Monke
 
 def test_the_record_counts_programs_before_which_none_is_missing(tmp_path):
     path = tmp_path / "runs.jsonl"
-    recorder = Recorder("", path)
+    recorder = Recorder("", path=path)
     for seed, kind in ((1, "same"), (0, "refused"), (3, "same")):
         recorder.done(seed, kind)
     recorder.write()
     assert [(r.first, r.end, r.kinds) for r in runs(path)] == [(0, 2, {"same": 1, "refused": 1})]
-    later = Recorder("", path)
+    later = Recorder("", path=path)
     later.done(2, "values")
     later.write()
     assert following("", path) == 3 and following("spaces", path) == 0

@@ -99,15 +99,28 @@ def may_copy(
         if below(p):
             return False
         for n, (at, size) in enumerate(zip(addresses, lengths, strict=True)):
-            if n not in parameters and at < end and start < at + size:
+            if n not in parameters and at - (below(n) or 0) < end and start < at + size:
                 return False
     return True
 
 
-# Lengths of the buffers, contents of the parameters, buffers to be written past the caches.
-Key = tuple[tuple[int, ...], bytes | None, tuple[Stream, ...]]
-# In place of a proof: code for launches with a buffer of so many bytes, where indices of 32 bits must wrap exactly.
-FAR = 1 << 32
+def overlapping(addresses: Sequence[int], lengths: Sequence[int]) -> bool:
+    """Whether memory is bound twice."""
+    end = 0
+    for at, size in sorted(zip(addresses, lengths, strict=True)):
+        if size:
+            if at < end:
+                return True
+            end = at + size
+    return False
+
+
+# Lengths of the buffers, contents of the parameters, buffers to be written past the caches, whether memory is bound
+# twice (where that makes a difference).
+Key = tuple[tuple[int, ...], bytes | None, tuple[Stream, ...], bool]
+# In place of a proof: code for launches with a buffer of so many bytes, where indices of 32 bits must wrap exactly; and
+# such code that may meet the memory of one buffer under another.
+FAR, SHARED = 1 << 32, "shared"
 Made = TypeVar("Made")
 
 
@@ -125,11 +138,12 @@ class Specializer(Generic[Made]):
         ready: Callable[[Hashable | None], bool] = lambda proof: True,
         patience: Patience | None = None,
         budget: ProofBudget | None = None,
+        apart: bool = False,
     ) -> None:
         """`ready`: whether code with this proof (None: guarded) may be had at once, or is worth making for a launch
-        that comes once."""
+        that comes once. `apart`: whether code may rest on that no memory is bound twice."""
         x, y, z = launch.grid
-        self._target = target
+        self._target, self._apart = target, apart
         self._launch, self._guard, self._prover = launch, bool(guard), prover
         self._prepare, self._ready = prepare, ready
         self._large = x * y * z >= LARGE
@@ -189,7 +203,7 @@ class Specializer(Generic[Made]):
                 for i in self._outputs
                 if i < len(lengths) and lengths[i] >= much and addresses[i] % piece == 0
             )
-        return lengths, contents, streams
+        return lengths, contents, streams, self._apart and overlapping(addresses, lengths)
 
     def _ask_patience(self, key: Key) -> None:
         assert self._patience is not None
@@ -198,11 +212,12 @@ class Specializer(Generic[Made]):
         self._patience.launched()
 
     def _decide(self, key: Key) -> Made:
-        if max(key[0], default=0) >= FAR:
-            if FAR not in self._proofs:
+        unlike = SHARED if key[3] else FAR if max(key[0], default=0) >= FAR else None
+        if unlike is not None:
+            if unlike not in self._proofs:
                 with compiling():
-                    self._proofs[FAR] = self._prepare(FAR, self._baseline)
-            self._found[key] = self._proofs[FAR]
+                    self._proofs[unlike] = self._prepare(unlike, self._baseline)
+            self._found[key] = self._proofs[unlike]
             return self._found[key]
         if self._prover is None or not (self._guard or key[2]):
             return self.plain()
@@ -230,7 +245,7 @@ class Specializer(Generic[Made]):
         None where it would have to be made for a launch that may come `once` only.
         """
         assert self._prover is not None
-        lengths, contents, streams = key
+        lengths, contents, streams, _ = key
         parts: dict[int, bytes] = {}
         if contents is not None:
             parts = {i: contents[at : at + size] for i, at, size in copied(self.parameters, lengths)}

@@ -24,7 +24,9 @@ from tests.engine.fuzz.record import Recorder
 LONGEST = 180.0  # seconds for one program, and as many again to shrink it
 
 
-def work(pipe: Connection, switches: dict[str, bool], without: list[str], shrinking: float) -> None:
+def work(
+    pipe: Connection, switches: dict[str, bool], without: list[str], shrinking: float, most: int
+) -> None:
     """Answer seeds with what was found."""
     os.environ["METALLOID_CACHE_DIR"] = tempfile.mkdtemp(prefix="fuzz-")
     os.environ["METALLOID_CACHE_BYTES"] = "64M"
@@ -39,9 +41,10 @@ def work(pipe: Connection, switches: dict[str, bool], without: list[str], shrink
         looked: Check = apart if crashed else check
         try:
             if crashed:  # one setting at a time, to know which it was
-                found = next((f for s in settings(one) if (f := apart(one, [s])) is not None), None)
+                each = settings(one, most=most)
+                found = next((f for s in each if (f := apart(one, [s])) is not None), None)
             else:
-                found = check(one)
+                found = check(one, settings(one, most=most))
         except Refused:
             pipe.send(("refused", ""))
             continue
@@ -58,7 +61,7 @@ def work(pipe: Connection, switches: dict[str, bool], without: list[str], shrink
 class Worker:
     """A process that runs programs; another takes its place when it dies."""
 
-    def __init__(self, arguments: tuple[dict[str, bool], list[str], float]) -> None:
+    def __init__(self, arguments: tuple[dict[str, bool], list[str], float, int]) -> None:
         self.arguments, self.seed, self.since = arguments, -1, 0.0
         self.start()
 
@@ -100,6 +103,9 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--state", type=Path, help="a file that remembers how far a run came")
     parser.add_argument("--record", action="store_true", help="go on where the record ends, and add to it")
+    parser.add_argument(
+        "--settings", type=int, default=0, help="so many of each program's ways to run; 0: all"
+    )
     parser.add_argument("--on", default="", help="switches of features, as leaving,skipping")
     parser.add_argument("--without", default="", help="features to leave out")
     parser.add_argument(
@@ -125,12 +131,13 @@ def run(options: argparse.Namespace, switches: dict[str, bool]) -> int:
         options.state.parent.mkdir(parents=True, exist_ok=True)
         options.state.touch()
         done = {int(word) for word in options.state.read_text().split()}
-    recorder = Recorder(options.on) if options.record else None
+    recorder = Recorder(options.on, options.settings) if options.record else None
     if recorder is not None:
         options.seed = recorder.run.first
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     todo = iter([s for s in range(options.seed, options.seed + options.count) if s not in done])
-    workers = [Worker((switches, options.without.split(","), options.shrink)) for _ in range(options.jobs)]
+    arguments = (switches, options.without.split(","), options.shrink, options.settings)
+    workers = [Worker(arguments) for _ in range(options.jobs)]
     kinds: Counter[str] = Counter()
     try:
         _all(options, workers, todo, kinds, recorder)

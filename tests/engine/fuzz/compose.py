@@ -11,6 +11,7 @@ from tests.engine.fuzz.features import (
     Feature,
     classic,
     columns,
+    counting,
     flow,
     lanes,
     leaving,
@@ -64,6 +65,7 @@ MATHS = ("maths", "turned", "complex", "halves", "math vectors")
 # Only outside of all blocks. Of every SIMD-group some lanes have to come to what `some lanes` writes.
 TOP = ("columns", "classic", "some lanes", "some groups")
 LEAVES = ("early", "columns", "classic")  # after these, some threads of a threadgroup may be gone
+COUNTING = 0xC0DE  # numbers of its own: other seeds make what they made before there were such programs
 # Kinds of programs that can be left out: threads that leave before barriers, SIMD-groups that pass them by, pointers
 # of two address spaces.
 SWITCHES = {"leaving": True, "skipping": True, "spaces": False}
@@ -86,6 +88,8 @@ def case(seed: int, switches: Mapping[str, bool] | None = None, without: Collect
     """The program of a seed. `switches` turns kinds of programs on and off, `without` leaves features out."""
     r = random.Random(seed)
     on = {**SWITCHES, **(switches or {})}
+    if random.Random(seed ^ COUNTING).randrange(20) == 0 and "counting" not in without:
+        return _counting(seed, r)
     if r.randrange(60) == 0 and "messages" not in without:
         return _message(seed, r)
     if r.randrange(6) == 0 and "short" not in without:
@@ -121,6 +125,13 @@ def _message(seed: int, r: random.Random) -> Case:
     messages.write(w)
     size = r.choice((32, 8, 16))
     return Case(seed, text(w), (2 * size, 1, 1), (size, 1, 1), "safe", ("messages",), 2)
+
+
+def _counting(seed: int, r: random.Random) -> Case:
+    w = Writer(r)
+    grid, group = launch(r)
+    counting.write(w, grid[0] * grid[1] * grid[2])
+    return Case(seed, text_of([], [], w.lines, ()), grid, group, "safe", ("counting",))
 
 
 def _short(seed: int, r: random.Random) -> Case:

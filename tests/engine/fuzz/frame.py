@@ -16,7 +16,7 @@ things: device Thing*; more: device uint*; hout: device half*; bout: device bflo
 vout: device uint4*; own: device atomic_uint*; shared: device atomic_uint*; total: device atomic_float*;
 shape: constant int*; strides: constant long*; claims: device uint*; reals: device float*; raw: device const uchar*;
 vecs: device uchar*; cols: device uint*; mine: device uint*; twin: device uint*; flag: device atomic_uint*;
-message: device uint*
+message: device uint*; counts: device atomic_uint*; again: device const uint*
 """
 NAMES = re.findall(r"(\w+):", PARAMETERS)
 TYPES = dict(re.findall(r"(\w+): ([^;\n]+)", PARAMETERS))
@@ -33,7 +33,7 @@ SHOWN = (
     "out[i * 8 + 4] = u0 ^ (u1 * 3) ^ (u2 * 5) ^ (u3 * 7);",
     "out[i * 8 + 6] = bits(f0) ^ (bits(f1) * 3);",
 )
-TAKEN = {"twin": "mine"}  # bound to the memory of another
+TAKEN = {"twin": "mine", "again": "counts"}  # bound to the memory of another
 REAL = ("reals",)  # compared within a tolerance where functions of mathematics are not exact
 MOST = 160  # threads of a threadgroup
 
@@ -144,4 +144,5 @@ ARRAYS: dict[str, Callable[[Arrays, int], np.ndarray]] = {
     "mine": lambda s, n: s.uints(8 * n),
     "flag": lambda s, n: np.zeros(64, np.uint32),
     "message": lambda s, n: np.zeros(512, np.uint32),
+    "counts": lambda s, n: s.uints(64),
 }

@@ -15,7 +15,7 @@ RUNS = Path(__file__).with_name("runs.jsonl")
 
 @dataclass
 class Run:
-    """Programs from `first` to before `end`; what became of them, by kind."""
+    """Programs from `first` to before `end`; what became of them, by kind. 0 settings: all of each program's."""
 
     commit: str
     processor: str
@@ -23,6 +23,7 @@ class Run:
     first: int
     end: int
     kinds: dict[str, int]
+    settings: int = 0
 
 
 def runs(path: Path = RUNS) -> list[Run]:
@@ -38,12 +39,12 @@ def following(switches: str, path: Path = RUNS) -> int:
 class Recorder:
     """One run while it goes on: its line is written anew whenever it has come further."""
 
-    def __init__(self, switches: str, path: Path = RUNS) -> None:
+    def __init__(self, switches: str, settings: int = 0, path: Path = RUNS) -> None:
         from conformance.checkout import commit, processor
 
         self.path, self.before = path, runs(path)
         first = following(switches, path)
-        self.run = Run(commit(), processor(), switches, first, first, {})
+        self.run = Run(commit(), processor(), switches, first, first, {}, settings)
         self._done: dict[int, str] = {}
 
     def done(self, seed: int, kind: str) -> None:

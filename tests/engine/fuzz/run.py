@@ -62,8 +62,8 @@ class Refused(Exception):
     """Not a program of the kind that is made here: it does not compile, or the oracle stops it."""
 
 
-def settings(case: Case, thorough: bool = False) -> list[Setting]:
-    """Those of one case, by its seed."""
+def settings(case: Case, thorough: bool = False, most: int = 0) -> list[Setting]:
+    """Those of one case, by its seed; `most` of them, in turn, where many programs are wanted."""
     r = random.Random(case.seed ^ 0x5EED)
     lanes = "simd_" in case.text or "quad_" in case.text  # which need 32
     narrow = () if lanes else (1, 8, 16)
@@ -86,7 +86,7 @@ def settings(case: Case, thorough: bool = False) -> list[Setting]:
         made[-1] = Setting(0 if lanes else 8, guard, False, r.choice(("host", *LESSER)), r.choice((0, 1)))
     if case.features == ("short",) and LESSER and r.randrange(3) == 0:  # sliding gangs are for such
         made.append(Setting(0, r.random() < 0.3, False, LESSER[-1]))
-    return made
+    return r.sample(made, most) if 0 < most < len(made) else made
 
 
 def compiled(case: Case, checked: bool = False) -> tuple[str, Signature]:

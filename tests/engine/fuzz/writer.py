@@ -139,6 +139,10 @@ class Writer:
             case 5 | 6:
                 return f"({x} {self.pick(('+', '-', '*', '&', '|', '^'))} {y})"
             case 7:
+                if self.chance(3):  # a lane's number out of its type, and wider than that
+                    x = f"({self.pick(('t', 'i', 'lane'))} << {self.choose(20, 31)}u)"
+                    wide = self.pick(("ulong({x}) * 3", "ulong(long(int({x})) * 5)", "ulong({x} / 2) + {x}"))
+                    return f"uint(({wide.format(x=x)}) >> {self.choose(1, 34)})"
                 return f"({x} {self.pick(('<<', '>>'))} ({y} & 31u))"
             case 8:
                 return f"({self.condition(depth + 1)} ? {x} : {y})"

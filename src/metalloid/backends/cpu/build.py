@@ -13,7 +13,7 @@ from metalloid.backends.cpu.common_proof import CommonProof
 from metalloid.backends.cpu.group_shape import GroupShapes
 from metalloid.backends.cpu.kernel_cache import KernelCache
 from metalloid.backends.cpu.program import Program
-from metalloid.backends.cpu.proofs import LazyProof, Proofs, name_of, proofs_of
+from metalloid.backends.cpu.proofs import LazyProof, Proofs, Provable, name_of, provable
 from metalloid.backends.fallback import Stages, slow_way, warn_of_baseline
 from metalloid.backends.patience import Patience
 from metalloid.errors import NotVectorised, OutOfTime
@@ -50,7 +50,10 @@ def cpu_program(
     names = {p.index: p.name for p in signature.parameters if p.kind == "buffer"}
     made = Vectors(ir, width, target or codegen.host(), level)
     shapes = None if width else made.shapes  # a forced width is for the launch's own threadgroup
-    return Program(signature.name, made.compile, names, made.target, lambda: made.proofs, shapes, patience)
+    return Program(
+        *(signature.name, made.compile, names, made.target, lambda: made.proofs, shapes, patience),
+        apart=lambda: made.provable.counts,
+    )
 
 
 def patience(ir: str) -> Patience | None:
@@ -107,8 +110,16 @@ class Vectors:
             return Prover(module)
 
     @cached_property
+    def provable(self) -> Provable:
+        return provable(self._shelf, lambda: self.prover)
+
+    @cached_property
     def proofs(self) -> Proofs | None:
-        return proofs_of(self._shelf, lambda: self.prover, self._prover_for)
+        """None where the kernel is too large to be proved before each launch."""
+        known = self.provable
+        if not known.worthwhile:
+            return None
+        return Proofs(self._shelf, self._prover_for, known.parameters, known.outputs)
 
     def _prover_for(self, launch: Launch) -> tuple[Prover, Triple | None]:
         """The prover of a launch's code: where all threadgroups are whole, their size is a number in it."""

@@ -25,7 +25,7 @@ from metalloid.backends.cpu.lower.kept_values import regions
 from metalloid.backends.cpu.lower.lane_or_loop import SUMS, alone
 from metalloid.backends.cpu.lower.vectorize import VectorCode, vectorize
 from metalloid.backends.line_table import LineTable, debug_info
-from metalloid.backends.specialize import FAR
+from metalloid.backends.specialize import FAR, SHARED
 from metalloid.errors import NotVectorised
 from metalloid.ir import Module, write
 from metalloid.ir.intrinsics import BARRIER, ENTRY
@@ -34,6 +34,7 @@ from metalloid.ir.lines import Lined
 from metalloid.ir.name_privates import name_privates
 from metalloid.records import replace
 from metalloid.transforms.byte_dots import byte_dots
+from metalloid.transforms.call_notes import without_notes
 from metalloid.transforms.canonicalize import canonical
 from metalloid.transforms.check_sites import Options
 from metalloid.transforms.common_gep_base import share
@@ -64,10 +65,12 @@ def vector_code(
     if isinstance(proof, Proof):
         module = proof.mark(module)
         module = module.with_function(prune(module.function[ENTRY], proof.dead))
+    if not guard and check is None:
+        module = without_notes(module)
     dots = _dots(module, target, bool(guard)) if check is None else module
     lanes = LaneLayout(
         width or choose(dots, size, target.info, check is not None, rows, True),
-        *(size, ragged, tables, proof == FAR),
+        *(size, ragged, tables, proof in (FAR, SHARED)),
     )
     lanes, way = _gangs(module, lanes, bool(width), check)
     module = module if lanes.width % target.info.lanes32 else dots
@@ -81,7 +84,9 @@ def vector_code(
         module = module.with_function(share(module.function[ENTRY]))
     if check is None and lanes.width > 1 and not brief:  # it writes code twice
         module, loops = _in_one_row(module, lanes, loops, target.info.masks_memory)
-    made = vectorize(module, lanes, guard, backwards, target.info, loops, check, way, table, brief)
+    made = vectorize(
+        module, lanes, guard, backwards, target.info, loops, check, way, table, brief, proof != SHARED
+    )
     if (lines := made.text.count("\n")) > MAX_LINES:
         raise NotVectorised(
             f"[engine] the kernel becomes {lines:,} lines of vector code, which LLVM would work on for minutes.\n"

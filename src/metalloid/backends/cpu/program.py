@@ -30,7 +30,8 @@ _MAIN = threading.main_thread()
 
 
 class Program:
-    """One kernel, all its variants. `compile` turns a variant into vector code."""
+    """One kernel, all its variants. `compile` turns a variant into vector code; `apart`: whether that may rest on
+    memory that is bound once."""
 
     def __init__(
         self,
@@ -41,7 +42,9 @@ class Program:
         prover: Callable[[], Prover | None] = lambda: None,
         shapes: GroupShapes | None = None,
         patience: Patience | None = None,
+        apart: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._apart = apart
         self.name, self._compile, self.names, self._prover = name, compile, names, prover
         self.target, self._shapes, self._patience = target or codegen.host(), shapes, patience
         self._budget = ProofBudget()
@@ -155,7 +158,7 @@ class Program:
         choice = self.choice(launch, guard, False, threads)
         choice.improve()
         if any(index in live for index in choice.parameters):
-            prepared = choice.plain()
+            prepared = choice.pick(tuple(lengths), None, addresses)
         else:
             self._picked(
                 choice, list(addresses), lengths, keep, launch.below
@@ -206,6 +209,7 @@ class Program:
                 self._ready(small, guard, backwards),
                 self._patience,
                 self._budget,
+                self._apart(),
             )
             if len(self._choices) > 64:
                 self._choices.clear()

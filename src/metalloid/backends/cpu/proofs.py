@@ -95,17 +95,25 @@ def _proof(
     return replace(found, streams=prover.streams(streams), size=size)
 
 
-def proofs_of(
-    shelf: KernelCache,
-    prover: Callable[[], Prover],
-    sized: Callable[[Launch], tuple[Prover, Triple | None]],
-) -> Proofs | None:
-    """None where the kernel is too large to be proved before each launch. `sized` gives the prover of a launch."""
+@dataclass(frozen=True)
+class Provable:
+    """What a launch has to know of a kernel before its code is chosen."""
+
+    worthwhile: bool  # not too large to be proved before each launch
+    parameters: Sequence[int]
+    outputs: Sequence[int]
+    counts: bool  # code may keep counters in tables of its own, and rests on that their memory is bound once
+
+
+def provable(shelf: KernelCache, prover: Callable[[], Prover]) -> Provable:
     key = shelf.key("what can be proved")
     known = shelf.get(key, "json")
     if known is None:
+        from metalloid.backends.cpu.lower.ops.memory_orders import only_counts
+
         made = prover()
-        known = json.dumps([made.worthwhile, made.parameters, sorted(made.outputs)]).encode()
+        counts = any(i.opcode == "atomicrmw" for i in made.function.instructions())
+        counts = counts and only_counts(made.function)
+        known = json.dumps([made.worthwhile, made.parameters, sorted(made.outputs), counts]).encode()
         shelf.put(key, "json", known)
-    worthwhile, parameters, outputs = json.loads(known)
-    return Proofs(shelf, sized, parameters, outputs) if worthwhile else None
+    return Provable(*json.loads(known))

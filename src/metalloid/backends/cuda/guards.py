@@ -20,6 +20,7 @@ from metalloid.ir.layout import data_layout
 from metalloid.ir.name_privates import name_privates
 from metalloid.ir.types import I8, I32, I64, IntType, PointerType, Type
 from metalloid.ir.values import Global, Int, Local, Value
+from metalloid.transforms.call_notes import without_notes
 
 I1 = IntType(1)
 _WORDS = ("here", "first", "at", "last", "fits", "enough", "both", "either")
@@ -29,6 +30,7 @@ class Guards:
     """What guards need to know of a kernel, and the guards."""
 
     def __init__(self, module: Module, variant: Variant, ordered: bool = True) -> None:
+        module = module if variant.guard else without_notes(module)
         self.variant, self.source = variant, module
         marked = variant.proof.mark(module) if variant.proof is not None else module
         places = None

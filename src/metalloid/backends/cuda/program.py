@@ -55,6 +55,7 @@ class CudaProgram:
         self.written = [
             access.get(n, n >= self.count) for n in range(SLOTS)
         ]  # more may be bound, to count in
+        self.only_written = frozenset(p.index for p in signature.buffers if p.access == "write")
         self._choices: dict[object, Choice] = {}
         self._shapes: dict[object, Shape] = {}
         self._lock = threading.RLock()
@@ -178,6 +179,11 @@ class CudaProgram:
     ) -> Choice:
         """The code for launches of this size whose memory lies alike."""
         most = {i: n for i, n in self.code.inlinable.items() if i not in live}
+        if most:
+            written = [
+                (at, at + n) for at, n, w in zip(addresses, lengths, self.written, strict=False) if w and n
+            ]
+            most = {i: n for i, n in most.items() if not _in_any(written, addresses, lengths, i)}
         inlined = layout(most, lengths)
         for index in inlined:
             self._reveal(addresses[index])
@@ -323,6 +329,16 @@ class CudaProgram:
         if record.kind == MISALIGNED:
             site = replace(site, rule="M103")
         return access_fault(site, offset, launch, thread, group, self.names)
+
+
+def _in_any(
+    memory: Sequence[tuple[int, int]], addresses: Sequence[int], lengths: Sequence[int], index: int
+) -> bool:
+    """Whether an argument has bytes of some memory: what the kernel writes under another name does not travel."""
+    if index >= len(addresses):
+        return False
+    first, behind = addresses[index], addresses[index] + lengths[index]
+    return any(begin < behind and first < end for begin, end in memory)
 
 
 def _refuse_size(launch: Launch) -> None:

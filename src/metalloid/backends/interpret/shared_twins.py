@@ -35,6 +35,8 @@ def shared(function: Function, i: Instruction, threads: Lanes, arrived: Lanes) -
         return _moved(i.called, twins, arrived)
     if found.what == "sum" and isinstance(i.type, FloatType):
         return _sums(found, i, threads, twins, arrived)
+    if found.what in ("max", "min") and isinstance(i.type, FloatType):
+        return _taken(found, i, twins, arrived)
     return {}
 
 
@@ -68,6 +70,17 @@ def _moved(name: str, twins: Mapping[int, Real], arrived: Lanes) -> dict[int, Re
     return {lane: twins[source] for lane, source in sources.items() if source in twins}
 
 
+def _taken(found: Collective, i: Instruction, twins: Mapping[int, Real], arrived: Lanes) -> dict[int, Real]:
+    """The twin of the number that was taken; of several that are equal, one that remembers an overflow."""
+    made: dict[int, Real] = {}
+    for lane, bits in simd.operation(i.called)(dict(arrived)).items():
+        start = lane - lane % found.lanes
+        fits = [t for other, t in twins.items() if start <= other < start + found.lanes and t.actual == bits]
+        if fits:
+            made[lane] = next((t for t in fits if t.birth), fits[0])
+    return made
+
+
 def _sums(
     found: Collective, i: Instruction, threads: Lanes, twins: Mapping[int, Real], arrived: Lanes
 ) -> dict[int, Real]:
@@ -82,7 +95,10 @@ def _sums(
         elif math.isinf(result) and all(math.isfinite(to_float(i.type, p.actual)) for p in parts):
             birth = born(threads[lane], i, i.type, (), result)
             made[lane] = Real(bits, sum(p.exact for p in parts), birth=birth)
-        # else who brought the infinity is asked elsewhere
+        elif birth := next(
+            (p.birth for p in parts if p.birth), None
+        ):  # 1 / sum may be finite again, and wrong
+            made[lane] = Real(bits, sum(p.exact for p in parts), birth=birth)
     return made
 
 

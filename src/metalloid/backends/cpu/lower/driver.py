@@ -36,6 +36,7 @@ class Driver:
     reverse: bool  # gangs from the last to the first, to see whether the order matters
     cleared: Mapping[str, list[Range]]
     barriers: list[Instruction]
+    ends: tuple[int | None, ...]  # where a region goes on to, where that is the same on all of its ways
 
     @property
     def many(self) -> bool:
@@ -221,7 +222,7 @@ class Driver:
 
     def _agreed(self, n: int, j: str) -> list[str]:
         """All gangs must have stopped at the same barrier."""
-        if not self.many:
+        if not self.many or self._end(n) is not None:
             return [f"  br label %s{n}.next"]
         returned = [
             f"  %over{n} = icmp eq {self.told} %got{n}, 0",
@@ -239,9 +240,17 @@ class Driver:
             *_apart(self.out, n, j),
         ]
 
+    def _end(self, n: int) -> int | None:
+        """Where all gangs go on from here; none where it is to be asked."""
+        known = not self.returns and self.all_parts == self.parts
+        return self.ends[n] if known else None
+
     def _onward(self, n: int, last: str) -> list[str]:
         if not self.many:
             return ["  br label %done"]
+        end = self._end(n)
+        if end is not None:
+            return [f"  br label %s{end}" if end else "  br label %done"]
         number = _number(self.out, last, f"%next{n}")
         if self.parts > MAX_EACH:
             return [*number, "  br label %dispatch"]
@@ -253,9 +262,10 @@ class Driver:
 
     def _dispatch(self) -> list[str]:
         """Where many regions go on from: to the one that all gangs told."""
-        if self.parts <= MAX_EACH:
+        asked = [n for n in range(self.parts) if self._end(n) is None]
+        if self.parts <= MAX_EACH or not asked:
             return []
-        told = ", ".join(f"[ %next{n}, %s{n}.end ]" for n in range(self.parts))
+        told = ", ".join(f"[ %next{n}, %s{n}.end ]" for n in asked)
         return [
             "dispatch:",
             f"  %next = phi i32 {told}",
