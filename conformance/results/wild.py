@@ -1,9 +1,10 @@
-"""`python -m conformance wild [--only TEXT] [--library] [--resume]`: every case under the checker; findings are kept.
+"""`python -m conformance wild [--only TEXT] [--library] [--resume] [--record]`: every case under the checker.
 
-`docs/found-in-the-wild.md` argues each finding. This command says which there are, one line per rule and kernel.
+Findings are kept; `docs/found-in-the-wild.md` argues each. This command says which there are, by rule and kernel.
 With `--library` MLX's kernels come from its compiled library. One case of each kernel comes first, whatever its types
 and sizes, the smallest of them, then a second of each, and so on: a run that is stopped (`--limit`) has seen as
-many different kernels as it could; `--resume` goes on behind it, with cases first that no earlier code has run.
+many different kernels as it could; `--resume` goes on behind it, with cases first that no earlier code has run. With
+`--record` the repository's record (`wild.json`) gets the verdicts, and cases that are in it come last.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import prod
 from pathlib import Path
 
@@ -25,8 +26,9 @@ from rich.progress import track
 
 from conformance.binaries.mlx import cases as library_cases
 from conformance.binaries.mlx import from_library
+from conformance.checkout import commit, processor
 from conformance.packages import STORE
-from conformance.results import kept
+from conformance.results import kept, wild_record
 from conformance.results.case import Case, Step
 from conformance.results.judge import made
 from conformance.results.launch import run_checked
@@ -53,6 +55,12 @@ class Checked:
     label: str
     found: tuple[Found, ...]
     seconds: float
+    commit: str = ""
+    processor: str = ""
+
+    @property
+    def verdict(self) -> wild_record.Verdict:
+        return wild_record.Verdict(tuple(sorted({f.rule for f in self.found})), self.commit, self.processor)
 
 
 @click.command(help=__doc__)
@@ -62,9 +70,12 @@ class Checked:
     "--library", is_flag=True, help="MLX's kernels from its compiled library instead of all from source."
 )
 @click.option("--resume", is_flag=True, help="Skip what the same code has been told of before.")
+@click.option("--record", is_flag=True, help="Add the verdicts to the repository's record.")
 @click.option("--jobs", default=os.cpu_count() or 1, help="Processes.")
 @click.option("--limit", default=0.0, help="Seconds after which no further case is begun.")
-def main(only: str, without: tuple[str, ...], library: bool, resume: bool, jobs: int, limit: float) -> None:
+def main(
+    only: str, without: tuple[str, ...], library: bool, resume: bool, record: bool, jobs: int, limit: float
+) -> None:
     console = Console()
     cases = [case for case in (library_cases() if library else all_cases()) if only in case.label]
     cases = [case for case in cases if not any(word in case.label for word in without)]
@@ -72,9 +83,12 @@ def main(only: str, without: tuple[str, ...], library: bool, resume: bool, jobs:
     known = _known() if resume else {}
     done = [known[key] for case in cases if (key := _key(case, library)) in known]
     waiting = [case for case in cases if _key(case, library) not in known]
-    told = {one.label for one in known.values()}
+    way = "library" if library else "source"
+    told = {one.label for one in known.values()} | (wild_record.load(way).keys() if record else set())
     waiting.sort(key=lambda case: case.label in told)  # what no code was told of comes first
     done += check_all(waiting, library, jobs, limit, console)
+    if record:
+        wild_record.store(way, {one.label: one.verdict for one in done})
     _tell(done, len(cases), console)
 
 
@@ -152,12 +166,14 @@ def check_all(
     _cases[:] = cases
     end = time.monotonic() + limit if limit else None
     work = work_on(_check, len(cases), (library, end), jobs)
+    state = {"commit": commit(), "processor": processor()}
     for index, result in track(work, "checking", total=len(cases), console=console):
         label = cases[index].label
         if isinstance(result, Died):
             result = Checked(label, (Found("", "died", str(result)),), 0.0)
         if result is None:
             continue
+        result = replace(result, **state)
         with KEPT.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"key": _key(cases[index], library), **asdict(result)}) + "\n")
         if not console.is_terminal:
@@ -177,7 +193,8 @@ def _known() -> dict[str, Checked]:
         try:
             entry = json.loads(line)
             inside = tuple(Found(**f) for f in entry["found"])
-            found[entry["key"]] = Checked(entry["label"], inside, entry["seconds"])
+            state = entry.get("commit", ""), entry.get("processor", "")
+            found[entry["key"]] = Checked(entry["label"], inside, entry["seconds"], *state)
         except (ValueError, KeyError, TypeError):
             continue
     return found

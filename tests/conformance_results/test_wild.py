@@ -6,8 +6,10 @@ import os
 from typing import Any
 
 import numpy as np
+from conformance.results import wild_record
 from conformance.results.case import Case, Output, Step, Work, poisoned
 from conformance.results.wild import in_turn, kernel_family
+from conformance.results.wild_record import Verdict
 
 from metalloid.source import Source
 
@@ -45,3 +47,13 @@ def test_a_case_that_ends_its_process_is_still_in_turn() -> None:
 
 def test_types_and_sizes_are_no_part_of_a_kernels_family() -> None:
     assert kernel_family("kernel_mul_mv_q4_0_f32") == "kernel_mul_mv"
+
+
+def test_the_record_keeps_the_latest_verdict_of_each_case(tmp_path, monkeypatch):
+    monkeypatch.setattr(wild_record, "RECORD", tmp_path / "wild.json")
+    clean, found = Verdict((), "1", "avx2"), Verdict(("M204",), "2", "avx2")
+    wild_record.store("library", {"a": clean, "b": clean})
+    wild_record.store("source", {"a": found})
+    wild_record.store("library", {"b": found, "c": clean})
+    assert wild_record.load("library") == {"a": clean, "b": found, "c": clean}
+    assert wild_record.load("source") == {"a": found}

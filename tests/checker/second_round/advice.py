@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.checker.second_round.case import blank, floats, pair
+from tests.checker.second_round.case import Case, blank, floats, pair
 
 TILE = """kernel void k(device float* out, device const float* x, uint i [[thread_position_in_grid]],
                      uint t [[thread_index_in_threadgroup]]) {
@@ -37,6 +37,31 @@ def masked():
     x = floats(64)
     x[16:24] = -np.inf
     return [blank(64), x]
+
+
+BACKWARDS = """kernel void k(device float* out, device const float* x, uint t [[thread_index_in_threadgroup]],
+                     uint lane [[thread_index_in_simdgroup]]) {
+    threadgroup float s[128];
+    s[{INDEX}] = x[t];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    out[t] = s[127 - t] + float(lane);
+}"""
+LAST = "threadgroup_barrier(mem_flags::mem_threadgroup); // seen by all"
+COUNTED = """kernel void k(device float* out, device const float* x, device uint* n,
+                     uint i [[thread_position_in_grid]]) {
+    if (x[i] < 1000) {
+        {COUNT}
+        out[at] = 1;
+    }
+}"""
+ADDED = """kernel void k(device float* out, uint t [[thread_index_in_threadgroup]]) {
+    threadgroup uint s[1];
+    if (t == 0) s[0] = 0;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    {ADD}
+    threadgroup_barrier(mem_flags::mem_threadgroup); // seen by all
+    out[t] = s[0];
+}"""
 
 
 CASES = (
@@ -85,5 +110,43 @@ CASES = (
         "M401",
         "masked",
         math="safe",
+    ),
+    *pair(
+        "no barrier for many that count in one place",
+        COUNTED.replace("{COUNT}", "uint at = n[0]; n[0] = at + 1;"),
+        COUNTED.replace(
+            "{COUNT}",
+            "uint at = atomic_fetch_add_explicit((device atomic_uint*)n, 1u, memory_order_relaxed);",
+        ),
+        lambda: [blank(64), floats(64), np.zeros(1, np.uint32)],
+        {"grid": 64, "threadgroup": 64},
+        "M202",
+        "no barrier helps; use one atomic",
+    ),
+    *pair(
+        "no barrier for many that count in one place of a threadgroup",
+        ADDED.replace("{ADD}", "uint at = s[0]; s[0] = at + 1;"),
+        ADDED.replace("{ADD}", "if (t == 0) { uint at = s[0]; s[0] = at + 1; }"),
+        lambda: [blank(64)],
+        {"grid": 64, "threadgroup": 64},
+        "M201",
+        "no barrier helps; use one atomic",
+    ),
+    Case(
+        "a barrier where one thread changes what the others read",
+        ADDED.replace("{ADD}", "if (t == 0) { uint at = s[0]; s[0] = at + 1; }").replace(LAST, ""),
+        lambda: [blank(64)],
+        {"grid": 64, "threadgroup": 64},
+        "M201",
+        "put threadgroup_barrier",
+    ),
+    *pair(
+        "the lane's index where that in the threadgroup was meant",
+        BACKWARDS.replace("{INDEX}", "lane"),
+        BACKWARDS.replace("{INDEX}", "t"),
+        lambda: [blank(128), floats(128)],
+        {"grid": 128, "threadgroup": 128},
+        "M201",
+        "thread_index_in_threadgroup is another one for each thread",
     ),
 )

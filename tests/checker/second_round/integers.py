@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tests.checker.second_round.case import Case, ints, pair, twin
+from tests.checker.second_round.case import Case, floats, ints, pair, twin
 
 MEAN = """kernel void k(device const int* sums, device const int* counts, device int* out,
                      uint i [[thread_position_in_grid]]) {
@@ -47,6 +47,7 @@ DOWN = """kernel void k(device const float* x, device float* out, constant uint&
     ushort left = i - 1;
     out[i] = left < n ? x[left] : 0;
 }"""
+ONE_LINE = " ".join(PIXEL.split())
 HASH = """kernel void k(device const uchar* x, device ushort* out, uint i [[thread_position_in_grid]]) {
     ushort h = 5381;
     for (uint j = 0; j < 8; j++) h = h * 33 + x[8 * i + j];
@@ -269,5 +270,17 @@ CASES = (
         CAST,
         lambda: [ints(64, np.uint16) * 9, bytes_of(0)],
         {"grid": 64},
+    ),
+    *(
+        replace(case, slow=True)
+        for case in pair(
+            "a whole kernel on one line, with a reference",
+            ONE_LINE.replace("{TYPE}", "ushort"),
+            ONE_LINE.replace("{TYPE}", "uint"),
+            lambda: [floats(70_000), np.zeros(70_000, np.float32), 700],
+            {"grid": (700, 100), "threadgroup": (64, 1)},
+            "M408",
+            "ushort",
+        )
     ),
 )

@@ -63,6 +63,19 @@ def few_large():
 
 
 ONE = {"grid": 32, "threadgroup": 32}
+SQUARES = """kernel void k(device const half* x, device half* out, uint i [[thread_position_in_grid]]) {
+    {TYPE} v = x[i];
+    {TYPE} squares = {TOGETHER}(v * v);
+    out[i] = half(v * rsqrt(squares));
+}"""
+
+
+def one_wide_row() -> list[np.ndarray]:
+    x = halves(128, 0.5)
+    x[64:96] = 300
+    return [x, np.zeros(128, np.float16)]
+
+
 CASES = (
     *pair(
         "a long sum in half that simd_sum ends",
@@ -157,5 +170,23 @@ CASES = (
             {"grid": 2048, "threadgroup": 32},
             "M403",
         )
+    ),
+    *pair(
+        "squares of half that overflow before lanes add them up",
+        SQUARES.replace("{TYPE}", "half").replace("{TOGETHER}", "simd_sum"),
+        SQUARES.replace("{TYPE}", "float").replace("{TOGETHER}", "simd_sum"),
+        one_wide_row,
+        {"grid": 128, "threadgroup": 32},
+        "M403",
+        "300 * 300",
+    ),
+    *pair(
+        "squares of half that overflow before the largest is taken",
+        SQUARES.replace("{TYPE}", "half").replace("{TOGETHER}", "simd_max"),
+        SQUARES.replace("{TYPE}", "float").replace("{TOGETHER}", "simd_max"),
+        one_wide_row,
+        {"grid": 128, "threadgroup": 32},
+        "M403",
+        "300 * 300",
     ),
 )

@@ -15,6 +15,7 @@ from metalloid.backends.observe import Record
 from metalloid.checker.case import Case
 from metalloid.findings import Finding
 from metalloid.ir.intrinsics import FROM_FLOAT, FROM_UNSIGNED, OF_VECTORS
+from metalloid.location import Location
 
 _TYPES = {
     -8: ("uchar", 0, 255),
@@ -70,19 +71,35 @@ def _cuts(case: Case, record: Record) -> bool:
 
 
 def _statement(case: Case, record: Record) -> str:
-    """The line, with those before and behind it that belong to its statement: `f(w) + f(w >> 4)` may take several."""
+    """The statement: from a `;` or brace before the place to one behind it, on up to a few lines before and behind it.
+
+    `f(w) + f(w >> 4)` may take several; a whole kernel may stand on one, with other statements and a `uint& n`.
+    """
     place = record.access.location
-    lines = [case.line(place)]
-    for step in (-1, 1):
-        at = place
-        for _ in range(_LONGEST if at is not None else 0):
-            assert at is not None
-            before = lines[-1] if step > 0 else case.line(replace(at, line=at.line - 1))
-            if at.line + step < 1 or _ENDS.search(before):
-                break
-            at = replace(at, line=at.line + step)
-            lines.insert(len(lines) if step > 0 else 0, case.line(at))
-    return "\n".join(lines)
+    line, at = case.line(place), max(0, place.column - 1) if place else 0
+    start = max(line.rfind(sign, 0, at) for sign in ";{}") + 1
+    end = min((found for sign in ";{}" if (found := line.find(sign, at)) >= 0), default=-1)
+    lines = [line[start : end if end >= 0 else None]]
+    if not start:
+        lines = [*_beside(case, place, -1), *lines]
+    return "\n".join(lines if end >= 0 else [*lines, *_beside(case, place, 1)])
+
+
+def _beside(case: Case, place: Location | None, step: int) -> list[str]:
+    """The lines before a place, or behind it, that belong to the statement there."""
+    found: list[str] = []
+    before = case.line(place)
+    for _ in range(_LONGEST if place is not None else 0):
+        assert place is not None
+        if place.line + step < 1:
+            break
+        place = replace(place, line=place.line + step)
+        line = case.line(place)
+        if _ENDS.search(before if step > 0 else line):
+            break
+        found.insert(len(found) if step > 0 else 0, line)
+        before = line
+    return found
 
 
 def _narrow(case: Case, record: Record) -> Finding:

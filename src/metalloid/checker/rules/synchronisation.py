@@ -10,6 +10,7 @@ from metalloid.backends.observe import Access, Record
 from metalloid.backends.races import DEVICE, THREADGROUP
 from metalloid.checker.case import Case
 from metalloid.checker.code import Barrier
+from metalloid.checker.rules.one_place import HINT, LANES, by_lane, changed_by_several
 from metalloid.checker.rules.updates import atomic_hint, update_at
 from metalloid.findings import Finding
 from metalloid.findings.bounds import BARRIER_HINT
@@ -192,11 +193,18 @@ def _two_statements(line: str, here: Location, there: Location) -> bool:
 
 def _threadgroup_race(case: Case, record: Record) -> tuple[str, str]:
     name = case.called(record.memory)
+    if changed_by_several(case, record) and not _in_a_loop(case, record):
+        return (
+            f"race in threadgroup memory: two threads {_verbs(record)} the same element of {name}",
+            HINT.format(name),
+        )
     if _both_write(record) and not _in_a_loop(case, record):
         return (
             f"race in threadgroup memory: two threads write the same element of {name}",
-            f"let one thread write each element of {name} (if (t == 0), or at its own index): no barrier helps where"
-            " two threads write one place",
+            LANES.format(name)
+            if by_lane(case, record)
+            else f"let one thread write each element of {name} (if (t == 0), or at its own index): no barrier helps"
+            " where two threads write one place",
         )
     if line := _standing(record, case.code.simd_barriers):
         return (
@@ -259,6 +267,8 @@ def _in_a_loop(case: Case, record: Record) -> bool:
 
 def _device_hint(case: Case, record: Record) -> str:
     name = case.name(record.memory)
+    if changed_by_several(case, record) and not _in_a_loop(case, record):
+        return HINT.format(f"'{name}'")
     if record.rule == "M202" and _both_write(record) and not _in_a_loop(case, record):
         return (
             f"let one thread own each element of '{name}', or use atomics: no barrier helps where two threads write"

@@ -170,6 +170,20 @@ def kept_name(segment: int, name: str) -> str:
     return f"mt.{segment}.{name}.kept"
 
 
+def only_state(function: Function) -> int | None:
+    """The state that a region ends in, where there is one on all ways."""
+    told = [i for i in function.instructions() if i.called == STATE]
+    if len(told) != 1 or len(told[0].operands) != 1:  # with rounds, gangs may be in different ones
+        return None
+    value = told[0].operands[0]
+    ends = [value]
+    if isinstance(value, Local):
+        made = next(i for i in function.instructions() if i.name == value.name)
+        ends = list(made.operands) if made.opcode == "phi" else []
+    states = {end.value if isinstance(end, Int) else None for end in ends}
+    return states.pop() if len(states) == 1 else None
+
+
 def _exit(states: list[State], rounds: bool) -> Block:
     labels = tuple(s.block for s in states)
     phis = [Instruction("phi", I32, tuple(Int(I32, s.number) for s in states), "mt.state", labels=labels)]

@@ -25,7 +25,24 @@ from metalloid.ir.values import Expression, Global, Int, Local, Value
 
 NEAR = 64  # bytes between two ranges that are cleared as one
 MOST = 8  # ranges of a variable
-Point = tuple[str, int]  # block, number of the instruction in it
+
+
+class _Fills:
+    """What stores fill of one variable, and where they stand: by block, with the number of the instruction."""
+
+    def __init__(self) -> None:
+        self._stores: dict[str, list[tuple[int, Range]]] = {}
+        self._above: dict[str, list[Range]] = {}  # by block: what is filled where it begins
+
+    def add(self, block: str, number: int, ranges: Sequence[Range]) -> None:
+        self._stores.setdefault(block, []).extend((number, r) for r in ranges)
+
+    def before(self, flow: Flow, block: str, number: int) -> list[Range]:
+        """All that is filled whenever an instruction runs."""
+        if block not in self._above:
+            others = [b for b in self._stores if b != block and flow.dominators.dominates(b, block)]
+            self._above[block] = union(r for b in others for _, r in self._stores[b])
+        return [*self._above[block], *(r for n, r in self._stores.get(block, ()) if n < number)]
 
 
 def to_clear(
@@ -48,7 +65,7 @@ def to_clear(
                     if root.kind != "variable" or _only_points(i, value):
                         continue
                     ranges = _read(uniformity, block.name, i, value, sizes[root.name], single)
-                    done = [r for at, r in fills.get(root.name, ()) if _before(flow, at, (block.name, n))]
+                    done = fills[root.name].before(flow, block.name, n) if root.name in fills else []
                     done += early[number].get(root.name, ()) if early else []
                     found.setdefault(root.name, []).extend(less(ranges, union(done)))
     return {name: _few(ranges) for name, ranges in found.items() if ranges}
@@ -141,12 +158,10 @@ def _pointers(i: Instruction) -> list[Value]:
     ]
 
 
-def _fills_of(
-    part: Part, lanes: LaneLayout, sizes: Mapping[str, int]
-) -> dict[str, list[tuple[Point, Range]]]:
-    """What stores of a gang that is the whole threadgroup fill, and where they stand."""
+def _fills_of(part: Part, lanes: LaneLayout, sizes: Mapping[str, int]) -> dict[str, _Fills]:
+    """What stores of a gang that is the whole threadgroup fill, of each variable."""
     flow, roots, uniformity = part
-    found: dict[str, list[tuple[Point, Range]]] = {}
+    found: dict[str, _Fills] = {}
     for block in flow.function.blocks:
         running = _running(uniformity, block.name)
         if not running.known:
@@ -159,11 +174,5 @@ def _fills_of(
             places = _places(uniformity, i.operands[1], running)
             if places is not None and min(places) >= 0 and max(places) + each <= sizes[root.name]:
                 filled = union((x, x + each) for x in places)
-                found.setdefault(root.name, []).extend(((block.name, n), r) for r in filled)
+                found.setdefault(root.name, _Fills()).add(block.name, n, filled)
     return found
-
-
-def _before(flow: Flow, store: Point, read: Point) -> bool:
-    if store[0] == read[0]:
-        return store[1] < read[1]
-    return flow.dominators.dominates(store[0], read[0])

@@ -20,6 +20,7 @@ from metalloid.backends.cpu.lower.shadow.memory import (
     check,
     shadow_offset,
 )
+from metalloid.backends.cpu.lower.shadow.recent import Held, none_recent
 from metalloid.backends.cpu.lower.shadow.shadow_access import ShadowAccess
 from metalloid.records import dataclass
 
@@ -51,7 +52,9 @@ class PerLaneEvent(ShadowAccess):
         e, site = self.e, self.site
         now, group, since = self._moments()
         looks, distinct = self._looks(self._own(now))
-        found = [self._look(look, group, since) for look in looks]
+        held = [self._held(look.lot) for look in looks]
+        self._unless_recent(looks, held, distinct, group, since)
+        found = [self._look(*one, group, since) for one in zip(looks, held, strict=True)]
         bad = "false"
         for look, seen in zip(looks, found, strict=True):
             one = look.lot.any(look.lot.masked(seen.bad)) if seen.bad else "false"
@@ -59,13 +62,42 @@ class PerLaneEvent(ShadowAccess):
         self._doubt(bad)
         for look, seen in zip(looks, found, strict=True):
             if site.write:
-                self._write_words(look, seen, group, distinct)
+                self._write_words(look, seen.word, group, distinct, site.readers)
             elif self._remembered:
-                self._read_words(look, seen, group, distinct)
-        if site.write and not distinct:
+                kept = f"select {look.lot.vb} {seen.fresh}, {look.lot.vt} {seen.first}, {look.lot.vt} {look.first_lane}"
+                self._read_words(look, e.put(kept), group, distinct)
+        self._end(looks, distinct)
+
+    def _unless_recent(
+        self, looks: list[Look], held: list[Held], distinct: bool, group: str, since: str
+    ) -> None:
+        """The usual case by itself: nobody has come to these places since the last barrier. Code goes on where
+        somebody has."""
+        e, site = self.e, self.site
+        bounds = (group, since) if self.local else ("", self._start())
+        quick = none_recent(e, [look.lot for look in looks], held, bounds, site.defined)
+        if not quick:
+            return
+        kept, usual, near = (dict(e.values), dict(e.built)), e.fresh_label("usual"), e.fresh_label("recent")
+        e.do(f"br i1 {quick}, label %{usual}, label %{near}, !prof !1")
+        e.label(usual)
+        for look, words in zip(looks, held, strict=True):
+            if site.write:
+                asked = site.readers and not words.first  # whether a reader may be recent
+                self._write_words(look, words.word, group, distinct, asked)
+            elif self._remembered and distinct and look.last_lane == look.first_lane:
+                look.lot.store(self._array(FIRST), look.first_lane)
+            elif self._remembered:
+                self._read_words(look, look.first_lane, group, distinct)
+        self._end(looks, distinct)
+        e.values, e.built = kept
+        e.label(near)
+
+    def _end(self, looks: list[Look], distinct: bool) -> None:
+        if self.site.write and not distinct:
             self._twice(looks)
         else:
-            e.do(f"br label %{self.done}")
+            self.e.do(f"br label %{self.done}")
 
     @property
     def _side_by_side(self) -> bool:
@@ -172,25 +204,29 @@ class PerLaneEvent(ShadowAccess):
 
     # ---- tests ----------------------------------------------------------------------------------------------------
 
-    def _look(self, look: Look, group: str, since: str) -> Seen:
-        site, lot = self.site, look.lot
+    def _held(self, lot: ShadowVector) -> Held:
+        site = self.site
         word = lot.load(self._array(WRITER)) if site.writer or site.defined or site.write else ""
+        first = lot.load(self._array(FIRST)) if self._remembered else ""
+        other = lot.load(self._array(OTHER)) if self._remembered and site.write else ""
+        return Held(word, first, other, site.writer)
+
+    def _look(self, look: Look, held: Held, group: str, since: str) -> Seen:
+        site, lot = self.site, look.lot
         bad: list[str] = []
         if site.writer:
-            bad.append(self._unordered(look, word, group, since)[1])
+            bad.append(self._unordered(look, held.word, group, since)[1])
         if site.defined:
-            bad.append(lot.compare("ult", word, lot.splat(group if self.local else self._start())))
-        first = fresh = ""
-        if self._remembered:
-            first = lot.load(self._array(FIRST))
-            fresh, clash = self._unordered(look, first, group, since)
+            bad.append(lot.compare("ult", held.word, lot.splat(group if self.local else self._start())))
+        fresh = ""
+        if held.first:
+            fresh, clash = self._unordered(look, held.first, group, since)
             if site.write:
-                other = lot.load(self._array(OTHER))
-                bad += [clash, self._unordered(look, other, group, since)[1]]
+                bad += [clash, self._unordered(look, held.other, group, since)[1]]
         result = ""
         for flags in bad:
             result = flags if not result else lot.either(result, flags)
-        return Seen(word, first, fresh, result)
+        return Seen(held.word, held.first, fresh, result)
 
     def _differs(self, lot: ShadowVector, word: str, me: str) -> str:
         """Not zero where a word is another thread's."""
@@ -227,26 +263,26 @@ class PerLaneEvent(ShadowAccess):
 
     # ---- updates --------------------------------------------------------------------------------------------------
 
-    def _write_words(self, look: Look, seen: Seen, group: str, distinct: bool) -> None:
+    def _write_words(self, look: Look, word: str, group: str, distinct: bool, forget: bool) -> None:
+        """`forget`: who read is not to be asked any more."""
         e, lot = self.e, look.lot
         if self.local and distinct and self._local_number() is not None:
             left = self._missing()
             count, after = e.fresh_label("new"), e.fresh_label("old")
             e.do(f"br i1 {e.put(f'icmp ne i64 {left}, 0')}, label %{count}, label %{after}")
             e.label(count)
-            stale = lot.masked(lot.compare("ult", seen.word, lot.splat(group)))
+            stale = lot.masked(lot.compare("ult", word, lot.splat(group)))
             less = e.put(f"sub i64 {left}, {lot.number(stale)}")
             e.do(f"store i64 {less}, ptr {self._missing_at()}")
             e.do(f"br label %{after}")
             e.label(after)
         lot.store(self._array(WRITER), look.first_lane)
-        if self.site.readers:
+        if forget:
             lot.store(self._array(FIRST), "zeroinitializer")
             lot.store(self._array(OTHER), "zeroinitializer")
 
-    def _read_words(self, look: Look, seen: Seen, group: str, distinct: bool) -> None:
-        e, lot = self.e, look.lot
-        first = e.put(f"select {lot.vb} {seen.fresh}, {lot.vt} {seen.first}, {lot.vt} {look.first_lane}")
+    def _read_words(self, look: Look, first: str, group: str, distinct: bool) -> None:
+        lot = look.lot
         lot.store(self._array(FIRST), first)
         there = first if distinct else lot.load(self._array(FIRST))
         other = lot.compare("ne", self._differs(lot, there, look.last_lane), "zeroinitializer")

@@ -1,0 +1,70 @@
+"""Threads that meet at one place where no barrier helps.
+
+They change it in several steps, `uint at = n[0]; n[0] = at + 1;` (the race of the reading with the writing may show
+first; `updates.py` knows statements that do both), or their index is that of the lane.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from metalloid.backends.observe import Record
+from metalloid.checker.case import Case
+from metalloid.checker.code import GROUP, LANE, SIMDGROUP, THREAD, Code
+from metalloid.ir.module import Instruction
+from metalloid.ir.values import Local
+
+HINT = (
+    "several threads change this one element of {}, each from what it read: no barrier helps; use one atomic"
+    " (atomic_fetch_add_explicit and its like give back what was there), or let one thread do it for all"
+)
+
+LANES = (
+    "its index is that of the lane, which starts again in every SIMD-group of 32 threads: thread_index_in_threadgroup"
+    " is another one for each thread; or give each SIMD-group a part of {} of its own"
+)
+
+
+def by_lane(case: Case, record: Record) -> bool:
+    """Whether two threads write at one place whose index knows the lane and not the SIMD-group."""
+    places = {a.location for a in (record.access, record.other) if a is not None and a.what == "write"}
+    if len(places) != 1 or record.other is None:
+        return False
+    pointers = (i.operands[1] for i in _stores(case) if case.code.location(i) in places)
+    known = [case.code.of(pointer) for pointer in pointers]
+    return bool(known) and all(LANE in of and not of & {THREAD, SIMDGROUP} for of in known)
+
+
+def _stores(case: Case) -> list[Instruction]:
+    return [i for i in case.code.function.instructions() if i.opcode == "store"]
+
+
+def changed_by_several(case: Case, record: Record) -> bool:
+    """Whether the write of a race changes what was read there, at a place that is the same for all threads of a
+    threadgroup, and more than one of them has done it."""
+    places = {a.location for a in (record.access, record.other) if a is not None and a.what == "write"}
+    place = places.pop() if len(places) == 1 else None
+    if place is None:
+        return False
+    ran = case.observation.stores.get(place, 0)
+    if ran <= prod(case.launch.threadgroups):
+        return False
+    return any(_changes(case.code, i) for i in _stores(case) if case.code.location(i) == place)
+
+
+def _changes(code: Code, store: Instruction) -> bool:
+    """Whether the stored value comes from a load at the same place, which does not depend on the thread."""
+    value, pointer = store.operands
+    if code.of(pointer) - {GROUP}:
+        return False
+    seen: set[str] = set()
+    work = [value]
+    while work:
+        made = code.defined.get(one.name) if isinstance(one := work.pop(), Local) else None
+        if made is None or made.name in seen:
+            continue
+        seen.add(made.name)
+        if made.opcode == "load" and made.operands[0] == pointer:
+            return True
+        work += made.operands
+    return False
