@@ -185,6 +185,50 @@ def test_recordings() -> None:
     assert (b.numpy() == 20).all()
 
 
+def test_counters_that_are_bound_twice_are_read_as_they_are() -> None:
+    """The second name is only read, and holds an index: such arrays travel in the launch, unless they are written."""
+    text = """
+kernel void k(device atomic_uint* counts, device const uint* again, device uint* out,
+              uint t [[thread_index_in_threadgroup]]) {
+    atomic_fetch_add_explicit(&counts[t], t + 1, memory_order_relaxed);
+    threadgroup_barrier(mem_flags::mem_device);
+    out[again[7 - t]] = t;
+}"""
+    made = kernel(text, "k")
+    for _ in range(3):
+        counts, out = np.zeros(8, np.uint32), np.full(9, 99, np.uint32)
+        made(counts, counts, out, grid=8, threadgroup=8, overlap=True)
+        assert list(counts) == list(range(1, 9))
+        assert list(out) == [99, 7, 6, 5, 4, 3, 2, 1, 0]
+
+
+def test_small_arrays_of_a_recording_keep_what_nobody_writes() -> None:
+    """What launches only write goes straight to the host's memory; the rest of it stays as the host left it."""
+    where = "uint i [[thread_position_in_grid]]"
+    text = f"""
+kernel void some(device int* out, constant int& n, {where}) {{ if (i % 2 == 0) out[i] = n + int(i); }}
+kernel void more(device int* out, device const int* x, {where}) {{ out[i] += x[i]; }}"""
+    some, more = kernel(text, "some"), kernel(text, "more")
+    n, out, sums = np.array([100], np.int32), np.full(8, -1, np.int32), np.zeros(8, np.int32)
+    alone, both = Recording(), Recording()
+    alone.add(some, out, n, grid=8, threadgroup=8)
+    both.add(some, out, n, grid=8, threadgroup=8)
+    both.add(more, sums, out, grid=8, threadgroup=8)  # reads what the other writes
+    for recording, times in ((alone, 2), (both, 3)):
+        for _ in range(times):
+            n += 1
+            out[1::2] -= 1
+            recording.run()
+            assert list(out[::2]) == [n[0] + i for i in range(0, 8, 2)]
+    assert list(out[1::2]) == [-6] * 4
+    assert list(sums) == [
+        sum(v)
+        for v in zip(
+            *[[102 + k + i if i % 2 == 0 else -3 - k for i in range(8)] for k in (1, 2, 3)], strict=True
+        )
+    ]
+
+
 @pytest.mark.parametrize(("kind", "nan"), [("float", 0x7FC12345), ("half", 0x7E12), ("bfloat", 0x7FC1)])
 def test_a_negated_nan_keeps_its_bits(kind: str, nan: int) -> None:
     dtype, sign = (np.uint32, 1 << 31) if kind == "float" else (np.uint16, 1 << 15)

@@ -17,7 +17,15 @@ RNG = np.random.default_rng(5)
 EPS = 1e-5
 ADDED = [(37, 256), (16, 2048), (21, 2304), (35, 8448)]  # rows, columns
 NORMED = [(3, 256), (301, 512), (70, 4352)]
-HEADS = [(32, False, 0), (64, True, 127), (64, False, 300), (96, False, 200)]  # size, interleaved, position
+# size, interleaved, position
+HEADS = [
+    (32, False, 0),
+    (64, True, 127),
+    (64, False, 300),
+    (96, False, 200),
+    (64, False, 1300),
+    (160, True, 700),
+]
 
 
 def weights(rows: int, columns: int) -> tuple[Matrix, np.ndarray]:
@@ -104,9 +112,10 @@ def attended(config: Config, q: np.ndarray, keys: np.ndarray, values: np.ndarray
 @pytest.mark.parametrize(("head", "interleaved", "at"), HEADS)
 def test_heads_and_attention(head: int, interleaved: bool, at: int) -> None:
     frequencies = tuple(1e4 ** (-2 * n / head) for n in range(head // 2))
-    config = Config(2, 512, 4, 2, head, 256, 64, 512, EPS, frequencies, interleaved, tied=True)
-    b = buffers.buffers(config, 320)
-    shape = {"heads": 4, "kv_heads": 2, "head": head, "context": 320, "interleaved": int(interleaved)}
+    context = at // 32 * 32 + 64
+    config = Config(2, 512, 4, 2, head, 256, 64, 2048, EPS, frequencies, interleaved, tied=True)
+    b = buffers.buffers(config, context)
+    shape = {"heads": 4, "kv_heads": 2, "head": head, "context": context, "interleaved": int(interleaved)}
     matrix, meant = weights(8 * head, 512)
     x, gain = numbers(512), RNG.uniform(0.5, 1.5, 512).astype(np.float32)
     buffers.seen(b.x)[0] = x

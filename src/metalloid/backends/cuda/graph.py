@@ -1,7 +1,8 @@
 """A recording as a CUDA graph: captured once, run with one call.
 
 Buffers are on the GPU in any case. Arrays that are the caller's own have one place there for as long as the recording
-lives; each run brings them in and takes back what was written. Small ones travel with the graph, through pinned memory.
+lives; each run brings them in and takes back what was written. Small ones travel with the graph, through pinned memory,
+and what launches only write of them is written there by the launches themselves.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from metalloid.backends.cuda.memory import Memory, Mirror, Newer
 from metalloid.backends.cuda.program import CudaProgram, places
 
 SMALL = 1 << 16  # bytes of arrays that travel with the graph
+FEW_BYTES = 256  # of an array that is written across the bus, without a copy
 FEW = 4  # times the threads that a GPU runs at once make a short launch
 
 
@@ -63,9 +65,10 @@ class Graph:
         self._staged: dict[tuple[int, int], int] = {}  # host, bytes: device
         self._back: dict[tuple[int, int], int] = {}  # the same for what launches write
         self._pinned: dict[tuple[int, int], int] = {}  # host, bytes of those that are small: pinned memory
+        self._settled = -1  # the version of memory at which there is nothing to bring
         self._keep: list[object] = []
         launches = [one for one in launches if 0 not in one.launch.grid]
-        self._touched = np.array(list(self._all_touched(launches)), np.uint64).reshape(-1, 4)
+        self._touched = np.array(list(self._all_touched(launches)), np.uint64).reshape(-1, 5)
         chosen = [self._chosen(one, n, n > 0 and self._hurries(one)) for n, one in enumerate(launches)]
         self._stage(chosen)
         self._prepared = [self._prepare(one) for one in chosen]
@@ -74,14 +77,16 @@ class Graph:
         pinned = self._pinned.values()
         weakref.finalize(self, _gone, memory.gpu, self._told, self._staged, pinned, self._executable)
 
-    def _all_touched(self, launches: Sequence[Recorded]) -> Iterator[tuple[int, int, int, bool]]:
-        """Memory that launches are given: its begin and end on the host, which launch, and whether that writes."""
+    def _all_touched(self, launches: Sequence[Recorded]) -> Iterator[tuple[int, int, int, bool, bool]]:
+        """Memory that launches are given: its begin and end on the host, which launch, and whether that writes and
+        reads it."""
         for n, one in enumerate(launches):
             assert isinstance(one.program, CudaProgram)
             addresses, lengths = places(one.launch, one.program.count, self._keep)
             for index, (address, size) in enumerate(zip(addresses, lengths, strict=True)):
                 if size:
-                    yield address, address + size, n, one.program.written[index]
+                    reads = index not in one.program.only_written
+                    yield address, address + size, n, one.program.written[index], reads
 
     def _hurries(self, one: Recorded) -> bool:
         """Whether a launch begins before the one before it has ended. It waits in each of its threadgroups, which a
@@ -92,7 +97,7 @@ class Graph:
     def _quiet(self, n: int, address: int, size: int, written: bool) -> bool:
         """Whether launch `n` may touch memory while those before it run: none of the others writes there, and where
         this one does (`written`), none of them reads."""
-        begin, end, which, writes = self._touched.T
+        begin, end, which, writes, _ = self._touched.T
         there = (begin < address + size) & (end > address) & (which != n)
         return not (there & (writes | written).astype(bool)).any()
 
@@ -138,6 +143,13 @@ class Graph:
             if end - start_ <= SMALL:
                 self._pinned[start_, end - start_] = self._memory.gpu.pin(end - start_)
 
+    def _written_across(self, address: int, size: int) -> bool:
+        """Whether launches only write these few bytes, and are given nothing that overlaps them."""
+        begin, end, _, _, reads = self._touched.T
+        there = (begin < address + size) & (end > address)
+        same = (begin == address) & (end == address + size) & (reads == 0)
+        return size <= FEW_BYTES and bool(same[there].all())
+
     def _place(self, address: int, size: int, written: bool) -> int:
         mirror = self._memory.find(address)
         if mirror is not None:
@@ -148,6 +160,8 @@ class Graph:
         start_, length = next((s, n) for s, n in self._staged if s <= address and address + size <= s + n)
         device = self._staged[start_, length] + (address - start_)
         if written:
+            if (pinned := self._waiting(address)) and self._written_across(address, size):
+                device = pinned
             self._back[address, size] = device
         return device
 
@@ -166,7 +180,7 @@ class Graph:
                 early = one.code.variant.early is not None
                 start(self._memory, one.code, shape, one.room, number, early)
             for (host, size), device in self._back.items():
-                if pinned := self._waiting(host):
+                if (pinned := self._waiting(host)) and device != pinned:
                     gpu.fetch(pinned, device, size)
 
         return gpu.captured(launches)
@@ -174,11 +188,9 @@ class Graph:
     def run(self) -> None:
         gpu = self._memory.gpu
         gpu.enter()
-        for mirror in self._mirrors:
-            if mirror.newer is Newer.HOST:
-                gpu.upload(mirror.device, mirror.host, mirror.size)
-                if not mirror.watched:
-                    mirror.newer = Newer.SAME
+        settled = self._settled == self._memory.version
+        if not settled:
+            self._bring()
         for (host, size), device in self._staged.items():
             if pinned := self._pinned.get((host, size), 0):
                 ctypes.memmove(pinned, host, size)
@@ -186,11 +198,8 @@ class Graph:
                 gpu.upload(device, host, size)
         gpu.replay(self._executable)
         gpu.wait()
-        for mirror in self._changed:
-            if mirror.watched:
-                gpu.download(mirror.host, mirror.device, mirror.size)
-            else:
-                mirror.newer = Newer.DEVICE
+        if not settled:
+            self._take_back()
         for (host, size), device in self._back.items():
             if pinned := self._waiting(host):
                 ctypes.memmove(host, pinned, size)
@@ -199,6 +208,25 @@ class Graph:
         if self._told.fault.taken:
             one = self._prepared[self._told.fault.number]
             one.program.finish(self._told, one.code, one.recorded.launch, None)
+
+    def _bring(self) -> None:
+        """What the host has changed of buffers."""
+        for mirror in self._mirrors:
+            if mirror.newer is Newer.HOST:
+                self._memory.gpu.upload(mirror.device, mirror.host, mirror.size)
+                if not mirror.watched:
+                    mirror.newer = Newer.SAME
+
+    def _take_back(self) -> None:
+        """What the host looks at of buffers. Where it looks at none, there is nothing to do until it does."""
+        version = self._memory.version
+        for mirror in self._changed:
+            if mirror.watched:
+                self._memory.gpu.download(mirror.host, mirror.device, mirror.size)
+            else:
+                mirror.newer = Newer.DEVICE
+        if not any(mirror.watched for mirror in self._mirrors):
+            self._settled = version
 
 
 class OneByOne:
