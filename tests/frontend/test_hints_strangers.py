@@ -29,6 +29,12 @@ CASES = {
     "bfloat16_t b = 1; y[i] = int(b);": ("Metal has `bfloat`", ""),
     "y[i] = f[i] % 2.0f;": ("no operator here takes", "`fmod(x, y)`"),
     "y[i] = f[i] << 2;": ("no operator here takes", "`as_type<uint>(x)`"),
+    "y[i] = simd_sum(x[i], 2);": ("'simd_sum' takes 1 argument(s); 2 given", "no number of lanes"),
+    "y[i] = simd_sum();": ("'simd_sum' takes 1 argument(s); 0 given", ""),
+    "y[i] = dot(int3(x[i]), int3(1));": ("takes vectors of float or half; `int3` given", "`float3(...)`"),
+    "y[i] = length(uint2(x[i]));": ("takes vectors of float or half; `uint2` given", "`float2(...)`"),
+    "y[i] = cross(int3(x[i]), int3(1)).x;": ("`int3` given", "`float3(...)`"),
+    "y[i] = dot(f[i], f[i]);": ("'dot' takes vectors; `float` given", "`a * b`"),
     "return 1;": ("returns nothing", "writes what it has found to a buffer"),
 }
 

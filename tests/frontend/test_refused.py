@@ -39,6 +39,21 @@ REFUSED = {
         "M615 'o' lies in device memory and is cast to `thread`",
         "copy the values",
     ),
+    "a thread's pointer to device memory": (
+        f"kernel void k(device float* o, {WHO}) {{ thread float* p = o; o[i] = p[i]; }}",
+        "M615 'o' lies in device memory and `p` is declared to point at the thread's own",
+        "declare it `device float\\* p`",
+    ),
+    "a thread's pointer to an element of threadgroup memory": (
+        f"float f(threadgroup float* s, int n) {{ const thread float* p = &s[n * (n + 1)]; return *p; }}\nkernel void k(device float* o, threadgroup float* s [[threadgroup(0)]], {WHO}) {{ o[i] = f(s, 1); }}",
+        "M615 's' lies in threadgroup memory and `p` is declared",
+        "declare it `threadgroup float\\* p`",
+    ),
+    "a trap": (
+        f"kernel void k(device float* o, {WHO}) {{ if (o[i] > 1) __builtin_trap(); o[i] = 1; }}",
+        "M613 Metal has no `__builtin_trap`",
+        "write an error code",
+    ),
     "constant memory as device memory": (
         f"kernel void k(device float* o, constant int* q, {WHO}) {{ device int* p = (device int*)q; o[i] = p[i]; }}",
         "M615 'q' lies in constant memory and is cast to `device`",
@@ -105,6 +120,7 @@ ALLOWED = {
     "an array of a constant length": f"kernel void k(device float* o, {WHO}) {{ const int n = 4; constexpr int m = n * 2; float a[m]; a[i & 7] = 1; o[i] = a[0]; }}",
     "an array of a template's length": f"template <int N> float f(uint i) {{ float a[N]; a[i % N] = 2; return a[0]; }}\nkernel void k(device float* o, {WHO}) {{ o[i] = f<5>(i); }}",
     "casts within a space": f"kernel void k(device float* o, device const int* q, {WHO}) {{ float x[4] = {{}}; thread int* p = (thread int*)x; o[i] = ((device float*)o)[i] + p[i & 3] + *(device const float*)q; }}",
+    "a thread's pointer to its own memory": f"float f(thread float* x, device float* y) {{ thread float* p = x + 1; device float* q = &y[1]; return *p + *q; }}\nkernel void k(device float* o, {WHO}) {{ float a[4] = {{}}; thread float* p = &a[i & 1]; o[i] = f(p, o) + *p; }}",
     "an address as a number": f"kernel void k(device float* o, {WHO}) {{ ulong a = (ulong)o; o[i] = *(device float*)a; }}",
     "an element as an address": f"kernel void k(device float* o, device ulong* q, {WHO}) {{ ulong a[2]; a[0] = q[0]; a[1] = q[1]; o[i] = *(device float*)a[i & 1]; }}",
     "minimum and maximum of 64 bits": f"kernel void k(device atomic_ulong* o, {WHO}) {{ atomic_max_explicit(o, ulong(i), memory_order_relaxed); atomic_min_explicit(o + 1, 3ul, memory_order_relaxed); }}",

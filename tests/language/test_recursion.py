@@ -11,7 +11,13 @@ import pytest
 
 import metalloid as mt
 from metalloid.backends import interpret
+from metalloid.backends.cpu import codegen
+from metalloid.backends.cpu.pipeline import vector_code
 from metalloid.frontend.call_stack import DEPTH
+from metalloid.ir import Module
+from metalloid.ir.intrinsics import ENTRY
+from metalloid.transforms.call_notes import without_notes
+from metalloid.transforms.canonicalize import canonical
 from tests.engine.both import HEADER, launch, program, scalar_ir
 
 WHO = "uint i [[thread_position_in_grid]]"
@@ -107,3 +113,18 @@ def test_the_checker_follows_it(monkeypatch: pytest.MonkeyPatch):
         report = mt.check(wrong, np.zeros(12, np.float32), grid=12)
         # Two lanes also write one element; the pointer went through a stack, and its buffer is known all the same.
         assert [(f.rule, f.buffer) for f in report.findings] == [("M102", "o"), ("M206", "o")], report.text()
+
+
+def test_code_without_guards_notes_no_calls():
+    """One that is too deep is noted behind the end of the list: that is for guards to see, and for nobody to do."""
+    module = canonical(scalar_ir(DEEP.removeprefix(HEADER), "k")[0])
+    plain = without_notes(module)
+    assert sum(1 for _ in plain.function[ENTRY].instructions()) < sum(
+        1 for _ in module.function[ENTRY].instructions()
+    )
+
+    def text(module: Module, guard: bool) -> str:
+        return vector_code(module, ((8, 1, 1), False, False, guard, False, None), 0, codegen.host()).text
+
+    assert text(module, False) == text(plain, False)
+    assert text(module, True) != text(plain, True)

@@ -8,8 +8,8 @@ dispatcher, which goes on there.
 
 Calls get blocks of their own first, and LLVM turns every value that crosses blocks into memory: what a block needs of
 others then comes from its frame. Frames are numbered below `DEPTH`; a deeper call writes outside of `OPEN`, which is
-what guards see and tell, and ends its thread: where no guard stops the launch, frames that are taken twice would return
-to each other without an end.
+what guards see and tell (code without guards does not write there), and ends its thread: where no guard stops the
+launch, frames that are taken twice would return to each other without an end.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from metalloid.ir.module import Block, Function, Instruction
 from metalloid.ir.types import I1, I8, I32, VOID, ArrayType, PointerType, Type
 from metalloid.ir.values import Global, Int, Local, Value
 from metalloid.records import dataclass, replace
+from metalloid.transforms.call_notes import OPEN
 
 DEPTH = 64  # open calls of a thread
 _PRIVATE = PointerType(5)
-_STACK, _TOP, OPEN = "calls.frames", "calls.top", "calls.open"
+_STACK, _TOP = "calls.frames", "calls.top"
 _DISPATCH, _DEEP = "calls.return", "calls.deep"
 _FIRST = 8  # bytes of a frame in front of everything: where to go on
 

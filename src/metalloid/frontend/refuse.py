@@ -49,6 +49,10 @@ _WORDS: Mapping[str, tuple[str, str, str]] = {
         "Metal has no `thread_local`",
         "a plain variable in a kernel is one thread's own",
     ),
+    **{
+        name: ("M613", f"Metal has no `{name}`: one thread cannot stop the others", _EXCEPTIONS)
+        for name in ("__builtin_trap", "__builtin_debugtrap", "__builtin_verbose_trap")
+    },
     "asm": ("M613", "Metal has no inline assembly", "write the operation in MSL"),
     "__asm": ("M613", "Metal has no inline assembly", "write the operation in MSL"),
     "__asm__": ("M613", "Metal has no inline assembly", "write the operation in MSL"),

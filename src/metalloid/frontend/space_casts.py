@@ -1,9 +1,10 @@
-"""Casts between address spaces, which Metal refuses.
+"""Casts between address spaces, and `thread` pointers to other memory, which Metal refuses.
 
 clang knows most of them by the types. What a thread has of its own is generic to it, and generic may be cast to any
 space: the value would then be read where nothing was ever written. Tokens tell the plain cases: an array or the address
 of a variable of the function itself, and pointers that the function declares with a space, cast to another one; the
-type may be written out, or have a name.
+type may be written out, or have a name. A pointer that says `thread` and is set to one of another space is refused
+where its declaration shows both.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _SPACES = frozenset(("device", "constant", "threadgroup"))
 _ALL = _SPACES | {"thread"}
 _BEFORE, _AFTER = frozenset("(,;{}=)"), frozenset((",", ")", ";", "=", "[["))  # a declaration's neighbours
 _ENDS = frozenset((";", "{", "}", "(", ")"))
+_NO_TYPE = frozenset(("=", ";", "(", ")", "{", "}", ",", "["))
+_POINTS = frozenset((";", ",", "+", "-"))  # behind a pointer that is one still
 _NO_TYPES = frozenset(("return", "else", "case", "goto", "using", "typedef", "struct", "class"))
 
 
@@ -44,6 +47,42 @@ def refused_casts(unit: Unit, spans: Sequence[Span]) -> Iterator[Problem]:
                 yield _problem(tokens, index + 1, name, "the thread's own memory", space)
             elif bound and bound != space:
                 yield _problem(tokens, index + 1, name, f"{bound} memory", space)
+        yield from _misdeclared(unit, span)
+
+
+def _misdeclared(unit: Unit, span: Span) -> Iterator[Problem]:
+    """`thread int* p = y`, where `y` is declared `device int*`."""
+    tokens = unit.tokens
+    for index in between(unit.words.places("thread"), span.first, span.last):
+        words = list(takewhile(lambda t: t.text not in _NO_TYPE, tokens[index : min(index + 12, span.last)]))
+        equals = index + len(words)
+        if len(words) < 3 or tokens[equals].text != "=" or words[-1].kind != "name" or words[-2].text != "*":
+            continue
+        taken = tokens[equals + 1].text == "&"
+        name = equals + 1 + taken
+        after = _behind_brackets(tokens, name + 1, span.last) if taken else name + 1
+        if tokens[name].kind != "name" or (taken and after == name + 1) or tokens[after].text not in _POINTS:
+            continue
+        bound = _declared(tokens, span, tokens[name].text)
+        if bound and bound != "thread":
+            text, own = tokens[name].text, words[-1].text
+            type = "".join(w.text if w.kind != "name" else f" {w.text}" for w in words[1:-1]).strip()
+            yield Problem(
+                "M615",
+                f"'{text}' lies in {bound} memory and `{own}` is declared to point at the thread's own",
+                f"declare it `{bound} {type} {own}`, or copy the value into a variable",
+                index,
+            )
+
+
+def _behind_brackets(tokens: Sequence[Token], at: int, last: int) -> int:
+    """The token behind `[...]` that begins here; the same where none does."""
+    depth = 0
+    for index in range(at, last - 1):
+        depth += (tokens[index].text == "[") - (tokens[index].text == "]")
+        if depth <= 0:
+            return index + (index > at)
+    return at
 
 
 class _Aliases:

@@ -12,10 +12,11 @@ from metalloid.findings import Finding
 from metalloid.findings.bounds import Outside
 from metalloid.findings.homes import at_home, homes_of
 from metalloid.findings.places import pointed
-from metalloid.frontend.call_stack import DEPTH, OPEN
+from metalloid.frontend.call_stack import DEPTH
 from metalloid.frontend.diagnose import Texts
 from metalloid.runtime import alive
 from metalloid.source import Source
+from metalloid.transforms.call_notes import OPEN
 from metalloid.types import Signature
 
 CHECK = "metalloid check, or mt.check with the same arguments, runs on and shows all that is wrong"

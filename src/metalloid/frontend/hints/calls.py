@@ -44,14 +44,11 @@ def no_match(
                 message=f"'{name}' is called with `{first}` and `{second}`: both must have the same type",
                 hint=f"convert one of them: `{bare_type(first)}(...)`",
             )
-    counts = {
-        m[1] for n in notes if (m := re.search(r"requires (?:at least |at most )?(\d+) argument", n.message))
-    }
-    given = next(
-        (m[1] for n in notes if (m := re.search(r"but (\d+) (?:was|were) provided", n.message))), None
-    )
-    if counts and given and len(counts) == 1:
-        return replace(here, message=f"'{name}' takes {counts.pop()} argument(s); {given} given")
+    if (counted := _miscounted(name, notes)) is not None:
+        message, hint = counted
+        return replace(here, rule="M605", message=message, hint=hint or here.hint)
+    if name in GEOMETRY and (unfit := _no_vector(name, notes)) is not None:
+        return replace(here, rule="M605", message=unfit[0], hint=unfit[1])
     reasons = [r for note in notes if (r := _NO_CONVERSION.search(note.message))]
     for reason in reasons if name.endswith("=") else ():
         if (found := between_vectors(reason[1], reason[2])) is not None:
@@ -74,6 +71,53 @@ def no_match(
             hint="give all arguments one type, as in `max(x, half(1.0))`, `min(n, uint(4))`",
         )
     return None
+
+
+_COUNTS = re.compile(r"requires (?:at least |at most )?(\d+|single) argument")
+_GIVEN = re.compile(r"but (\d+|no) (?:arguments? )?(?:was|were) provided")
+_NUMBERS = {"single": "1", "no": "0"}
+_ONE_VALUE = "it takes in every lane that comes by; there is no number of lanes, mask or old value to give"
+
+
+def _miscounted(name: str, notes: Sequence[Diagnostic]) -> tuple[str, str] | None:
+    """What to say of a call with too few or too many arguments, and a hint."""
+    counts = {_NUMBERS.get(m[1], m[1]) for n in notes if (m := _COUNTS.search(n.message))}
+    given = next((_NUMBERS.get(m[1], m[1]) for n in notes if (m := _GIVEN.search(n.message))), None)
+    if len(counts) != 1 or given is None:
+        return None
+    wanted = counts.pop()
+    one = wanted == "1" and int(given) > 1 and name.startswith(("simd_", "quad_"))
+    return f"'{name}' takes {wanted} argument(s); {given} given", _ONE_VALUE if one else ""
+
+
+GEOMETRY = frozenset(
+    "dot cross length length_squared distance distance_squared normalize reflect refract faceforward".split()
+)
+_WITH = re.compile(r"\[with \w+ = (?P<type>\w+)(?:, N = (?P<n>\d))?")
+
+
+def _no_vector(name: str, notes: Sequence[Diagnostic]) -> tuple[str, str] | None:
+    """What to say of a geometric function that was not given vectors of floating-point numbers, and what to write."""
+    found = next((m for n in notes if (m := _WITH.search(n.message))), None)
+    given = found["type"] + (found["n"] or "3" * (name == "cross")) if found else ""
+    kind = re.fullmatch(r"(u?(?:char|short|int|long)|bool)([234])", given)
+    if kind:
+        wide = f"float{kind[2]}"
+        hint = f"convert it: `{wide}(...)`"
+        if name == "dot":
+            hint += "; for a sum of whole numbers write it out, `a.x * b.x + a.y * b.y`"
+        return f"'{name}' takes vectors of float or half; `{given}` given", hint
+    if re.fullmatch(r"float|half|bfloat|u?(?:char|short|int|long)", given):
+        return f"'{name}' takes vectors; `{given}` given", _OF_NUMBERS.get(name, "")
+    return None
+
+
+_OF_NUMBERS = {
+    "dot": "of two numbers it is `a * b`",
+    "length": "of one number it is `abs(x)`",
+    "distance": "of two numbers it is `abs(a - b)`",
+    "normalize": "of one number it is `sign(x)`",
+}
 
 
 def _converted(given: str, expected: str) -> str:
