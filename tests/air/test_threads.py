@@ -247,6 +247,21 @@ def test_parameters_are_what_the_file_says() -> None:
     assert signature.max_total_threads == 128
 
 
+def test_a_parameter_of_several_constants_takes_more_than_one_of_its_type() -> None:
+    """`constant long strides[2]`: it was taken for a reference, and 16 bytes were refused."""
+    pointer, words = buffer(0, "long", 8, space=2)
+    strides = pointer, words.replace('!"air.buffer"', '!"air.buffer", !"air.buffer_size", i32 16')
+    body = """  %at = getelementptr i64, ptr addrspace(2) %p0, i64 1
+  %v = load i64, ptr addrspace(2) %at, align 8
+  %n = trunc i64 %v to i32
+  store i32 %n, ptr addrspace(1) %p1, align 4
+  ret void"""
+    made = mt.device().library(library(kernel(body, [strides, buffer(1, "int", 4, write=True)])))["k"]
+    out = poisoned(1)
+    assert mt.check(made, np.array([3, 7], np.int64), out, grid=1, threadgroup=1).ok
+    assert out[0] == 7
+
+
 def test_a_kernel_that_cannot_be_does_not_stop_the_others() -> None:
     bad = kernel("  call void @air.what()\n  ret void", [INT_OUT], "declare void @air.what()", name="bad")
     good = kernel(

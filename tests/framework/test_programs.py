@@ -106,9 +106,13 @@ def test_arguments_from_a_list_and_inside_others_and_vectors_as_constants(folder
 
 
 def test_dispatches_that_come_again_read_what_the_first_read(folder: Path) -> None:
-    """Code is chosen by what parameters hold, and runs with copies of them: not of those with something below."""
-    printed = ran(built(HERE / "programs/parameters.m", folder), METALLOID_BASELINE="0")
-    assert printed == "0 200 200 200 200 0 | 40 40 0 | 40 40 0 | 40 40 0 | 40 40 0 \n"
+    """Code is chosen by what parameters hold, and runs with copies of them: not of those with something below. And by
+    whether memory is bound twice: the last 20 launches read what they have counted, 21 to 40."""
+    printed = ran(
+        built(HERE / "programs/parameters.m", folder), METALLOID_BASELINE="0", METALLOID_GUARD="stop"
+    )
+    counted = "| 40 610 " * 4
+    assert printed == f"0 200 200 200 200 0 | 40 40 0 | 40 40 0 | 40 40 0 | 40 40 0 {counted}\n"
 
 
 LATE = """

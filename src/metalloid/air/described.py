@@ -145,7 +145,8 @@ def _memory(
         index=_number(row, "air.location_index", position),
         space=space,
         const="air.read" in row or space == "constant",
-        reference="air.buffer_size" in row,
+        # More bytes than one of its type is `constant long strides[2]`: memory of several, however many are given.
+        reference=0 < _number(row, "air.buffer_size", 0) <= size,
         condition=condition,
     )
 

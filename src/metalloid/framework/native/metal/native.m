@@ -28,7 +28,7 @@ static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
 struct key {
     size_t size;
-    uint8_t bytes[48 + 8 * MOST_BUFFERS + 9 * MOST_BUFFERS + PARAMETERS];
+    uint8_t bytes[49 + 8 * MOST_BUFFERS + 9 * MOST_BUFFERS + PARAMETERS];
 };
 
 static const uint64_t *buffers_of(const uint64_t *words) { return words + HEAD + words[7]; }
@@ -46,7 +46,18 @@ static BOOL copied(uint64_t parameters, uint64_t index, uint64_t length, size_t 
     return YES;
 }
 
-// Sizes, lengths and alignments, and what the parameters hold; NO where one lies in memory that the kernel has under
+// Whether memory is bound twice: code may rest on that it is not.
+static BOOL overlapping(const uint64_t *buffers, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t start = buffers[3 * i], end = start + buffers[3 * i + 1];
+        for (uint64_t k = 0; k < i && start < end; k++)
+            if (buffers[3 * k + 1] && buffers[3 * k] < end && start < buffers[3 * k] + buffers[3 * k + 1])
+                return YES;
+    }
+    return NO;
+}
+
+// Sizes, lengths and alignments, whether they overlap, and what the parameters hold; NO where one lies in memory that the kernel has under
 // another index as well, or has bytes below it, which a copy would not have.
 static BOOL make_key(struct key *key, const uint64_t *words, uint64_t parameters) {
     const uint64_t *buffers = buffers_of(words);
@@ -56,6 +67,8 @@ static BOOL make_key(struct key *key, const uint64_t *words, uint64_t parameters
         return NO;
     add(key, words + 1, 48);
     add(key, words + HEAD, 8 * words[7]);
+    uint8_t shared = overlapping(buffers, words[8]);
+    add(key, &shared, 1);
     for (uint64_t i = 0; i < words[8]; i++) {
         uint64_t address = buffers[3 * i], length = buffers[3 * i + 1];
         uint8_t alignment = length >= LARGE ? address & 127 : 0;
@@ -66,7 +79,7 @@ static BOOL make_key(struct key *key, const uint64_t *words, uint64_t parameters
         if (buffers[3 * i + 2])
             return NO;
         for (uint64_t k = 0; k < words[8]; k++)
-            if (!(parameters >> k & 1) && buffers[3 * k] < address + length && address < buffers[3 * k] + buffers[3 * k + 1])
+            if (!(parameters >> k & 1) && buffers[3 * k] - buffers[3 * k + 2] < address + length && address < buffers[3 * k] + buffers[3 * k + 1])
                 return NO;
         add(key, (const void *)address, length);
     }
