@@ -256,6 +256,31 @@ def test_loops_over_the_size_of_a_threadgroup_are_unrolled():
     assert not asks_for_size(module(SUM))
 
 
+def test_a_loop_of_many_rounds_stays_a_loop():
+    """Unrolled, the sort below was 102,000 lines of vector code, and compiled for 19 seconds."""
+    from metalloid.transforms.fold_sizes import folded
+
+    text = """kernel void k(device int* o, uint t [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
+        threadgroup int s[64]; threadgroup bool sorted;
+        s[t] = o[t];
+        for (int round = 0; round < 200; round++) {
+            if (t == 0) sorted = true;
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            int a = s[t], b = s[(t + 1) % n];
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            if (a > b && t + 1 < n) { sorted = false; if (((t + round) & 1) == 0) { s[t] = b; s[t + 1] = a; } }
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            if (sorted) break;
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+        }
+        o[t] = s[t];
+    }"""
+    ir = scalar_ir(text, "k")[0]
+    assert sum(1 for _ in folded(ir, (45, 1, 1)).function["__mt_entry"].instructions()) < 200
+    (found,) = same(text, [RNG.integers(0, 99, 10).astype(np.int32)], 10, 10)
+    np.testing.assert_array_equal(found, np.sort(found))
+
+
 def test_counting_in_threadgroup_memory_takes_no_lock():
     for size in (32, 64):
         a = RNG.integers(0, 1 << 30, 6 * size).astype(np.uint32)

@@ -103,6 +103,27 @@ def moved_by(way: str) -> np.ndarray:
     return a
 
 
+ROUNDS = """kernel void k(device float* o, constant uint& n, uint t [[thread_index_in_threadgroup]]) {
+    threadgroup float s[1024];
+    s[t] = o[t];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint k = 0; k < COUNT; k++) {
+        float v = s[1023 - t];
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        s[t] += v;
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+    o[t] = s[t];
+}"""
+
+
+@pytest.mark.parametrize(("count", "asked"), [("3", False), ("n", True)])
+def test_gangs_are_asked_which_way_they_go_where_there_are_two(count: str, asked: bool):
+    """The loop over gangs of a checked tree of sums took a third of its time, most of it for this question."""
+    ir, _ = scalar_ir(ROUNDS.replace("COUNT", count), "k")
+    assert ("apart" in pipeline.vector_stage(ir, (1024, 1, 1))) == asked
+
+
 def test_regions_that_go_on_from_one_place():
     """300 barriers used to be 90,000 edges."""
     text = pipeline.vector_stage(scalar_ir(steps(80), "k")[0], (64, 1, 1))

@@ -14,7 +14,7 @@ from threading import Lock
 from metalloid.errors import DeviceError
 from metalloid.ir.module import Block, Function, GlobalVariable, Instruction, Module, Parameter
 from metalloid.ir.read_call import attributes
-from metalloid.ir.read_code import read_instruction
+from metalloid.ir.read_shapes import read_by_shape
 from metalloid.ir.read_values import ValueReader
 from metalloid.ir.tokens import unquote
 from metalloid.ir.types import StructType
@@ -221,8 +221,8 @@ class _Reader:
                 name = self.prefix + label if label.isdigit() else label
                 continue
             line = _joined(line, lines)
-            head, metadata = split_metadata(self._name_numbers(line))
-            code.append(read_instruction(head, self.structs, metadata))
+            head, metadata = split_metadata(line)
+            code.append(read_by_shape(head, self.structs, metadata, self.prefix))
         blocks.append(Block(name, tuple(code)))
         return tuple(blocks)
 

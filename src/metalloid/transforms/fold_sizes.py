@@ -23,6 +23,9 @@ from metalloid.transforms.canonicalize import canonical_form
 Triple = tuple[int, int, int]
 _SIZES = ("threads_per_threadgroup", "dispatch_threads_per_threadgroup")
 MOST = 400  # instructions of a loop that is unrolled
+MOST_UNROLLED = (
+    3000  # of the kernel then: a tree has a few hundred, a loop of 200 rounds took 19 s to compile
+)
 
 
 def asks_for_size(module: Module) -> bool:
@@ -40,7 +43,9 @@ def folded(text: str, size: Triple) -> Module:
     marked, notes = _marked(module.function[ENTRY])
     if not notes:
         return canonical_form(module)
-    return canonical_form(_passed(write(module.with_function(marked)) + notes, unroll=True))
+    unrolled = _passed(write(module.with_function(marked)) + notes, unroll=True)
+    long = sum(len(b.instructions) for b in unrolled.function[ENTRY].blocks) > MOST_UNROLLED
+    return canonical_form(module if long else unrolled)
 
 
 def _with_numbers(function: Function, size: Triple) -> Function:

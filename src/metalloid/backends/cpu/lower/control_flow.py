@@ -309,7 +309,7 @@ class Control(Copies):
         for phi in self.flow.function.block[target].phis:
             if phi.name in e.stored:
                 continue
-            value = next(v for v, source in phi.cases if source == block.name)
+            value = phi.operands[phi.labels.index(block.name)]
             values.append((phi, phi_slots.incoming(e, phi, value)))
         together = mask is None and self.mask_head[target] == self.mask_head[block.name]
         lanes = mask if mask is not None else e.mask

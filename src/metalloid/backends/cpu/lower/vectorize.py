@@ -36,6 +36,7 @@ from metalloid.ir.layout import data_layout
 from metalloid.ir.name_privates import name_privates
 from metalloid.records import dataclass, field, replace
 from metalloid.targets import TargetInfo
+from metalloid.transforms.barriers.outline import only_state
 from metalloid.transforms.instrument import Checks, Options, instrument
 
 
@@ -75,14 +76,13 @@ def vectorize(
     way: Arrival = "together",
     table: LineTable | None = None,
     brief: bool = False,
+    apart: bool = True,
 ) -> VectorCode:
     """Vector code for a canonical module; `way`: how its threads come to barriers. Loops that end soon need not look
     whether they should. With a `table`, lines say where they come from. `brief`: no copies for gangs without idle
-    lanes, so that machine code is there sooner."""
+    lanes, so that machine code is there sooner. `apart`: no memory is bound twice."""
     module, privates = name_privates(module)
-    checks = None
-    if check is not None:
-        module, checks = instrument(module, check)
+    module, checks = instrument(module, check) if check is not None else (module, None)
     function = module.function[ENTRY]
     whole = UnderlyingObjects(function)
     barriers = tuple(i for i in function.instructions() if i.called == BARRIER)
@@ -93,7 +93,7 @@ def vectorize(
     out.table, out.brief, out.counts = table, brief, only_counts(function)
     local = out.layout_locals()
     sized = any(i.called == THREADGROUP for i in function.instructions())
-    if out.counts and not (sized or parted or out.robust or check is not None):
+    if apart and out.counts and not (sized or parted or out.robust or check is not None):
         out.count_tables = count_tables(function, whole, layout, lanes.size, bool(guard), local)
         local = max([local, *(t.end for t in out.count_tables.values())])
     barrier_sites = tuple(Site(s.location, None, 0, False, "M204") for s in _sites_of(out, barriers))
@@ -144,7 +144,8 @@ def _written(out: Output, parts: list[Part], scratch: Scratch, reverse: bool) ->
     if out.suspends:
         main = Turns(out, function, list(out.barriers), scratch, reverse, cleared).write()
         return module_text(out, texts, main), True
-    driver = Driver(out, synchronous, len(parts), scratch, reverse, cleared, list(out.barriers))
+    ends = tuple(only_state(part.function) for part in parts[:synchronous])
+    driver = Driver(out, synchronous, len(parts), scratch, reverse, cleared, list(out.barriers), ends)
     return module_text(out, texts, driver.write()), driver.many
 
 

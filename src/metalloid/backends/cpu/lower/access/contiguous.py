@@ -54,7 +54,7 @@ def _further(e: Emitter, start: str, by: int) -> str:
 
 
 def concat(e: Emitter, kind: str, chunks: list[str], count: int) -> str:
-    """Short vectors end to end."""
+    """Short vectors end to end; their number is a power of two."""
     while len(chunks) > 1:
         picks = ", ".join(f"i32 {n}" for n in range(2 * count))
         chunks = [

@@ -65,10 +65,10 @@ def pick(e: Emitter, kind: str, ref: str, count: int, index: list[int]) -> str:
     )
 
 
-def part_of(e: Emitter, ref: str, count: int, index: range) -> str:
-    picks = ", ".join(f"i32 {n}" for n in index)
-    kind = f"<{count} x float>"
-    return e.put(f"shufflevector {kind} {ref}, {kind} poison, <{len(index)} x i32> <{picks}>")
+def part(e: Emitter, kind: str, ref: str, start: int, count: int, of: int = 0) -> str:
+    """So many elements of a vector, from `start` on; it has `of`, or all lanes."""
+    whole = of or e.width
+    return ref if count == whole else pick(e, kind, ref, whole, list(range(start, start + count)))
 
 
 def joined(e: Emitter, a: str, b: str, count: int) -> str:

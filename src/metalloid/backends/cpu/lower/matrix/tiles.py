@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from metalloid.backends.cpu.lower.access.transpose import SIDE, part_of, side_by_side, turned_eights
+from metalloid.backends.cpu.lower.access.transpose import SIDE, part, side_by_side, turned_eights
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.matrix.chains import Chain, Products, origin, slot_of, sums_per_register
 from metalloid.backends.cpu.lower.matrix.elements import assemble, kept_element
@@ -95,7 +95,7 @@ class Tiles:
         if found is not None:
             return _lines(e, found), found.by_row
         whole = rows_of(e, pair)
-        return [part_of(e, whole, 64, range(SIDE * n, SIDE * n + SIDE)) for n in range(SIDE)], True
+        return [part(e, "float", whole, SIDE * n, SIDE, 64) for n in range(SIDE)], True
 
     # ---- the products ---------------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ class Tiles:
             return [e.put(f"load {_kind(vector)}, ptr {at}, align {size}") for at in places]
         wholes = [rows_of(e, chain.start) for chain in vector]
         return [
-            side_by_side(e, [part_of(e, whole, 64, range(SIDE * r, SIDE * r + SIDE)) for whole in wholes])
+            side_by_side(e, [part(e, "float", whole, SIDE * r, SIDE, 64) for whole in wholes])
             for r in range(SIDE)
         ]
 
@@ -177,12 +177,12 @@ class Tiles:
         for n, chain in enumerate(vector):
             inner = {i.name for i in chain.products[:-1]}
             e.done |= {i.name for i in chain.products}
-            for part in self.products.parts:
-                if inner & set(part.uses):
-                    inner.add(part.name)
-                    e.done.add(part.name)
+            for taken in self.products.parts:
+                if inner & set(taken.uses):
+                    inner.add(taken.name)
+                    e.done.add(taken.name)
             if kept is None:
-                self._give_back(chain, [part_of(e, s, lanes, range(SIDE * n, SIDE * n + SIDE)) for s in sums])
+                self._give_back(chain, [part(e, "float", s, SIDE * n, SIDE, lanes) for s in sums])
             else:
                 self._leave(chain, MatrixPlace(kept + 4 * SIDE * n, 4 * lanes, 0))
         if kept is not None:

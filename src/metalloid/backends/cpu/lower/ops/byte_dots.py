@@ -3,6 +3,8 @@ instruction; and shifts of all bytes of a word, which are one instruction where 
 
 from __future__ import annotations
 
+from metalloid.backends.cpu.lower.access.contiguous import concat
+from metalloid.backends.cpu.lower.access.transpose import part
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.results import result, varies
 from metalloid.ir import Instruction
@@ -30,7 +32,7 @@ def byte_dot(e: Emitter, i: Instruction) -> None:
     for start in range(0, e.width, lanes):
         x, y, before = (cut.part(o, start) for o in (first, second, total))
         parts.append(_dot(e, signs, before, x, y))
-    result(e, i, True, _joined(e, parts, lanes))
+    result(e, i, True, concat(e, "i32", parts, lanes))
 
 
 def _dot(e: Emitter, signs: str, total: str, x: str, y: str) -> str:
@@ -71,21 +73,7 @@ class _Cut:
         if made.uniform:
             first = e.put(f"insertelement {kind} poison, i32 {made.base}, i64 0")
             return e.put(f"shufflevector {kind} {first}, {kind} poison, {kind} zeroinitializer")
-        whole = e.vt("i32")
-        picked = ", ".join(f"i32 {n}" for n in range(start, start + self.lanes))
-        return e.put(f"shufflevector {whole} {e.vector(value)}, {whole} poison, {kind} <{picked}>")
-
-
-def _joined(e: Emitter, parts: list[str], size: int) -> str:
-    """Vectors behind each other; their number is a power of two."""
-    while len(parts) > 1:
-        half, lanes = f"<{size} x i32>", ", ".join(f"i32 {n}" for n in range(2 * size))
-        parts = [
-            e.put(f"shufflevector {half} {a}, {half} {b}, <{2 * size} x i32> <{lanes}>")
-            for a, b in zip(parts[::2], parts[1::2], strict=True)
-        ]
-        size *= 2
-    return parts[0]
+        return part(e, "i32", e.vector(value), start, self.lanes)
 
 
 def _scalar(e: Emitter, signs: str, a: str, b: str) -> str:

@@ -9,6 +9,8 @@ is computed, and moves an even sum by one.
 
 from __future__ import annotations
 
+from metalloid.backends.cpu.lower.access.contiguous import concat
+from metalloid.backends.cpu.lower.access.transpose import part
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.results import spread, typed
 
@@ -30,33 +32,13 @@ def _by_rounding(e: Emitter, name: str, lanes: int, wide: list[str]) -> str:
     e.out.declare(name, f"declare {f} @{name}({f}, {f}, {f}, i32)")
     done = []
     for start in range(0, e.width, lanes):
-        parts = [_part(e, ref, start, lanes) for ref in wide]
+        parts = [part(e, "float", ref, start, lanes) for ref in wide]
         given = ", ".join(f"{f} {part}" for part in parts)
         down, up = (e.put(f"call {f} @{name}({given}, i32 {way})") for way in (_DOWN, _UP))
         last = e.put(f"and {i} {e.put(f'bitcast {f} {down} to {i}')}, splat (i32 1)")
         odd = e.put(f"icmp ne {i} {last}, zeroinitializer")
         done.append(e.put(f"select <{lanes} x i1> {odd}, {f} {down}, {f} {up}"))
-    return _joined(e, done, lanes)
-
-
-def _part(e: Emitter, ref: str, start: int, lanes: int) -> str:
-    if lanes == e.width:
-        return ref
-    picked = ", ".join(f"i32 {start + n}" for n in range(lanes))
-    v = e.vt("float")
-    return e.put(f"shufflevector {v} {ref}, {v} poison, <{lanes} x i32> <{picked}>")
-
-
-def _joined(e: Emitter, parts: list[str], lanes: int) -> str:
-    """Two by two."""
-    while len(parts) > 1:
-        v, picked = f"<{lanes} x float>", ", ".join(f"i32 {n}" for n in range(2 * lanes))
-        parts = [
-            e.put(f"shufflevector {v} {a}, {v} {b}, <{2 * lanes} x i32> <{picked}>")
-            for a, b in zip(parts[::2], parts[1::2], strict=True)
-        ]
-        lanes *= 2
-    return parts[0]
+    return concat(e, "float", done, lanes)
 
 
 def _by_loss(e: Emitter, a: str, b: str, c: str, vector: bool) -> str:

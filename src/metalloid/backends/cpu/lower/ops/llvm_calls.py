@@ -113,9 +113,9 @@ def _bfloat_call(e: Emitter, i: Instruction, stem: str, refs: list[tuple[str, st
         return narrow_bfloat(e, odd_float(e, done, vector), vector)
     kind = "float" if is_bfloat(i.type) else lowered(i.type)
     overloads: tuple[str, ...] = (kind,)
-    if stem == "llvm.is.fpclass":
-        raise NotVectorised("[engine] llvm.is.fpclass of bfloat is not supported")
-    if stem.endswith(".sat"):
+    if stem == "llvm.is.fpclass":  # a bfloat's bits in front of zeros are a float of the same class
+        overloads = ("float",)
+    elif stem.endswith(".sat"):
         overloads = (kind, "float")
     done = call_llvm(e, stem, kind, wide, vector, "", overloads)
     return narrow_bfloat(e, done, vector) if is_bfloat(i.type) else done
