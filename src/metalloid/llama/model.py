@@ -128,7 +128,7 @@ class Session:
         self._run("logits")
         return self.logits
 
-    def step(self, token: int, choice: Choice = Choice()) -> int:  # noqa: B008  # frozen
+    def step(self, token: int, choice: Choice = Choice()) -> int:  # frozen
         """Append one token and choose the one after it."""
         self._check([token])
         b = self._b
@@ -138,7 +138,7 @@ class Session:
         self.length += 1
         return int(b.token[0])
 
-    def choose(self, choice: Choice = Choice()) -> int:  # noqa: B008
+    def choose(self, choice: Choice = Choice()) -> int:
         """A token for the logits there are, as after a prefill."""
         self._set(choice, self.length)
         self._run("choice")
