@@ -51,12 +51,74 @@ def test_the_next_kernel_of_a_header_is_a_short_text(tmp_path, runs, monkeypatch
     assert len(runs) == 2
     assert max(runs) < 3000 < len(HEADER)
     monkeypatch.setattr(included, "LONG", 1 << 30)
-    included.end.cache_clear()
+    included.forget()
     monkeypatch.setenv("METALLOID_CACHE_DIR", str(tmp_path / "other"))
     for source, ir in zip((first, second), ours, strict=True):
         plain = scalar(source, "k", known=examined(source))[0]
         assert _code(plain) == _code(ir)
-    included.end.cache_clear()
+    included.forget()
+
+
+CHAIN = '#include "first.h"\n#include "second.h"\n#include "third.h"\n'
+
+
+def _chain(folder, name, body, third=""):
+    for n, file in enumerate(("first.h", "second.h", "third.h")):
+        text = HEADER.replace("poly", "abc"[n])  # one above the other
+        if n:
+            text += f"\ninline float on{n}(float x) {{\n    return {'abc'[n - 1]}3<4>(x)\n        * x;\n}}\n"
+        (folder / file).write_text(text + (third if n == 2 else ""))
+    text = f"{CHAIN}kernel void k(device float* o) {{\n    o[0] = {body};\n}}\n"
+    return Source(text, name, directory=folder)
+
+
+def _lines(ir):
+    """Where its instructions come from, with the names of files and functions."""
+    named = dict(re.findall(r"^(!\d+) = (.*)$", ir, re.MULTILINE))
+
+    def spelled(text, depth):
+        return re.sub(r"!\d+", lambda m: f"<{spelled(named[m[0]], depth - 1)}>" if depth else "", text)
+
+    return sorted(spelled(text, 3) for text in named.values() if text.startswith("!DILocation("))
+
+
+def test_sources_that_begin_alike_share_the_beginning(tmp_path, monkeypatch):
+    made, real = [], clang.run
+
+    def run(arguments, text):
+        if "-emit-pch" in arguments:
+            made.append(arguments[-1])
+        return real(arguments, text)
+
+    monkeypatch.setattr(clang, "run", run)
+    monkeypatch.setenv("METALLOID_CACHE_DIR", str(tmp_path / "cache"))
+    kernels = ("k.metal", "on1(o[0]) + c5<3>(o[1])"), ("another_name.metal", "on2(o[2]) / a1<2>(o[1])")
+    sources = [_chain(tmp_path, *kernel) for kernel in kernels]
+    ours = [scalar(source, "k", known=examined(source))[0] for source in sources]
+    assert len(made) == 1 + 3  # Metal's, and the three: the second source has none of its own
+    third = _chain(tmp_path, "k3.metal", "on2(o[0])", "inline int later(int x) { return x; }")
+    examined(third)
+    assert len(made) == 1 + 3 + 1
+    _chain(tmp_path, *kernels[0])  # the files as they were
+    monkeypatch.setattr(included, "LONG", 1 << 30)
+    included.forget()
+    monkeypatch.setenv("METALLOID_CACHE_DIR", str(tmp_path / "other"))
+    for source, ir in zip(sources, ours, strict=True):
+        plain = scalar(source, "k", known=examined(source))[0]
+        assert _code(plain) == _code(ir)
+        assert _lines(plain) == _lines(ir)
+        assert any("second.h" in line for line in _lines(ir))
+    included.forget()
+
+
+def test_a_namespace_over_two_includes_is_one_piece(tmp_path, runs):
+    source = _chain(tmp_path, "k.metal", "n::c5<3>(o[0])")
+    text = source.text.replace('#include "second.h"', 'namespace n {\n#include "second.h"', 1)
+    text = text.replace('#include "third.h"', '#include "third.h"\n}\n#include "fourth.h"')
+    (tmp_path / "fourth.h").write_text("inline int fourth(int x) { return x; }\n")
+    source = Source(text, "k.metal", directory=tmp_path)
+    assert "fmul" in scalar(source, "k", known=examined(source))[0]
+    assert max(runs) < 3000
 
 
 def test_kernels_of_one_source_share_what_it_includes(tmp_path, runs):
@@ -90,11 +152,11 @@ def test_mistakes_are_told_as_ever(tmp_path, monkeypatch, header, text):
     told = []
     for limit in (16_000, 1 << 30):
         monkeypatch.setattr(included, "LONG", limit)
-        included.end.cache_clear()
+        included.forget()
         with pytest.raises(CompileError) as error:
             examined(_source(tmp_path, text, header))
         told.append(str(error.value))
-    included.end.cache_clear()
+    included.forget()
     assert told[0] == told[1]
 
 
@@ -134,6 +196,37 @@ inline void fill(thread int values[4], int d) { for (int k = 0; k < 4; k++) valu
 """
 
 
+@pytest.mark.parametrize("name", ["k.metal", "a much longer name than the one that stands for it.metal"])
+def test_where_things_stand_in_a_source_of_any_name(name, monkeypatch):
+    more = MIXED.replace("made", "again").replace("half_of", "third_of")
+    pieces = (f'# 1 "h{n}.h" 1\n{text * 40}\n# {n + 2} "{name}" 2\n' for n, text in enumerate((MIXED, more)))
+    first, second = pieces
+    behind = MIXED.replace("made", "other")
+    text = f'# 1 "{name}"\nusing namespace metal;\n{first}{second}{behind}'
+    front.unit_of(f'# 1 "x"\nusing namespace metal;\n{first.replace(name, "x")}int y;')
+    unit = front.unit_of(text)
+    parts = included.parted(text)
+    assert len(parts.pieces) == 2
+    assert included.parted(text.replace(name, "z")).pieces == parts.pieces
+    operators = front.guarded_operators(unit)
+    monkeypatch.setattr(included, "LONG", 1 << 30)
+    included.forget()
+    plain = front.unit_of(text)
+    assert unit.front > 1000
+    assert operators == front.guarded_operators(plain)
+    assert unit.tokens == plain.tokens
+    assert unit.pairs == plain.pairs
+    assert unit.declarations == plain.declarations
+    included.forget()
+
+
+def test_code_between_includes_keeps_its_name():
+    long = "inline int f(int x) { return x; }\n" * 600
+    text = f'# 1 "k.metal"\nint here;\n# 1 "h.h" 1\n{long}# 2 "k.metal" 2\nkernel void k() {{}}\n'
+    assert '"k.metal"' in included.parted(text).pieces[0]
+    assert '"k.metal"' not in included.parted(text.replace("int here;", "")).pieces[0]
+
+
 @pytest.mark.parametrize("tail", ["", "\n#pragma unroll", "\nnamespace open {", "\nstruct half_written"])
 def test_what_is_found_in_headers_does_not_depend_on_being_known(tail, monkeypatch):
     behind = (
@@ -145,10 +238,10 @@ def test_what_is_found_in_headers_does_not_depend_on_being_known(tail, monkeypat
     units = [front.unit_of(text), front.unit_of(text)]
     operators = front.guarded_operators(units[1])
     monkeypatch.setattr(included, "LONG", 1 << 30)
-    included.end.cache_clear()
+    included.forget()
     plain = front.unit_of(text)
     assert operators == front.guarded_operators(plain)
-    included.end.cache_clear()
+    included.forget()
     for unit in units:
         assert (unit.front > 0) == (tail in ("", "\n#pragma unroll"))
         assert unit.tokens == plain.tokens

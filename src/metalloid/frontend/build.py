@@ -122,6 +122,21 @@ def _run(
     return result, given
 
 
+def _included(
+    parts: included.Parted, language: Sequence[str], flags: tuple[str, ...]
+) -> tuple[str, ...] | clang.Result:
+    """Flags that put what is included in front of the rest, or why it cannot be. Pieces keep their lines, which clang
+    names, behind empty ones."""
+    lines = 0
+    for piece in parts.pieces:
+        text = PROLOGUE + "\n" * lines + included.standing_alone(piece) + _NO_ENTRY
+        made = included.precompiled(text, language, flags)
+        if isinstance(made, clang.Result):
+            return made
+        flags, lines = made, lines + piece.count("\n")
+    return flags
+
+
 def _mended(
     source: Source, rewritten: Rewritten, epilogue: str, arguments: tuple[str, ...]
 ) -> tuple[clang.Result, Rewritten]:
@@ -135,13 +150,17 @@ def _mended(
         header = header_arguments(source.math, rewritten.all_swizzles)
         language = clang.language(source.math, rewritten.all_swizzles)
         short = rewritten.shared and tuple(words[len(language) :]) in _SHORT
-        if short and (parts := included.parted(rewritten.text)):
-            first = included.precompiled(PROLOGUE + parts[0] + _NO_ENTRY, language, header)
+        parts = included.parted(rewritten.text) if short else None
+        for parted in dict.fromkeys((parts, parts.together())) if parts else ():
+            first = _included(parted, language, header)
             if isinstance(first, clang.Result):
                 if mend(first.messages, rewritten, 1) is not None:
                     return first
-            elif not (result := clang.run([*first, *words], PROLOGUE + parts[1] + epilogue)).failed:
-                return result
+            else:
+                rest = PROLOGUE + included.standing_alone(parted.rest) + epilogue
+                if not (result := clang.run([*first, *words], rest)).failed:
+                    return result
+                break
         return clang.run([*header, *words], before + rewritten.text + epilogue)
 
     def once() -> clang.Result:
