@@ -9,6 +9,7 @@ import pytest
 
 from metalloid.backends.cpu.checked import records
 from metalloid.backends.cpu.checked.arena import ARENA
+from metalloid.backends.cpu.lower.access import load_groups
 from tests.checker_engine.both import keys, program, watch
 from tests.checker_engine.test_planted import TREE, floats, poison
 from tests.engine.both import launch
@@ -93,3 +94,31 @@ def test_buffers_that_are_missing_or_empty():
     seen = watch(text, [np.zeros(0, np.float32), out], 64, 32)
     assert keys(seen.records) == {("read outside", 2, 0)}
     assert not watch(text, [out, out.copy()], 0, 32).records
+
+
+TILE = """kernel void k(device const float* a, device float* o, THREAD, uint2 p [[thread_position_in_threadgroup]]) {
+    threadgroup float s[16][17];
+    s[p.y][p.x] = a[p.y * 16 + p.x];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    float sum = 0;
+    for (uint j = 0; j < 16; j++) sum += s[p.x][j + SHIFT] * (p.y + 1);
+    o[p.y * 16 + p.x] = sum;
+}"""
+
+
+@pytest.mark.parametrize("shift", [0, 2])
+def test_rows_of_an_array_are_read_as_rows(shift: int, monkeypatch: pytest.MonkeyPatch):
+    """Its indices are tested, but no test is left where all of them hold."""
+    real, taken = load_groups.load_group, []
+    monkeypatch.setattr(load_groups, "load_group", lambda e, group: taken.append(real(e, group)) or taken[-1])
+    values, out = floats(256), poison(256)
+    made = program(TILE.replace("SHIFT", str(shift)))
+    seen = made.run(launch([values, out], (16, 16), (16, 16)))
+    kinds = {r.kind for r in seen.records}
+    if shift:  # behind a row's end, and never written
+        assert kinds == {"threadgroup read before write", "read outside", "outside an array"}
+        return
+    assert not kinds
+    rows = values.reshape(16, 16).sum(1)
+    np.testing.assert_allclose(out.reshape(16, 16), rows[None, :] * np.arange(1, 17)[:, None], rtol=1e-5)
+    assert any(taken)

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from metalloid.backends.base import Triple
-from metalloid.backends.cuda.chains import joined
 from metalloid.backends.cuda.regions import Regions
 from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.intrinsics import ENTRY, PRIVATE, Effect, effect, family, short
 from metalloid.ir.intrinsics.names import PREFIX
 from metalloid.ir.types import I32, ArrayType, IntType, PointerType
 from metalloid.ir.values import Global, Int, Local, Value
+from metalloid.transforms.join_blocks import joined
 from metalloid.transforms.prune_edges import prune
 
 Place = tuple[str, int]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.cfg import graph
 from metalloid.ir.values import Local, Value
@@ -9,15 +11,15 @@ from metalloid.ir.values import Local, Value
 Place = tuple[str, int]
 
 
-def joined(function: Function) -> tuple[Function, dict[Place, Instruction]]:
-    """The function, and what each of its instructions was."""
+def joined(function: Function, closed: bool = False) -> tuple[Function, dict[Place, Instruction]]:
+    """The function, and what each of its instructions was. `closed`: what a loop hands out stays a phi behind it."""
     cfg = graph(function)
     into: dict[str, str] = {}  # of a block, the one that it continues
     for block in function.blocks:
         before = cfg.predecessors.get(block.name, ())
         if len(before) == 1 and before[0] != block.name and cfg.successors[before[0]] == (block.name,):
             into[block.name] = before[0]
-    names = _single(function)
+    names = _single(function, into if closed else function.block)
     firsts = {block: _first(block, into) for block in into}
     places: dict[Place, Instruction] = {}
     blocks = []
@@ -44,9 +46,11 @@ def _first(block: str, into: dict[str, str]) -> str:
     return block
 
 
-def _single(function: Function) -> dict[str, Value]:
-    """Phis of one case, and what they are."""
-    found = {i.name: i.operands[0] for b in function.blocks for i in b.phis if len(i.operands) == 1}
+def _single(function: Function, blocks: Collection[str]) -> dict[str, Value]:
+    """Phis of one case in these blocks, and what they are."""
+    found = {
+        i.name: i.operands[0] for name in blocks for i in function.block[name].phis if len(i.operands) == 1
+    }
 
     def settled(value: Value) -> Value:
         while isinstance(value, Local) and value.name in found:
