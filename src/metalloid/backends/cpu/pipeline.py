@@ -40,9 +40,9 @@ from metalloid.transforms.check_sites import Options
 from metalloid.transforms.common_gep_base import share
 from metalloid.transforms.fold_sizes import asks_for_size, folded
 from metalloid.transforms.fuse_products import fuse_products
+from metalloid.transforms.join_blocks import joined
 from metalloid.transforms.one_row import DIVISIONS, in_one_row
 from metalloid.transforms.partial_sums import split, splits
-from metalloid.transforms.join_blocks import joined
 from metalloid.transforms.prune_edges import prune
 from metalloid.transforms.sum_trees import split_trees
 
