@@ -19,6 +19,7 @@ from metalloid.backends.cpu.lower.access.plan import (
     Piece,
     Sparse,
     Spot,
+    gaps,
     pieces,
     reads,
     registers,
@@ -200,11 +201,31 @@ def load_some(
     return [(_register(e, place, spots, 1, element, align)[1][0], len(spots)) for spots in parts]
 
 
+def _store_with_gaps(
+    e: Emitter, place: MemRef, spots: Sequence[Spot], step: int, kind: str, size: int, align: int, value: str
+) -> None:
+    """Every `step`-th element of vectors, all of which but those are left alone."""
+    length = max(1, e.out.target.vector_bytes // size)
+    for first in range(0, (len(spots) - 1) * step + 1, length):
+        lanes = [n // step if n % step == 0 else -1 for n in range(first, first + length)]
+        lanes = [lane if lane < len(spots) else -1 for lane in lanes]
+        if max(lanes) >= 0:
+            picks = ", ".join(f"i32 {lane}" if lane >= 0 else "i32 poison" for lane in lanes)
+            mask = ", ".join(f"i1 {int(lane >= 0)}" for lane in lanes)
+            whole = f"<{len(spots)} x {kind}>"
+            put = e.put(f"shufflevector {whole} {value}, {whole} poison, <{length} x i32> <{picks}>")
+            at = address_of(e, place, spots[0].beyond(first * size))
+            masked.store(e, at, f"<{mask}>", kind, align, put, length)
+
+
 def store_pieces(
     e: Emitter, place: MemRef, spots: Sequence[Spot], kind: str, size: int, align: int, value: str
 ) -> None:
     """A vector's elements to their spots. All in order first: LLVM takes short pieces with gaps apart element by
     element."""
+    if step := gaps(e, spots, size):
+        _store_with_gaps(e, place, spots, step, kind, size, align, value)
+        return
     lanes = {spot: n for n, spot in enumerate(spots)}
     made = pieces(spots, 1, size)
     order = [lanes[start.beyond(k * size)] for start, length in made for k in range(length)]

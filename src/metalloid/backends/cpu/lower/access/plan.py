@@ -62,6 +62,7 @@ class AccessPlan:
 
 
 FEW = 2  # registers of lanes: as many loads one by one are no slower than a gather
+MAX_STEP = 8  # elements from lane to lane: more vectors with gaps take as long as a scatter
 MAX_PARTS = 32  # spots of more coefficients: a gather takes fewer instructions
 
 
@@ -98,13 +99,28 @@ def access_plan(e: Emitter, place: MemRef, size: int, write: bool) -> AccessPlan
 
 def _in_steps(e: Emitter, found: Sequence[Spot], size: int, write: bool) -> bool:
     """Whether lanes go one by one, at constant distances: where nobody gathers or scatters, which takes as long for one
-    lane as for all of a register, or they are few; stores must not meet."""
+    lane as for all of a register, or they are few; or by vectors with gaps. Stores must not meet."""
     target = e.out.target
     if e.out.calls_gathers or any(s.part for s in found):
         return False
+    if gaps(e, found, size):
+        return True
     if (target.gathers or target.scatters) and len(found) > FEW * target.lanes32:
         return False
     return not write or (len(set(found)) == len(found) and apart(found, size))
+
+
+def gaps(e: Emitter, found: Sequence[Spot], size: int) -> int:
+    """The elements from lane to lane, where lanes are many, at equal distances of a few elements, and the processor
+    stores vectors with gaps; else 0."""
+    target = e.out.target
+    if not target.scatters or size < 2 or len(found) <= FEW * target.lanes32:
+        return 0
+    step = found[1].offset - found[0].offset
+    even = all(
+        s.part == found[0].part and s.offset == found[0].offset + n * step for n, s in enumerate(found)
+    )
+    return step // size if even and step % size == 0 and 1 < step // size <= MAX_STEP else 0
 
 
 # ---- where the lanes go ---------------------------------------------------------------------------------------------

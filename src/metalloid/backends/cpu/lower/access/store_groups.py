@@ -6,6 +6,8 @@ element by element would take a scatter each. Elements that were loaded as such 
 
 from __future__ import annotations
 
+import itertools
+
 from metalloid.analysis.intervals import is_proved
 from metalloid.backends.cpu.lower.access.guard import access_slowly, bounds, either, inside, stop_unless
 from metalloid.backends.cpu.lower.access.load_groups import (
@@ -31,6 +33,7 @@ from metalloid.backends.cpu.lower.access.mem_ref import (
 )
 from metalloid.backends.cpu.lower.access.patterns import address_of
 from metalloid.backends.cpu.lower.access.plan import Spot, registers, spots
+from metalloid.backends.cpu.lower.access.transpose import pick
 from metalloid.backends.cpu.lower.emitter import Emitter, lowered
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.gep import constant_base
@@ -148,6 +151,14 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
     def write() -> list[str]:
         offsets = "" if found else e.expand(place.offset)
         for first in range(0, e.width, count):
+            here = found[first : first + count]
+            if here and not rows and all(b == a.beyond(n * size) for a, b in itertools.pairwise(here)):
+                whole, at = (
+                    _together(e, kind, vectors, first, count),
+                    address_of(e, place, here[0].beyond(low)),
+                )
+                e.do(f"store <{count * n} x {kind}> {whole}, ptr {at}, align {align}")
+                continue
             part = rows[first : first + count] if rows else _turned(e, kind, vectors, first, count)
             for lane, row in enumerate(part, first):
                 if found:
@@ -196,13 +207,16 @@ def _loaded(e: Emitter, values: list[Value]) -> list[str]:
 
 
 def _turned(e: Emitter, kind: str, vectors: list[str], start: int, count: int) -> list[str]:
-    """For each lane of a chunk a short vector of its elements: neighbours are interleaved until rows are whole."""
+    """For each lane of a chunk a short vector of its elements."""
     n = len(vectors)
-    picks = ", ".join(f"i32 {x}" for x in range(start, start + count))
-    parts = [
-        e.put(f"shufflevector {e.vt(kind)} {v}, {e.vt(kind)} poison, <{count} x i32> <{picks}>")
-        for v in vectors
-    ]
+    whole = _together(e, kind, vectors, start, count)
+    return [pick(e, kind, whole, count * n, list(range(lane * n, lane * n + n))) for lane in range(count)]
+
+
+def _together(e: Emitter, kind: str, vectors: list[str], start: int, count: int) -> str:
+    """The elements of all lanes of a chunk, lane by lane: neighbours are interleaved until rows are whole."""
+    n = len(vectors)
+    parts = [pick(e, kind, v, e.width, list(range(start, start + count))) for v in vectors]
     whole = 1 << (n - 1).bit_length()
     parts += ["poison"] * (whole - n)
     width = 1  # elements of each lane that lie side by side already
@@ -222,11 +236,8 @@ def _turned(e: Emitter, kind: str, vectors: list[str], start: int, count: int) -
             for a, b in zip(parts[::2], parts[1::2], strict=True)
         ]
         width *= 2
-    total = count * whole
-    return [
-        e.put(
-            f"shufflevector <{total} x {kind}> {parts[0]}, <{total} x {kind}> poison, <{n} x i32>"
-            f" <{', '.join(f'i32 {lane * whole + x}' for x in range(n))}>"
-        )
-        for lane in range(count)
-    ]
+    if n == whole:
+        return parts[0]
+    return pick(
+        e, kind, parts[0], count * whole, [lane * whole + x for lane in range(count) for x in range(n)]
+    )
