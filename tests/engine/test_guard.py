@@ -204,6 +204,18 @@ def test_patterns_whose_bounds_are_not_those_of_one_lane():
     np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("step", ["n[0]", "0xef7bdef7bdef7bdful"])
+@pytest.mark.parametrize("access", ["b[t] = a[at];", "a[at] = 1; a[at + 1] = 2;"])
+def test_the_first_and_the_last_lane_inside_say_nothing_of_lanes_that_go_round_2_64(step, access):
+    text = f"""kernel void k(device uchar* a, device uchar* b, device const ulong* n,
+                 uint t [[thread_position_in_grid]]) {{ ulong at = ulong(t) * {step}; {access} }}"""
+    n = pow(31, -1, 1 << 64)  # lane 31 is at the second byte
+    found = fault(
+        text, [np.zeros(64, np.uint8), np.zeros(64, np.uint8), np.array([n], np.uint64)], 32, 32, 32
+    )
+    assert found.finding.rule in ("M101", "M102") and found.finding.offset == n - (1 << 64)
+
+
 ODD = {
     "an addition": "atomic_fetch_add_explicit(p, 1, memory_order_relaxed);",
     "an addition whose result is used": "a[t + 8] = atomic_fetch_add_explicit(p, 1, memory_order_relaxed);",

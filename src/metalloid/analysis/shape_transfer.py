@@ -28,6 +28,8 @@ class Context:
 
 
 Operands = list[LaneShape | None]
+FAR = 1 << 54  # bytes; no memory is so long, and sums of a few such distances do not go round 2^64
+_FAR_OF_32_BITS = FAR >> 31  # the same of multiples of a number of 32 bits
 
 
 def _bits(type: Type) -> int:
@@ -230,7 +232,9 @@ def address_shape(c: Context, i: Instruction, o: Operands) -> LaneShape | None:
                 align=found.align & -found.align,
             )
         total = S.add(total, S.scale(wide, stride))
-    return replace(total, umax=S.UNKNOWN) if total is not None else None
+    if total is None or any(max(map(abs, p)) >= (_FAR_OF_32_BITS if c else FAR) for c, p in total.terms):
+        return None  # lanes that go round 2^64 lie anywhere, not between the first and the last
+    return replace(total, umax=S.UNKNOWN)
 
 
 def _load(c: Context, i: Instruction, o: Operands) -> LaneShape | None:

@@ -6,8 +6,9 @@ ones are carried out, the first bad one is reported. A masked tail gets there wi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from metalloid.analysis.shape_transfer import FAR
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.access import fault_reports
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef
@@ -188,12 +189,22 @@ def bounds(e: Emitter, val: Val) -> tuple[str, str]:
             less = e.put(f"icmp slt i64 {a}, {b}")
             least = e.put(f"select i1 {less}, i64 {a}, i64 {b}")
             most = e.put(f"select i1 {less}, i64 {b}, i64 {a}")
-            part = e.put(f"sub i64 {most}, {least}")
+            part = _unless_far(e, coefficient, scalar, pattern, e.put(f"sub i64 {most}, {least}"))
         else:
             least, part = str(min(pattern)), str(max(pattern) - min(pattern))
         low = e.put(f"add i64 {low}, {least}") if least != "0" else low
         span = part if span == "0" else e.put(f"add i64 {span}, {part}")
     return low, span
+
+
+def _unless_far(e: Emitter, coefficient: str, scalar: str, pattern: Sequence[int], span: str) -> str:
+    """How far lanes are apart. Where products may go round 2^64, those of the first and the last lane say nothing of
+    the others: then it is farther than any memory is long."""
+    if e.get(e.function.definitions[coefficient].value).type != "i64":
+        return span
+    most = FAR // max(map(abs, pattern))
+    near = e.put(f"icmp ult i64 {e.put(f'add i64 {scalar}, {most}')}, {2 * most}")
+    return e.put(f"select i1 {near}, i64 {span}, i64 {4 * FAR}")
 
 
 def inside(e: Emitter, low: str, span: str, limit: str) -> str:
