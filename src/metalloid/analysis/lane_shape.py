@@ -59,7 +59,8 @@ def _terms(found: dict[str, Pattern]) -> Terms:
     return tuple(sorted((c, p) for c, p in found.items() if any(p)))
 
 
-def add(a: LaneShape, b: LaneShape, sign: int = 1) -> LaneShape:
+def add(a: LaneShape, b: LaneShape, sign: int = 1) -> LaneShape | None:
+    """None where lanes that may have wrapped take each other away: what is left is not the same in all of them."""
     found = dict(a.terms)
     for coefficient, pattern in b.terms:
         old = found.get(coefficient, (0,) * len(pattern))
@@ -68,7 +69,10 @@ def add(a: LaneShape, b: LaneShape, sign: int = 1) -> LaneShape:
     base = None
     if a.constant is not None and b.constant is not None:
         base = a.constant + sign * b.constant
-    return LaneShape(_terms(found), math.gcd(a.align, b.align), umax, a.exact and b.exact, base)
+    terms, exact = _terms(found), a.exact and b.exact
+    if not exact and not terms and (a.terms or b.terms):
+        return None
+    return LaneShape(terms, math.gcd(a.align, b.align), umax, exact, base)
 
 
 def scale(a: LaneShape, factor: int) -> LaneShape:
@@ -76,11 +80,11 @@ def scale(a: LaneShape, factor: int) -> LaneShape:
     found = {c: tuple(x * factor for x in p) for c, p in a.terms}
     base = a.constant * factor if a.constant is not None else None
     umax = a.umax * factor if factor >= 0 else UNKNOWN
-    return LaneShape(_terms(found), a.align * abs(factor) or MAX_ALIGN, umax, a.exact, base)
+    return LaneShape(_terms(found), a.align * abs(factor) or MAX_ALIGN, umax, a.exact or not factor, base)
 
 
 def times(a: LaneShape, coefficient: str, other: LaneShape) -> LaneShape | None:
-    """Times a uniform value with a name; None where that has no shape."""
+    """Times a uniform value with a name; None where that has no shape. Coefficients are read with their sign."""
     if a.uniform:
         return LaneShape((), a.align * other.align, a.umax * other.umax)
     pattern = a.pattern

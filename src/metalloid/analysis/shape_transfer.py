@@ -58,7 +58,12 @@ def _mul(c: Context, i: Instruction, o: Operands) -> LaneShape | None:
         return S.clamp(replace(S.scale(a, right.value), constant=None), bits)
     if a.uniform:
         return S.clamp(S.times(a, "", b), bits)
-    return S.clamp(S.times(a, right.name, b), bits) if isinstance(right, Local) else None
+    if not isinstance(right, Local):
+        return None
+    made = S.times(a, right.name, b)
+    if made is not None and b.umax >> bits - 1:  # wider, the coefficient would be negative
+        made = replace(made, umax=S.UNKNOWN)
+    return S.clamp(made, bits)
 
 
 def _shl(c: Context, i: Instruction, o: Operands) -> LaneShape | None:

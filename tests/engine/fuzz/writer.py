@@ -59,6 +59,7 @@ WIDE_INDICES = (
         "(ulong(u1) * ulong(u0) >> 40) & 2047",
     ),
 )
+WIDER = ("ulong({x}) * 3", "ulong(long(int({x})) * 5)", "ulong({x} / 2) + {x}", "ulong({x}) - ulong({y})")
 
 
 @dataclass(frozen=True)
@@ -140,15 +141,21 @@ class Writer:
                 return f"({x} {self.pick(('+', '-', '*', '&', '|', '^'))} {y})"
             case 7:
                 if self.chance(3):  # a lane's number out of its type, and wider than that
-                    x = f"({self.pick(('t', 'i', 'lane'))} << {self.choose(20, 31)}u)"
-                    wide = self.pick(("ulong({x}) * 3", "ulong(long(int({x})) * 5)", "ulong({x} / 2) + {x}"))
-                    return f"uint(({wide.format(x=x)}) >> {self.choose(1, 34)})"
+                    wide = self.pick(WIDER).format(x=self._out_of_type(), y=self._out_of_type())
+                    return f"uint(({wide}) >> {self.choose(1, 34)})"
                 return f"({x} {self.pick(('<<', '>>'))} ({y} & 31u))"
             case 8:
                 return f"({self.condition(depth + 1)} ? {x} : {y})"
         return self.pick(
             (f"uint({self.pick(('short', 'char', 'ushort', 'long'))}({x}))", f"min({x}, {y})", f"popcount({x})",
              f"({x} / ({y} | 1u))", f"({x} % ({y} | 1u))", f"uint(int({x}) >> 3)", f"mulhi({x}, {y})")
+        )  # fmt: skip
+
+    def _out_of_type(self) -> str:
+        lane, n = self.pick(("t", "i", "lane", "lid.y")), self.pick(("args[0]", "args[1]"))
+        return self.pick(
+            (f"({lane} << {self.choose(20, 31)}u)", f"({lane} + {n} * 477218588u)",
+             f"({lane} * ({n} * 715827883u & {self.pick((2147483649, 3221225472))}u))")
         )  # fmt: skip
 
     def real(self, depth: int = 0) -> str:

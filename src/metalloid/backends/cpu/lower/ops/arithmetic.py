@@ -22,12 +22,17 @@ from metalloid.ir.values import Int, Local, Value, const
 
 def _binary(e: Emitter, i: Instruction) -> None:
     shape = e.shape(i.value)
-    if e.width > 1 and shape is not None and shape.terms:
+    if e.width > 1 and shape is not None and (shape.terms or _cancels(e, i)):
         base = BASES.get(i.opcode, _linear)(e, i)
         affine(e, i, base, lambda: operation(e, i, True))
         return
     vector = varies(e, i)
     result(e, i, vector, operation(e, i, vector))
+
+
+def _cancels(e: Emitter, i: Instruction) -> bool:
+    """Whether a mask takes a pattern away: what is left is the base, and that without the pattern's bits."""
+    return i.opcode in BASES and any(e.get(o).terms for o in i.operands)
 
 
 def _linear(e: Emitter, i: Instruction) -> str:
