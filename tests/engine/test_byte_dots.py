@@ -189,3 +189,15 @@ def test_shifts_of_bytes() -> None:
     out = same(source, arrays, 50, 32, widths=(0, 1, 16))[1].reshape(50, -1)
     for (by, mask), found in zip(cases, out.T, strict=True):
         np.testing.assert_array_equal(found, (words >> by & np.uint32(mask)) + (words >> by))
+
+
+def test_a_shift_in_a_block_and_its_mask_in_another() -> None:
+    """What was shifted is not there any more."""
+    source = """kernel void k(device const uint* a, device uint* out, uint i [[thread_position_in_grid]]) {
+        uint d = a[i] >> 4, s = 0;
+        if (d % 7 > 2) { for (uint j = 0; j < d % 7; j++) s += a[j]; out[i] = s + (d & 0x0f0f0f0fu); }
+    }"""
+    module = canonical(scalar_ir(source, "k")[0])
+    text = vector_code(module, ((32, 1, 1), False, False, True, False, None), 16, NEON).text
+    assert "and <16 x i32>" in text and "lshr <64 x i8>" not in text
+    same(source, [RNG.integers(0, 1 << 32, 64, np.uint32), np.zeros(64, np.uint32)], 64, 32, widths=(0, 16))

@@ -51,3 +51,22 @@ def test_only_where_the_register_has_all_of_them():
 def test_idle_lanes_do_not_matter():
     part = text("uchar", 15).replace("out[i] =", "if (i % 3) out[i] =")
     same(part, [np.arange(100, dtype=np.uint8), np.full(100, 7, np.float32)], 100, 32, widths=(0, 32))
+
+
+@pytest.mark.parametrize("between", ["", "threadgroup_barrier(mem_flags::mem_device);"])
+def test_a_mask_in_a_block_and_the_float_in_another(between):
+    """What the mask was applied to is not there any more."""
+    numbers = RNG.integers(0, 1 << 32, 128, np.uint32)
+    part = f"""kernel void k(device const uint* q, device float* out, uint i [[thread_position_in_grid]]) {{
+        uint d = q[i] & 15u;
+        {between}
+        if (d > 3u) {{
+            float s = 0;
+            for (uint j = 0; j < d; j++) s += float(q[j] >> 20);
+            out[i] = s + float(d) * 2.5f;
+        }}
+    }}"""
+    out = same(part, [numbers, np.zeros(128, np.float32)], 128, 128, widths=(0, 16, 32))[1]
+    sums = np.concatenate([[0], np.cumsum((numbers >> 20).astype(np.float32))])
+    wanted = [sums[d] + 2.5 * d if d > 3 else 0 for d in numbers & 15]
+    np.testing.assert_array_equal(out, np.array(wanted, np.float32))

@@ -15,7 +15,7 @@ T = TypeVar("T")
 INTS = ("u0", "u1", "u2", "u3")
 COMPARE = ("<", "<=", ">", ">=", "==", "!=")
 NUMBERS = "0u 1u 2u 3u 5u 7u 31u 32u 255u 65535u 2147483647u 4294967295u".split()
-LEAVES = "i t lane sg args[0] args[1] a[i] pos.x pos.y lid.x lid.y lid.z group.x S.x S.y size".split()
+LEAVES = "i t lane sg args[0] args[1] a[i] pos.x pos.y lid.x lid.y lid.z group.x S.x S.y size few".split()
 # Elements of `far`, which has 32 * N + 2048; with 16 to 64 bits, falling, strided, of two and three dimensions.
 INDICES = (
     *(
@@ -165,8 +165,9 @@ class Writer:
             return self.pick(("f0", "f1"))
         if what <= 2:
             return self.pick(
-                ("1.5f", "0.25f", "-3.0f", "b[i]", "float(lane)", "fs[i]", f"float({self.integer(2)} & 255u)")
-            )
+                ("1.5f", "0.25f", "-3.0f", "b[i]", "float(lane)", "fs[i]", f"float({self.integer(2)} & 255u)",
+                 "float(few)", "float(few)", "float(high & 0x10fu)")
+            )  # fmt: skip
         x, y = self.real(depth + 1), self.real(depth + 1)
         if what <= 4:
             return f"({x} {self.pick(('+', '-', '*'))} {y})"

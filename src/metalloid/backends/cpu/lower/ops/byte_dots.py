@@ -97,6 +97,8 @@ def shifted_bytes(e: Emitter, i: Instruction) -> str | None:
     made = e.function.definitions.get(value.name) if isinstance(value, Local) else None
     if made is None or made.opcode != "lshr" or not isinstance(made.operands[1], Int):
         return None
+    if e.function.home[made.name] != e.block:  # what was shifted is not known here
+        return None
     by, bytes = made.operands[1].value, mask.value.to_bytes(BYTES, "little")
     if not 0 < by < 8 or max(bytes) > 0xFF >> by:
         return None

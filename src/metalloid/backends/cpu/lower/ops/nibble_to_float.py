@@ -22,6 +22,8 @@ def masked(e: Emitter, i: Instruction) -> Instruction | None:
     made = e.function.definitions.get(value.name) if isinstance(value, Local) else None
     if made is None or made.opcode != "and" or not isinstance(made.operands[1], Int):
         return None
+    if e.function.home[made.name] != e.block:  # what the mask was applied to is not known here
+        return None
     return made if made.operands[1].value in _MASKS else None
 
 
