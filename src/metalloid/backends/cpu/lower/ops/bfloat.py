@@ -38,8 +38,24 @@ def int_to_bfloat(e: Emitter, opcode: str, ref: str, source: str, vector: bool) 
     a = typed(e, source, vector)
     if int(source[1:]) <= 24:
         return narrow_bfloat(e, e.put(f"{opcode} {a} {ref} to {typed(e, 'float', vector)}"), vector)
+    ref = _in_53_bits(e, opcode, ref, source, vector) if int(source[1:]) > 53 else ref
     near = e.put(f"{opcode} {a} {ref} to {typed(e, 'double', vector)}")
     return narrow_bfloat(e, odd_float(e, near, vector), vector)
+
+
+def _in_53_bits(e: Emitter, opcode: str, ref: str, source: str, vector: bool) -> str:
+    """A number that a double holds: of a larger one, the lowest eleven bits are cut, and leave an odd number."""
+    kind, flag, exact = typed(e, source, vector), typed(e, "i1", vector), 1 << 53
+
+    def c(number: int) -> str:
+        return spread(source, number, vector)
+
+    above = e.put(f"add {kind} {ref}, {c(exact)}") if opcode == "sitofp" else ref
+    large = e.put(f"icmp ugt {kind} {above}, {c(2 * exact if opcode == 'sitofp' else exact)}")
+    lost = e.put(f"icmp ne {kind} {e.put(f'and {kind} {ref}, {c(2047)}')}, {c(0)}")
+    cut = e.put(f"and {kind} {ref}, {c(-2048)}")
+    odd = e.put(f"select {flag} {lost}, {kind} {e.put(f'or {kind} {cut}, {c(2048)}')}, {kind} {cut}")
+    return e.put(f"select {flag} {large}, {kind} {odd}, {kind} {ref}")
 
 
 def odd_float(e: Emitter, ref: str, vector: bool) -> str:
