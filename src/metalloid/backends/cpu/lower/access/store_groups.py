@@ -110,25 +110,29 @@ def _sequences(function: Function, members: list[_Member], layout: DataLayout) -
     return [m for m in made if len(m) > 1]
 
 
-def store_group(e: Emitter, group: StoreGroup) -> bool:
-    """Write all stores of a group; False where one by one is better."""
-    first = group.stores[0][1]
-    type = first.operands[0].type
-    kind, size = memory_type(type)
+def _spots(e: Emitter, group: StoreGroup, kind: str, size: int) -> tuple[Spot, ...] | None:
+    """Where each lane's row begins, nothing where lanes lie anywhere; None where one by one is better."""
     shape, root = e.shape(group.base), e.roots.root(group.base)
     if e.out.continue_after_fault or e.out.calls_gathers:
-        return False
-    if e.mask is not None or e.width == 1 or kind != lowered(type):
-        return False
+        return None
+    if e.mask is not None or e.width == 1 or kind != lowered(group.stores[0][1].operands[0].type):
+        return None
     if root is None or root.kind in ("private", "unknown"):
-        return False
-    count, n = per_register(e, size), len(group.stores)
-    found: tuple[Spot, ...] = ()
-    if shape is not None:
-        found = spots(shape.terms, e.width)
-        if not all(len(set(r)) == len(r) and worth(r, n * size) for r in registers(found, count)):
-            return False
-    elif n * size < 8 or e.width > MAX_FREE:
+        return None
+    n = len(group.stores)
+    if shape is None:
+        return None if n * size < 8 or e.width > MAX_FREE else ()
+    found = spots(shape.terms, e.width)
+    fine = (len(set(r)) == len(r) and worth(r, n * size) for r in registers(found, per_register(e, size)))
+    return found if all(fine) else None
+
+
+def store_group(e: Emitter, group: StoreGroup) -> bool:
+    """Write all stores of a group; False where one by one is better."""
+    first, n = group.stores[0][1], len(group.stores)
+    kind, size = memory_type(first.operands[0].type)
+    found, count = _spots(e, group, kind, size), per_register(e, size)
+    if found is None:
         return False
     e.proved = all(is_proved(i) for _, i in group.stores)
     place = resolve(e, group.base, size)
