@@ -119,13 +119,48 @@ def test_a_pointer_from_a_struct_is_looked_up():
 
 
 @pytest.mark.parametrize("width", (1, 32, 64))
-def test_barriers_of_which_neither_leads_to_the_other(width):
+def test_lanes_at_barriers_of_which_neither_leads_to_the_other(width):
     barrier = "threadgroup_barrier(mem_flags::mem_threadgroup);"
-    for condition in ("t & 1", "t < 40", "t >= 32"):
+    for condition in ("t & 1", "t < 40"):
         text = f"""kernel void k(device int* a, uint t [[thread_index_in_threadgroup]]) {{
             threadgroup int s[64]; s[t] = a[t];
             if ({condition}) {{ s[t] = 1; {barrier} }} else {{ {barrier} s[t] = 2; }} a[t] = s[63 - t]; }}"""
         assert fault(text, [np.zeros(64, np.int32)], 64, 64, width).finding.rule == "M204"
+
+
+# As MLX's products of edge tiles: each SIMD-group has a loop of its own, with its own barriers.
+COPIES = """kernel void k(device int* a, constant int& n, uint t [[thread_index_in_threadgroup]]) {
+    threadgroup int s[96];
+    int x = t;
+    if (t >= 64) {
+        for (int j = 0; j < n; j++) {
+            s[t] = x; threadgroup_barrier(mem_flags::mem_threadgroup);
+            x = s[t - 64] + 3; threadgroup_barrier(mem_flags::mem_threadgroup); }
+    } else if (t >= 32) {
+        for (int j = 0; j < n; j++) {
+            s[t] = 2 * x; threadgroup_barrier(mem_flags::mem_threadgroup);
+            x = s[t + 32] ^ 5; threadgroup_barrier(mem_flags::mem_threadgroup); }
+        if (n > 2) { s[t] = 7; threadgroup_barrier(mem_flags::mem_threadgroup); x += s[t]; }
+    } else {
+        for (int j = 0; j < n; j++) {
+            s[t] = x + 1; threadgroup_barrier(mem_flags::mem_threadgroup);
+            x = s[t + 32]; threadgroup_barrier(mem_flags::mem_threadgroup); }
+    }
+    a[t] = x; }"""
+
+
+@pytest.mark.parametrize("width", (1, 32, 64))
+def test_simd_groups_meet_at_whichever_barrier_each_has_come_to(width):
+    for n in (1, 2, 5):
+        a = np.full(96, -1, np.int32)
+        program(COPIES, "k", width).run(launch([a, np.array([n], np.int32)], 96, 96))
+        low, middle, high = np.arange(96, dtype=np.int32).reshape(3, 32)
+        for _ in range(n):
+            low, middle, high = 2 * middle, high ^ 5, low + 4
+        np.testing.assert_array_equal(a, np.concatenate([low, middle + 7 * (n > 2), high]))
+        same(COPIES, [np.full(96, -1, np.int32), np.array([n], np.int32)], 96, 96, widths=(width,))
+    report = mt.check(mt.device("cpu").library(HEADER + COPIES)["k"], a, np.int32(2), grid=96, threadgroup=96)
+    assert "M204" in {f.rule for f in report.findings}
 
 
 SKIPS = """kernel void k(device int* a, constant int& n, uint t [[thread_index_in_threadgroup]]) {

@@ -9,8 +9,9 @@ call in different iterations do not meet, and all meet again after.
 
 Where those furthest behind are at a threadgroup barrier, their SIMD-group has come to it.
 A barrier counts SIMD-groups that still run, as GPUs do: when each of them has come to one,
-those lanes go on. Threads that have returned hold nobody up, nor do lanes that went past.
-Two threads that wait where neither can still get to the other's barrier are a fault (M204).
+whichever it is, those lanes go on. Threads that have returned hold nobody up, nor do lanes
+that went past. Two lanes of a SIMD-group that wait where neither can still get to the other's
+barrier are a fault (M204).
 Under observation any barrier that not all threads reach is told, and ends the run.
 
 Threads change places only where they wait. The order in which they run is the
@@ -205,14 +206,16 @@ class Scheduler:
         self._fault("M204", message, here.thread, here.request.step.instruction)
 
     def _apart(self, everyone: list[Running]) -> tuple[Running, Running] | None:
-        """Two threads at barriers of which neither leads to the other."""
-        places: dict[str, Running] = {}
+        """Two lanes of a SIMD-group at barriers of which neither leads to the other."""
+        groups: dict[int, dict[str, Running]] = {}
         for r in everyone:
             if r.request and r.request.step.wait == "barrier":
+                places = groups.setdefault(r.thread.index // SIMD_WIDTH, {})
                 places.setdefault(self._block(r.request.step.instruction), r)
-        for one, other in combinations(places, 2):
-            if not self._leads(one, other) and not self._leads(other, one):
-                return places[one], places[other]
+        for places in groups.values():
+            for one, other in combinations(places, 2):
+                if not self._leads(one, other) and not self._leads(other, one):
+                    return places[one], places[other]
         return None
 
     def _block(self, instruction: Instruction) -> str:

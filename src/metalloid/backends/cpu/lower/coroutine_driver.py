@@ -1,7 +1,8 @@
 """The function that runs one threadgroup whose gangs are coroutines: each goes on from where it waits.
 
-A barrier counts SIMD-groups that still run: when every gang waits or has ended, those that wait go on. That would
-always come to an end, but two that wait where neither can get to the other's barrier were never meant to meet (M204).
+A barrier counts SIMD-groups that still run, whichever barrier each has come to: when every gang waits or has ended,
+those that wait go on. That always comes to an end; but a gang that goes on to a barrier which the last does not lead to
+has lanes at both, and those can never meet (M204).
 """
 
 from __future__ import annotations
@@ -120,19 +121,16 @@ class Turns:
 
     def _meet(self) -> list[str]:
         """All wait or have ended; where nobody waits, the threadgroup is done."""
-        out, barriers, apart = self.out, self.barriers, self.apart
         return [
             "meet:",
             "  br label %look",
             "look:",
-            "  %k = phi i32 [ 0, %meet ], [ %k.next, %seen ]",
-            "  %first = phi i32 [ 0, %meet ], [ %one, %seen ]",
+            "  %k = phi i32 [ 0, %meet ], [ %k.next, %look ]",
+            "  %first = phi i32 [ 0, %meet ], [ %one, %look ]",
             "  %k.at = getelementptr i32, ptr %waits, i32 %k",
             "  %k.waits = load i32, ptr %k.at",
             "  %none = icmp eq i32 %first, 0",
             "  %one = select i1 %none, i32 %k.waits, i32 %first",
-            *_together("%first", "%k.waits", "%k", "seen", out, len(barriers), apart, "a"),
-            "seen:",
             "  %k.next = add i32 %k, 1",
             "  %looked = icmp ult i32 %k.next, %instances",
             "  br i1 %looked, label %look, label %all",
@@ -159,7 +157,7 @@ class Turns:
             "  %m.broke = icmp eq i32 %m.told, -1",
             "  br i1 %m.broke, label %halt, label %fine, !prof !2",
             "fine:",
-            *_together("%m.waits", "%m.told", "%m", "went", out, len(barriers), apart, "b"),
+            *_leads(out, len(barriers), apart),
             "went:",
             "  %m.next = add i32 %m, 1",
             "  %m.more = icmp ult i32 %m.next, %instances",
@@ -176,7 +174,7 @@ class Turns:
             "  br i1 %again, label %group, label %stopped",
             "halt:",
             "  %made.so.far = phi i32 [ %n.next, %make ], [ %instances, %resume ]"
-            + (", [ %instances, %far.a ], [ %instances, %far.b ]" if apart else ""),
+            + (", [ %instances, %far ]" if apart else ""),
             "  br label %halt.free",
             *_free("halt.free", "stopped", "%made.so.far", ["[ 0, %halt ]"]),
             "stopped:",
@@ -185,25 +183,22 @@ class Turns:
         ]
 
 
-def _together(
-    one: str, other: str, instance: str, on: str, out: Output, barriers: int, apart: bool, name: str
-) -> list[str]:
-    """M204 where two barriers that do not lead to each other are waited at."""
+def _leads(out: Output, barriers: int, apart: bool) -> list[str]:
+    """M204 where the barrier that a gang waits at does not lead to the one it comes to."""
     if not apart:
-        return [f"  br label %{on}"]
+        return ["  br label %went"]
     return [
-        f"  %row.{name} = mul i32 {one}, {barriers + 1}",
-        f"  %cell.{name} = add i32 %row.{name}, {other}",
-        f"  %near.at.{name} = getelementptr i8, ptr @{_NEAR}, i32 %cell.{name}",
-        f"  %near.{name} = load i8, ptr %near.at.{name}",
-        f"  %far.flag.{name} = icmp eq i8 %near.{name}, 0",
-        f"  br i1 %far.flag.{name}, label %far.{name}, label %{on}, !prof !2",
-        f"far.{name}:",
-        f"  %site.{name} = sub i32 {other}, 1",
-        f"  %number.{name} = zext i32 {other} to i64",
-        f"  %thread.{name} = mul i32 {instance}, {out.lanes.step}",
-        f"  call void @{abi.FAULT}(ptr %launch, i32 %site.{name}, i64 %number.{name}, i32 %thread.{name}, "
-        "i32 %gx, i32 %gy, i32 %gz)",
+        f"  %row = mul i32 %m.waits, {barriers + 1}",
+        "  %cell = add i32 %row, %m.told",
+        f"  %near.at = getelementptr i8, ptr @{_NEAR}, i32 %cell",
+        "  %near = load i8, ptr %near.at",
+        "  %far.flag = icmp eq i8 %near, 0",
+        "  br i1 %far.flag, label %far, label %went, !prof !2",
+        "far:",
+        "  %site = sub i32 %m.told, 1",
+        "  %number = zext i32 %m.told to i64",
+        f"  %thread = mul i32 %m, {out.lanes.step}",
+        f"  call void @{abi.FAULT}(ptr %launch, i32 %site, i64 %number, i32 %thread, i32 %gx, i32 %gy, i32 %gz)",
         "  br label %halt",
     ]
 
