@@ -99,6 +99,8 @@ class Emitter(Text):
         if name in self.stored:
             self.values[name] = self.stored[name][1]()
             return self.values[name]
+        if not self._crosses(name):
+            raise NotVectorised(f"[engine] %{name} is read in a block that it is not kept for")
         shape = self.u.shape(Local(name, IntType(1)))
         base = vec = None
         if shape is not None:
@@ -116,10 +118,14 @@ class Emitter(Text):
             self._slots[key] = self.alloca(self.vt(type) if vector else type, "slot")
         return self._slots[key]
 
+    def _crosses(self, name: str) -> bool:
+        """Whether a value, or a part of it, is kept for other blocks."""
+        return name in self.crossing or name.split("#")[0] in self.crossing
+
     def set(self, name: str, made: Val) -> None:
         """A value of the current block."""
         self.values[name] = made
-        if name in self.crossing or name.split("#")[0] in self.crossing:
+        if self._crosses(name):
             if made.base is not None:
                 self.do(f"store {made.type} {made.base}, ptr {self.slot(name, made.type, False)}")
             if made.vec is not None:
