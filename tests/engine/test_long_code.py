@@ -82,24 +82,28 @@ def test_a_long_fill_is_a_loop():
     np.testing.assert_array_equal(expected[1], twice)
 
 
+@pytest.mark.parametrize("length", [1200, 1199, 1198])
 @pytest.mark.parametrize("way", ["on", "back"])
-def test_a_long_move_goes_the_way_that_keeps_what_it_reads(way: str):
+def test_a_long_move_goes_the_way_that_keeps_what_it_reads(way: str, length: int):
     to, source = ("a + 1", "a") if way == "on" else ("a", "a + 1")
     ir, signature = scalar_ir(MOVE.replace("TO", to).replace("FROM", source), "k")
     assert "@llvm.memcpy.p1.p1" in ir
+    assert "i64 1200" in ir
     ir = ir.replace("@llvm.memcpy.p1.p1", "@llvm.memmove.p1.p1")  # what compiled libraries have
+    ir = ir.replace("i64 1200", f"i64 {length}")
     for run in (partial(interpret.run, ir), cpu_program(ir, signature, 0).run):
-        a = np.arange(304, dtype=np.uint32)
+        a = np.arange(304, dtype=np.uint32) * 70001
         run(launch([a], 1, 1))
-        np.testing.assert_array_equal(a, moved_by(way))
+        np.testing.assert_array_equal(a, moved_by(way, length))
 
 
-def moved_by(way: str) -> np.ndarray:
-    a = np.arange(304, dtype=np.uint32)
+def moved_by(way: str, length: int) -> np.ndarray:
+    a = np.arange(304, dtype=np.uint32) * 70001
+    old, new = a.tobytes(), a.view(np.uint8)
     if way == "on":
-        a[1:301] = np.arange(300)
+        new[4 : 4 + length] = list(old[:length])
     else:
-        a[:300] = np.arange(1, 301)
+        new[:length] = list(old[4 : 4 + length])
     return a
 
 

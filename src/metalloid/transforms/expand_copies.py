@@ -67,7 +67,9 @@ class _Copy:
             raise NotVectorised("[engine] a copy of a length that is only known at run time is not supported")
         fills = "memset" in i.called
         align = min(copy_alignments(i))
-        unit = next(n for n in (4, 2, 1) if align % n == 0)
+        # Of a move nothing may be left behind the loop: the loop may have written over it.
+        whole = length.value if "memmove" in i.called else 0
+        unit = next(n for n in (4, 2, 1) if align % n == 0 and whole % n == 0)
         if fills and not isinstance(i.operands[1], Int):
             unit = 1
         return _Copy(i, name, length.value, unit)
