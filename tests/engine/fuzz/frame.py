@@ -26,13 +26,13 @@ BUILTINS = """
     uint lane [[thread_index_in_simdgroup]], uint sg [[simdgroup_index_in_threadgroup]],
     uint3 S [[threads_per_threadgroup]], uint3 G [[threads_per_grid]], uint3 D [[dispatch_threads_per_threadgroup]]) {
     const uint i = pos.x + G.x * (pos.y + G.y * pos.z), N = G.x * G.y * G.z, size = S.x * S.y * S.z;
-    const uint few = a[i] & 15u, high = a[i] >> 4;
-    uint u0 = a[i], u1 = i * 3, u2 = 7, u3 = args[0]; float f0 = b[i], f1 = float(i) * 0.5f;
+    const uint few = (a[i] * 40503u >> 7) & 15u, high = a[i] * 9u >> 4;
+    uint u0 = a[i] + few * 3, u1 = i * 3, u2 = 7, u3 = args[0]; float f0 = b[i], f1 = float(i) * 0.5f;
 """
 BITS = "static uint bits(float f) { return isnan(f) ? 0x7fc00000u : as_type<uint>(f); }"
 SHOWN = (
     "out[i * 8 + 4] = u0 ^ (u1 * 3) ^ (u2 * 5) ^ (u3 * 7);",
-    "out[i * 8 + 6] = bits(f0) ^ (bits(f1) * 3);",
+    "out[i * 8 + 6] = bits(f0) ^ (bits(f1) * 3) ^ bits(float(few));",
 )
 TAKEN = {"twin": "mine", "again": "counts"}  # bound to the memory of another
 REAL = ("reals",)  # compared within a tolerance where functions of mathematics are not exact
