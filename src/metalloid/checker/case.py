@@ -18,7 +18,7 @@ from metalloid.findings.places import pointed, python_line
 from metalloid.frontend.diagnose import Texts
 from metalloid.ir import Module, read
 from metalloid.ir.debug import Location
-from metalloid.types import Parameter
+from metalloid.types import Parameter, Vector
 
 if TYPE_CHECKING:
     from metalloid.runtime.kernel_code import KernelCode
@@ -98,7 +98,15 @@ class Case:
     def elements(self, index: int) -> int:
         """How many elements the buffer at an index has."""
         memory = self.launch.buffers.get(index)
-        return 0 if memory is None else nbytes(memory) // max(1, self.parameters[index].type.size)
+        return 0 if memory is None else nbytes(memory) // self.unit(index)
+
+    def unit(self, index: int) -> int:
+        """Bytes of an element; of a number where a buffer of vectors ends in the middle of one."""
+        type, memory = self.parameters[index].type, self.launch.buffers.get(index)
+        cut = memory is not None and type.size and nbytes(memory) % type.size
+        if cut and isinstance(type, Vector) and type.length != 3:  # those have a gap
+            return type.element.size
+        return max(1, type.size)
 
     def finding(self, record: Record, message: str, hint: str = "", **more: Any) -> Finding:
         """A finding at a record's place."""

@@ -95,8 +95,28 @@ def scalars(case: Case, line: str) -> list[str]:
 
 def looks_at_data(case: Case, store: Store) -> bool:
     """Whether what decides over a store was read from an array, or is an array's address or more."""
-    loads = _loads(case, store)
+    return decided_by_data(case, store.block)
+
+
+def decided_by_data(case: Case, block: Block) -> bool:
+    """The same for all that a block does."""
+    loads = _read_from(case.code, list(case.code.conditions(block)))
     return any(index is None or not case.parameters[index].reference for index in loads)
+
+
+def placed_by_data(case: Case, store: Store) -> bool:
+    """Whether the address of a store was read from an array: sizes and strides among the arguments do not count."""
+    made = [case.code.defined[n] for n in _names(store.pointer) if n in case.code.defined]
+    loads = _read_from(case.code, made)
+    return any(index is None or not case.parameters[index].reference for index in loads)
+
+
+def between_positions(case: Case, store: Store) -> bool:
+    """Whether all that decides over a store compares positions with each other, as in the half of a square."""
+    conditions = list(case.code.conditions(store.block))
+    return bool(conditions) and all(
+        c.opcode == "icmp" and all("thread" in case.code.of(o) for o in c.operands) for c in conditions
+    )
 
 
 def has_zero(case: Case, store: Store) -> bool:
@@ -113,8 +133,16 @@ def has_zero(case: Case, store: Store) -> bool:
 
 def _loads(case: Case, store: Store) -> set[int | None]:
     """The buffers that the conditions of a store are read from; None for memory that is no argument."""
-    code, found, seen = case.code, set[int | None](), set[str]()
-    work = list(case.code.conditions(store.block))
+    return _read_from(case.code, list(case.code.conditions(store.block)))
+
+
+def _names(value: Value) -> tuple[str, ...]:
+    return (value.name,) if isinstance(value, Local) else ()
+
+
+def _read_from(code: Code, work: list[Instruction]) -> set[int | None]:
+    """The buffers that values are computed from; None for memory that is no argument."""
+    found, seen = set[int | None](), set[str]()
     while work:
         instruction = work.pop()
         if instruction.opcode == "load":

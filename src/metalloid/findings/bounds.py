@@ -141,7 +141,11 @@ def _guard(o: Outside) -> str:
             f"the grid has {o.threads} threads and {o.name} {o.count} elements; {use} the index is below {o.count}"
             f"{'' if o.write else f', as in i < {o.count} ? {o.name}[i] : 0'}, and do not return: a barrier follows"
         )
-    if o.threads > o.count:
+    (wide, high, _), (x, y, z) = o.grid, o.thread
+    shared = o.threads >= 2 * o.count and o.index != x + wide * (
+        y + high * z
+    )  # several threads to an element
+    if o.threads > o.count and not shared:
         larger = ", or make it larger: output_shapes" if o.form == "mlx" and o.write else ""
         return (
             f"the grid has {o.threads} threads and {o.name} {o.count} elements;"

@@ -12,6 +12,7 @@ from tests.checker.second_round import (
     advice,
     agreement,
     alarms,
+    at_work,
     bindings,
     call_words,
     early,
@@ -35,6 +36,7 @@ from tests.checker.second_round import (
     torch_words,
     undefined,
     unset,
+    well_advised,
 )
 from tests.checker.second_round.case import Case, report_of
 
@@ -50,6 +52,7 @@ PARTS = (
     bindings,
     forms,
     alarms,
+    at_work,
     layout,
     numbers,
     integers,
@@ -66,6 +69,7 @@ PARTS = (
     encoder_words,
     call_words,
     strangers,
+    well_advised,
 )
 CASES = tuple(case for part in PARTS for case in part.CASES)
 

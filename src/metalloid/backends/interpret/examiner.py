@@ -235,7 +235,8 @@ def _line(access: Access) -> int:
 
 def _operation(i: Instruction) -> str:
     """A short name for what made it."""
-    names = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/", "fptrunc": "conversion"}
+    names = {"fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/"}
+    names |= dict.fromkeys(("fptrunc", "uitofp", "sitofp"), "conversion")
     if i.opcode == "call":
         return short(i.called.removeprefix("llvm.")).split(".")[0]
     return names.get(i.opcode, i.opcode)

@@ -76,16 +76,17 @@ def cast(i: Instruction) -> Follow:
         if isinstance(source, FloatType):
             return lambda t, v, o: floating(t, i, target, v, o, o[0].exact)
         name = getattr(i.operands[0], "name", "")  # bits that came from another lane
-        return lambda t, v, o: moved if belongs(moved := t.moved.get(name), v) else _leaf(t, i, target, v)
+        return lambda t, v, o: moved if belongs(moved := t.moved.get(name), v) else _leaf(t, i, target, v, o)
     return lambda t, v, o: place(v)
 
 
-def _leaf(t: Any, i: Instruction, type: FloatType, value: int) -> Real:
+def _leaf(t: Any, i: Instruction, type: FloatType, value: int, operands: tuple[Any, ...] = ()) -> Real:
     """A float that comes from bits or from an integer."""
-    made = real(type, value)
-    if finite(type, value) or not (t.examiner.in_header(i) or i.opcode in ("uitofp", "sitofp")):
+    made, number = real(type, value), i.opcode in ("uitofp", "sitofp")
+    if finite(type, value) or not (t.examiner.in_header(i) or number):
         return made
-    return Real(value, made.exact, birth=born(t, i, type, (), made.exact))
+    given = tuple(float(o.low) for o in operands if number and isinstance(o, Whole) and o.low == o.high)
+    return Real(value, made.exact, birth=born(t, i, type, given, made.exact))
 
 
 def pointer(layout: DataLayout, i: Instruction) -> Follow:

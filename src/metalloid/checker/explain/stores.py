@@ -100,7 +100,7 @@ def covered(output: Output, report: CheckedLaunches) -> Link | None:
     if written is None:
         return None
     if written.count == written.total:
-        return Link(True, f"every one of the {written.total} elements of '{output.name}' was written")
+        return Link(True, f"{_all_of(written.total, output.name)} was written")
     return _missing(output, written, report)
 
 
@@ -119,7 +119,7 @@ def _missing(output: Output, written: Extent, report: CheckedLaunches) -> Link:
         return Link(False, f"{said}{why}", found.hint, found)
     ran = sum(s.count for s in stores_to(output.case, output.parameter.index))
     if ran > written.count and (race := _overwritten(output)) is not None:
-        said += f"\n{ran} stores went to {written.count} elements: several to the same one"
+        said += f"\n{ran} stores went to {written.count} elements: several to the same one\n{said_of(race)}"
         return Link(False, said, race.hint, race)
     if output.expected is None:  # nothing says that the rest was meant
         return Link(True, f"{said}; nothing in the launch says that the rest was meant")
@@ -140,6 +140,10 @@ def _missing(output: Output, written: Extent, report: CheckedLaunches) -> Link:
 def _overwritten(output: Output) -> Finding | None:
     races = (f for f in output.checked.findings if f.rule in ("M202", "M203"))
     return next((f for f in races if f.buffer == output.name), None)
+
+
+def _all_of(count: int, name: str) -> str:
+    return f"the only element of '{name}'" if count == 1 else f"every one of the {count} elements of '{name}'"
 
 
 def _times(count: int) -> str:

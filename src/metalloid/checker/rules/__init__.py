@@ -36,6 +36,7 @@ RULES: tuple[Rule, ...] = (
     synchronisation.flags,
     synchronisation.barriers,
     progress.endless,
+    progress.waits,
     lost.lost_updates,
     lanes.inactive,
     lanes.partial_results,

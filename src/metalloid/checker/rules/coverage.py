@@ -8,6 +8,7 @@ evidence that all elements were meant:
 - a write-only array as long as an input, or without any input, of which the threads wrote a first part, one
   element each, and stopped (M305), or all but a rest too small for one more share of several (M106);
 - one that had a thread for every element, some of which a condition turned away (M106: `meant.turned_away`);
+- one whose rows all end with a rest that is too short for one more round of their threads (M106: `tails`);
 - an axis that its index asks for and the grid lacks, or as many threads as it has rows for threadgroups (M305);
 - an input of which the threads of a reduction read a first part, one element each (M305).
 
@@ -28,7 +29,7 @@ import numpy as np
 
 from metalloid.checker.case import Case, nbytes
 from metalloid.checker.guards import guards, scalars, stores_to
-from metalloid.checker.rules import meant, mixed
+from metalloid.checker.rules import meant, mixed, tails
 from metalloid.checker.rules.effect import nothing_stored, without_effect
 from metalloid.findings import Finding
 from metalloid.findings import launch_words as words
@@ -104,7 +105,8 @@ def extent(case: Case, parameter: Parameter, found: np.ndarray[Any, Any] | None)
     memory = case.launch.buffers.get(parameter.index)
     if found is None or memory is None or parameter.reference or not parameter.type.size:
         return None
-    each, total = parameter.type.size, nbytes(memory) // parameter.type.size
+    each = case.unit(parameter.index)
+    total = nbytes(memory) // each
     granule = case.observation.granules.get(parameter.index, each)
     if not total or each % granule:
         return None
@@ -123,7 +125,9 @@ def _output(case: Case, written: Extent) -> Iterator[Finding]:
     memory = case.launch.buffers[parameter.index]
     away = not undefined and meant.turned_away(case, parameter.index, written.touched, memory)
     mixed_up = mixed.one_of_each_group(case, parameter.index, written.total)
-    if not undefined and not away and not mixed_up and written.count in meant.numbers(case):
+    tail = tails.row_hint(case, written.touched, memory)
+    crossed = tails.crossed_hint(case, written.count, written.total) if away or undefined else ""
+    if not undefined and not away and not mixed_up and not tail and written.count in meant.numbers(case):
         return
     share = written.count // threads if threads and written.count % threads == 0 else 0
     short_grid = (
@@ -131,7 +135,7 @@ def _output(case: Case, written: Extent) -> Iterator[Finding]:
     )
     if short_grid and (undefined or (share == 1 and _all_meant(case, written))):
         yield _short_grid(case, written, share)
-    elif undefined or away or mixed_up or (meant.whole(case, written.total) and _rest(case, written)):
+    elif undefined or away or mixed_up or tail or (meant.whole(case, written.total) and _rest(case, written)):
         yield finding_of(
             case,
             "M106",
@@ -140,7 +144,9 @@ def _output(case: Case, written: Extent) -> Iterator[Finding]:
             f" {'was' if written.total - written.count == 1 else 'were'} never written: {written.missing()}"
             + ("; what was there before is still there" if undefined else ""),
             mixed.unwritten_hint(case, parameter.index, written.total)
-            or _guard_hint(case, parameter.index, written.total * _parts(written.parameter))
+            or tail
+            or crossed
+            or _guard_hint(case, parameter.index, nbytes(memory) // _number(parameter))
             or _unwritten_hint(written, undefined),
         )
 
@@ -223,9 +229,9 @@ def _guard_hint(case: Case, index: int, total: int) -> str:
     return f"the condition in line {tested.line} turns their threads away: correct it" if tested else ""
 
 
-def _parts(parameter: Parameter) -> int:
-    """How many numbers an element has."""
-    return parameter.type.length if isinstance(parameter.type, Vector) else 1
+def _number(parameter: Parameter) -> int:
+    """Bytes of one number of an element."""
+    return parameter.type.element.size if isinstance(parameter.type, Vector) else parameter.type.size
 
 
 def _input(case: Case) -> Iterator[Finding]:
@@ -261,7 +267,7 @@ def _places(case: Case, parameter: Parameter) -> int:
 
 def _writers(case: Case, written: Extent) -> int:
     """How many threads wrote what was written."""
-    each = written.parameter.type.size
+    each = case.unit(written.parameter.index)
     granule = case.observation.granules.get(written.parameter.index, each)
     elements = np.flatnonzero(written.touched) if written.count <= _MANY else np.arange(0)
     marks = case.observation.who(written.parameter.index, elements * max(1, each // granule))

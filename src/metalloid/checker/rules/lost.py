@@ -117,7 +117,7 @@ def _reads_old(i: Instruction, code: Code) -> bool:
 def _loaded(code: Code, value: Value, pointer: Value) -> Instruction | None:
     """The atomic load of the same place that a value is computed from."""
     for made in _sources(code, value):
-        if made.opcode == "load" and made.ordering and _same(code, made.operands[0], pointer):
+        if made.opcode == "load" and made.ordering and same_place(code, made.operands[0], pointer):
             return made
     return None
 
@@ -138,7 +138,7 @@ def _sources(code: Code, value: Value) -> Iterator[Instruction]:
             work += [] if made.opcode == "load" else made.operands
 
 
-def _same(code: Code, one: Value, other: Value) -> bool:
+def same_place(code: Code, one: Value, other: Value) -> bool:
     """Whether two pointers are the same, or made alike."""
     if one == other:
         return True
@@ -150,7 +150,7 @@ def _same(code: Code, one: Value, other: Value) -> bool:
     if a.opcode == "call":
         return a.called == b.called and a.operands == b.operands
     return a.opcode == "getelementptr" and all(
-        x == y or _same(code, x, y) for x, y in zip(a.operands, b.operands, strict=True)
+        x == y or same_place(code, x, y) for x, y in zip(a.operands, b.operands, strict=True)
     )
 
 

@@ -15,7 +15,14 @@ import numpy as np
 
 from metalloid.checker.case import Case
 from metalloid.checker.code import GROUP
-from metalloid.checker.guards import Store, buffers_of, looks_at_data, stores_to
+from metalloid.checker.guards import (
+    Store,
+    between_positions,
+    buffers_of,
+    looks_at_data,
+    placed_by_data,
+    stores_to,
+)
 from metalloid.ir.intrinsics import full
 from metalloid.ir.values import Int, Local
 from metalloid.runtime.arguments import element
@@ -109,7 +116,24 @@ def turned_away(case: Case, index: int, touched: np.ndarray[Any, Any], memory: A
     every = threads >= total and not _is_stencil(case, total)
     if not (every or _gaps(touched, threads)) or not fresh(touched, memory):
         return False
-    return not any(looks_at_data(case, s) or "device load" in s.address for s in stores_to(case, index))
+    stores = stores_to(case, index)
+    if any(looks_at_data(case, s) or placed_by_data(case, s) for s in stores):
+        return False
+    if any("device load" in s.address for s in stores) and not _rectangle(case, touched):
+        return False  # a band, the edge of a shape: no bound of an axis
+    return not all(between_positions(case, s) for s in stores)
+
+
+def _rectangle(case: Case, touched: np.ndarray[Any, Any]) -> bool:
+    """Whether what was written is a first part, or some columns of some rows, as bounds of axes leave it."""
+    if not touched[int(np.argmin(touched)) :].any():
+        return True
+    for width in {*case.launch.grid, *numbers(case)}:
+        if 1 < width < len(touched) and len(touched) % width == 0:
+            rows = touched.reshape(-1, width)
+            if (rows == np.outer(rows.any(axis=1), rows.any(axis=0))).all():
+                return True
+    return False
 
 
 def _gaps(touched: np.ndarray[Any, Any], threads: int) -> bool:

@@ -12,12 +12,13 @@ from metalloid.backends.observe import Record
 from metalloid.checker.case import Case
 from metalloid.checker.code import LANE, LOCAL_LOAD, SIMD_RESULT, THREAD
 from metalloid.checker.guards import buffers_of, stores_to
-from metalloid.checker.rules.meant import inputs
+from metalloid.checker.rules.meant import inputs, numbers
 from metalloid.ir.intrinsics import short
-from metalloid.ir.values import Local, Value
+from metalloid.ir.values import Int, Local, Value
 
 GRID, GROUP = "thread_position_in_grid", "threadgroup_position_in_grid"
 _TOGETHER = frozenset((SIMD_RESULT, LOCAL_LOAD, THREAD, LANE))
+IN_SIMDGROUP = "thread_index_in_simdgroup"
 LOCAL = ("thread_position_in_threadgroup", "thread_index_in_threadgroup")
 
 
@@ -34,6 +35,23 @@ def made_of(case: Case, address: Value) -> frozenset[str]:
             continue
         if short(made.called) in (GRID, GROUP, *LOCAL):
             found.add(short(made.called))
+        else:
+            work += made.operands
+    return frozenset(found)
+
+
+def _axes(case: Case, address: Value, *positions: str) -> frozenset[int]:
+    """The axes of these positions that an address is computed from."""
+    found, seen, work = set[int](), set[str](), [address]
+    while work:
+        value = work.pop()
+        made = case.code.defined.get(value.name) if isinstance(value, Local) else None
+        if made is None or made.name in seen or made.opcode == "load":
+            continue
+        seen.add(made.name)
+        if short(made.called) in positions:
+            axis = made.operands[0] if made.operands else None
+            found.add(axis.value if isinstance(axis, Int) else 0)
         else:
             work += made.operands
     return frozenset(found)
@@ -106,8 +124,10 @@ def outside_hint(case: Case, record: Record) -> str:
         and case.code.location(i) == place
         and memory.index in buffers_of(case.code, i.operands[0])
     ]
-    both = addresses and all(GRID in (made := made_of(case, p)) and made & {*LOCAL} for p in addresses)
-    if not both or total > prod(launch.grid):
+    # A tile has the row of the one and the column of the other.
+    both = addresses and all(_axes(case, p, GRID) & _axes(case, p, *LOCAL, IN_SIMDGROUP) for p in addresses)
+    rows = total % groups == 0 and total // groups in numbers(case)  # one for each threadgroup
+    if not both or (total > prod(launch.grid) and not rows):
         return ""
     return (
         f"{called(case, GRID)}, which counts threads, and the place in the threadgroup comes on top of it: for a row of"

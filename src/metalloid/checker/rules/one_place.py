@@ -6,13 +6,15 @@ first; `updates.py` knows statements that do both), or their index is that of th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 
 from metalloid.backends.observe import Record
 from metalloid.checker.case import Case
 from metalloid.checker.code import GROUP, LANE, SIMDGROUP, THREAD, Code
+from metalloid.checker.rules.lost import same_place
 from metalloid.ir.module import Instruction
-from metalloid.ir.values import Local
+from metalloid.ir.values import Local, Value
 
 HINT = (
     "several threads change this one element of {}, each from what it read: no barrier helps; use one atomic"
@@ -52,19 +54,45 @@ def changed_by_several(case: Case, record: Record) -> bool:
     return any(_changes(case.code, i) for i in _stores(case) if case.code.location(i) == place)
 
 
-def _changes(code: Code, store: Instruction) -> bool:
-    """Whether the stored value comes from a load at the same place, which does not depend on the thread."""
-    value, pointer = store.operands
-    if code.of(pointer) - {GROUP}:
-        return False
+def tests_then_writes(case: Case, record: Record) -> bool:
+    """Whether a thread writes where it has just found something by the read of the race: `if (!table[h]) table[h] = k`.
+
+    Two threads that find the same both write.
+    """
+    code, read = case.code, record.other.location if record.other else None
+    for block in code.function.blocks:
+        for store in block.instructions:
+            if store.opcode == "store" and code.location(store) == record.access.location:
+                loads = (i for condition in code.conditions(block) for i in _made_of(code, [condition.value]))
+                mine = [i.operands[0] for i in loads if code.location(i) == read]
+                if any(same_place(code, m, way) for m in mine for way in _ways(code, store.operands[1])):
+                    return True
+    return False
+
+
+def _ways(code: Code, pointer: Value) -> list[Value]:
+    """What a pointer may be: the values that come together in it behind a loop."""
+    made = code.defined.get(pointer.name) if isinstance(pointer, Local) else None
+    return [pointer, *(made.operands if made is not None and made.opcode == "phi" else ())]
+
+
+def _made_of(code: Code, work: list[Value]) -> Iterator[Instruction]:
+    """The loads that values are computed from."""
     seen: set[str] = set()
-    work = [value]
     while work:
         made = code.defined.get(one.name) if isinstance(one := work.pop(), Local) else None
         if made is None or made.name in seen:
             continue
         seen.add(made.name)
-        if made.opcode == "load" and made.operands[0] == pointer:
-            return True
-        work += made.operands
-    return False
+        if made.opcode == "load":
+            yield made
+        else:
+            work += made.operands
+
+
+def _changes(code: Code, store: Instruction) -> bool:
+    """Whether the stored value comes from a load at the same place, which does not depend on the thread."""
+    value, pointer = store.operands
+    if code.of(pointer) - {GROUP}:
+        return False
+    return any(load.operands[0] == pointer for load in _made_of(code, [value]))

@@ -1,7 +1,8 @@
 """M106, M305 for outputs behind pointers in argument buffers, which no parameter names.
 
 Nothing says what a kernel means to write there, so what is said needs evidence: memory that nobody had set before, or a
-first part, one element for each thread, of an array as long as another one that the kernel reads.
+first part, one element for each thread, of an array as long as another one that the kernel reads; also where there was
+a thread for every element, and a condition that looks at no data turned some away.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import numpy as np
 
 from metalloid.backends.observe import Pointed
 from metalloid.checker.case import Case
+from metalloid.checker.guards import decided_by_data
 from metalloid.checker.pointed import Member
 from metalloid.checker.rules import meant
 from metalloid.checker.rules.coverage import Extent, finding_of
 from metalloid.findings import Finding
 from metalloid.findings import launch_words as words
+from metalloid.ir.module import Instruction
 from metalloid.runtime.argument_encoder import members as argument_members
 from metalloid.runtime.arguments import element
 from metalloid.types import Scalar, Struct
@@ -73,8 +76,9 @@ def _extent(member: Member, seen: Pointed | None, which: str) -> Extent | None:
 
 def _short(case: Case, member: Member, written: Extent) -> bool:
     """Whether threads wrote a first part, one element each, of an output as long as an input."""
-    seen = case.observation.pointed[member.resource]
-    if seen.read.any() or not written.prefix or written.count != prod(case.launch.grid):
+    seen, threads = case.observation.pointed[member.resource], prod(case.launch.grid)
+    away = threads >= written.total and _by_position(case, member, written)
+    if seen.read.any() or not written.prefix or not (written.count == threads or away):
         return False
     if written.count in (*meant.numbers(case), *_numbers(case)):
         return False
@@ -83,6 +87,23 @@ def _short(case: Case, member: Member, written: Extent) -> bool:
         for m in case.pointed
         if (read := _extent(m, case.observation.pointed.get(m.resource), "read")) is not None
     )
+
+
+def _by_position(case: Case, member: Member, written: Extent) -> bool:
+    """Whether nothing but positions and arguments decided who stores, and what nobody wrote looks fresh."""
+    code = case.code
+    ran = [place for place, count in case.observation.stores.items() if count]
+    blocks = [
+        b for b in code.function.blocks if any(code.location(i) in ran for i in b.instructions if _stores(i))
+    ]
+    memory = next((m for start, m in case.launch.resources if start == member.resource), None)
+    if memory is None or any(decided_by_data(case, block) for block in blocks):
+        return False
+    return meant.fresh(written.touched, memoryview(memory).cast("B")[member.offset :])
+
+
+def _stores(i: Instruction) -> bool:
+    return i.opcode in ("store", "atomicrmw", "cmpxchg")
 
 
 def _numbers(case: Case) -> Iterator[int]:
@@ -122,7 +143,9 @@ def _part(case: Case, written: Extent, undefined: bool) -> Finding:
         written,
         f"{missing} of {written.total} elements of '{name}' {'was' if missing == 1 else 'were'} never written:"
         f" {written.missing()}" + ("; what was there before is still there" if undefined else ""),
-        "give the output a value first (device.zeros), or let a thread write each of them",
+        "give the output a value first (device.zeros), or let a thread write each of them"
+        if undefined
+        else "a condition turns their threads away: correct it, or the size that it compares with",
     )
 
 

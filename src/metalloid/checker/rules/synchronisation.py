@@ -10,11 +10,19 @@ from metalloid.backends.observe import Access, Record
 from metalloid.backends.races import DEVICE, THREADGROUP
 from metalloid.checker.case import Case
 from metalloid.checker.code import Barrier
-from metalloid.checker.rules.one_place import HINT, LANES, by_lane, changed_by_several
+from metalloid.checker.rules import nesting
+from metalloid.checker.rules.one_place import (
+    HINT,
+    LANES,
+    by_lane,
+    changed_by_several,
+    tests_then_writes,
+)
 from metalloid.checker.rules.updates import atomic_hint, update_at
 from metalloid.findings import Finding
 from metalloid.findings.bounds import BARRIER_HINT
 from metalloid.findings.finding import WARNING
+from metalloid.ir.cfg import graph
 from metalloid.ir.debug import Location
 from metalloid.ir.loops import loops
 
@@ -166,23 +174,58 @@ def _between(case: Case, record: Record) -> str:
     if here is None or there is None:
         return "between the two accesses"
     first, second = sorted((here.line, there.line))
+    if first == second and nesting.under_if(case, here) and nesting.in_loop(case, here):
+        return f"at the end of the loop around line {first}, outside any `if`"
     if first == second and _two_statements(case.line(here), here, there):
         and_loop = (
             ", outside any `if`, and at the end of the loop around them" if _in_a_loop(case, record) else ""
         )
         return f"between the two statements of line {first}{and_loop}"
+    if first == second and not nesting.in_loop(case, here) and nesting.known(case, here):
+        return f"between reading and writing in line {first}: read into a variable first, put the barrier, then write"
     if first == second:
         return (
             f"at the end of the loop around line {first}, outside any `if`; where there is no loop, read into"
             " a variable first, put the barrier, then write"
         )
     there_is = next((line for line in _walls(case, record) if first < line < second), 0)
+    if there_is and not nesting.in_loop(case, here) and not _in_a_loop(case, record):
+        return (
+            f"before line {first}, outside any `if`: '{here.function}' runs more than once, and the one at line"
+            f" {there_is} does not keep a run from the next"
+        )
     if there_is:
         return (
             f"at the end of the loop around line {first}, outside any `if`: the one at line {there_is} does not keep"
             " a round from the next"
         )
+    if not _one_after_the_other(case, here, there):
+        return (
+            f"before lines {first} and {second}, of which each thread takes one: read into a variable first, put the"
+            " barrier, then write"
+        )
     return f"between line {first} and line {second}, outside any `if`, and at the end of a loop around them"
+
+
+def _one_after_the_other(case: Case, here: Location, there: Location) -> bool:
+    """Whether a thread can come from one place to the other: not so in the two branches of an `if`."""
+    code, edges = case.code, graph(case.code.function)
+    homes = [
+        {b.name for b in code.function.blocks if any(code.location(i) == p for i in b.instructions)}
+        for p in (here, there)
+    ]
+    for start, end in (homes, homes[::-1]):
+        seen, work = set(start), list(start)
+        if seen & end:
+            return True
+        while work:
+            for name in edges.successors[work.pop()]:
+                if name in end:
+                    return True
+                if name not in seen:
+                    seen.add(name)
+                    work.append(name)
+    return not all(homes)
 
 
 def _two_statements(line: str, here: Location, there: Location) -> bool:
@@ -254,6 +297,15 @@ def _both_write(record: Record) -> bool:
     return _verbs(record) == "write" and len(places) == 2 and places[0] == places[1]
 
 
+def _also_written_by_two(case: Case, record: Record) -> bool:
+    """Whether the write of a read and a write collides with itself, too."""
+    place = record.access.location
+    others = (_write_first(r) for r in case.records(record.rule) if r.memory == record.memory)
+    return _verbs(record) == "read and write" and any(
+        _both_write(r) and r.access.location == place for r in others
+    )
+
+
 def _in_a_loop(case: Case, record: Record) -> bool:
     """Whether the two may be in different rounds of a loop that somebody wrote: recursion is one, too, in the code."""
     if not _LOOP.search(case.kernel.source.text) and case.kernel.source.text:
@@ -292,6 +344,12 @@ def _device_hint(case: Case, record: Record) -> str:
         return (
             f"{own}no barrier orders threadgroups: let one thread own each element of '{name}', use atomics,"
             " or split the work into two launches"
+        )
+    if _also_written_by_two(case, record) or tests_then_writes(case, record):
+        return (
+            f"let one thread own each element of '{name}', or test and write it with one"
+            " atomic_compare_exchange_weak_explicit: two threads that read the same also write one place, and no"
+            " barrier helps there"
         )
     if _both_write(record):  # in rounds of a loop
         return (

@@ -76,10 +76,10 @@ def atomic_hint(case: Case, record: Record, update: Update) -> str:
             f"pass atomic_outputs=True and init_value=0, and write {call}(&{update.target}, {update.value},"
             " memory_order_relaxed)"
         )
-    return (
-        f"write {call}(({space} {atomic}*)&{update.target}, {update.value}, memory_order_relaxed), or declare"
-        f" '{name}' as {space} {atomic} throughout"
-    )
+    written = f"write {call}(({space} {atomic}*)&{update.target}, {update.value}, memory_order_relaxed)"
+    if record.memory is not None and record.memory.kind == "resource":  # declared inside a struct
+        return written
+    return f"{written}, or declare '{name}' as {space} {atomic} throughout"
 
 
 def _type(case: Case, memory: Memory | None, place: Location | None) -> str:
@@ -89,6 +89,10 @@ def _type(case: Case, memory: Memory | None, place: Location | None) -> str:
     for p in case.kernel.parameters:
         if p.kind == memory.kind and p.index == memory.index:
             return p.type.dtype.msl if isinstance(p.type, Scalar) else ""
+    for member in case.pointed if memory.kind == "resource" else ():
+        kind = member.pointer.element
+        if case.launch.resource_name(member.resource) == memory.name and isinstance(kind, Scalar):
+            return kind.dtype.msl
     lines = case.texts.lines(place.file) if place else []
     declared = rf"\bthreadgroup\s+(?:metal::)?(\w+)\s+[^;*&]*\b{re.escape(case.name(memory))}\b"
     found = (re.search(declared, line) for line in lines)
