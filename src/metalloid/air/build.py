@@ -24,6 +24,7 @@ from metalloid.frontend.call_stack import with_stack
 from metalloid.frontend.divisions import plain_divisions
 from metalloid.frontend.examine import accesses, left_over, log_formats, threadgroup_memory
 from metalloid.frontend.kernel import Kernel
+from metalloid.frontend.reunite import reunited
 from metalloid.frontend.slim import slim
 from metalloid.frontend.spaces import resolve_spaces
 from metalloid.ir import Module, read, write
@@ -91,7 +92,7 @@ def _compile(
     present = {int(found[1]): found[2] for found in _PRESENT.finditer(raw)}
     if unknown := [number for number, word in present.items() if word not in ("true", "false")]:
         raise Refused(f"whether its parameter {unknown[0]} is there is not known before it runs")
-    made = _tidy(plain_divisions(resolve_spaces(with_stack(_read(slim(_PRESENT.sub("", raw)))))))
+    made = _tidy(plain_divisions(resolve_spaces(reunited(with_stack(_read(slim(_PRESENT.sub("", raw))))))))
     if problems := list(left_over(made)):
         raise CompileError(
             replace(p, file=p.file or container.name, message=f"kernel '{entry.name}': {p.message}")

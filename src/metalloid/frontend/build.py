@@ -5,6 +5,7 @@ Where clang refuses what Metal allows, the source is mended and given again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from metalloid.errors import CompileError, Diagnostic
@@ -26,8 +27,12 @@ PROLOGUE = (
 _NO_ENTRY = '\n# 1 "<metalloid>"\n#pragma clang attribute pop\n'
 _LOOK = ("-fsyntax-only", "-")
 _MAKE = (*clang.OPTIMISE, "-o", "-", "-")
+_NO_PEELING = ("-mllvm", "-unroll-allow-peeling=false")
 # Uses of what a source includes, precompiled; other flags may be about that text, too.
-_SHORT = (_LOOK, _MAKE)
+_SHORT = (_LOOK, _MAKE, (*_NO_PEELING, *_MAKE))
+# A round of a loop that stands before it, with an operation that lanes of a SIMD-group do together: those that go round
+# once more would be alone (reunite.py).
+_PEELED = re.compile(r"%[\w.]+\.peel[\w.]* = .*call [^@]*@__mt_(?:simd|quad)")
 
 
 def whole_text(rewritten: Rewritten, wanted: Wanted, bound: tuple[Binding, ...]) -> str:
@@ -44,6 +49,8 @@ def build(
     action = (*(clang.CHECKED if checked else clang.OPTIMISE), *tests, "-o", "-", "-")
     epilogue = entry_text(wanted.entry, bound)
     result, given = _run(parsed.source, _checked(rewritten, True) if checked else rewritten, epilogue, action)
+    if not checked and not result.failed and _PEELED.search(result.output):
+        result, given = _run(parsed.source, rewritten, epilogue, (*_NO_PEELING, *action))
     if checked and result.failed:  # something else than a cast, perhaps
         result, given = _run(parsed.source, _checked(rewritten, False), epilogue, action)
     rewritten = given

@@ -123,6 +123,7 @@ CHECKED = (
             "hoist-common-insts=0",
             "enable-load-pre=0",
             "disable-licm-promotion",
+            "unroll-allow-peeling=0",
         )
         for word in ("-mllvm", f"-{option}")
     ),

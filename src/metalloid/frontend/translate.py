@@ -23,6 +23,7 @@ from metalloid.frontend.parse import Parsed, parse
 from metalloid.frontend.patch import copy_conditionals
 from metalloid.frontend.reflect import DebugInfo
 from metalloid.frontend.refuse import refused_kernel, refused_signature, refused_words
+from metalloid.frontend.reunite import reunited
 from metalloid.frontend.rewrite import Rewritten, constant_text, refuse_unsupported, rewrite
 from metalloid.frontend.scan import STAGES
 from metalloid.frontend.slim import slim
@@ -149,7 +150,7 @@ def _built(
     raw, given = build(parsed, rewritten, _wanted(parsed, entry), bound, checked)
     ir = slim(raw)
     written = read(ir)
-    module = with_stack(written)
+    module = reunited(with_stack(written))
     several = mixed(module)
     place = location(module, several) if several else None
     resolved = with_places(with_columns(plain_divisions(resolve_spaces(module)), given, Texts(parsed.source)))
