@@ -95,3 +95,28 @@ def test_a_loop_that_lanes_leave_on_their_own_stays_as_it_is():
         while (true) { if (odd) x += 3; rounds++; if (x > 20 || rounds > 40) break; if (!odd) x += 2; }
         o[i] = x * 100 + rounds; }"""
     assert ".back" not in scalar(Source(HEADER + text, "k.metal"), "k")[0]
+
+
+def test_loops_that_were_written_inside_each_other_stay_so():
+    text = """kernel void k(device const int* a, device int* o, constant uint& given, constant int& n, device int* log,
+                            uint i [[thread_position_in_grid]]) {
+        const bool flag = given; const int most = a[i], m = n; int x = 0, j = 0;
+        do {
+            if (!flag) log[i * 8 + j] = x;
+            int p = 1;
+            do {
+                int r = 0;
+                do { x += simd_sum(p); r++; if (r > most) break; log[i * 8 + r] = x; } while (flag);
+                p *= 10;
+            } while (p < 1000);
+            j++;
+        } while (j < m);
+        o[i] = x;
+    }"""
+    a = (np.arange(32) % 4).astype(np.int32)
+    lanes = np.array([32, 24, 16, 8])  # that are still in the innermost loop, round by round
+    for how in (32, 0):
+        o = np.zeros(32, np.int32)
+        arrays = [a, o, np.uint32([1]), np.int32([3]), np.zeros(512, np.int32)]
+        program(text, "k", how).run(launch(arrays, 32, 32), timeout=20.0)
+        np.testing.assert_array_equal(o[:4], 3 * 111 * np.cumsum(lanes))

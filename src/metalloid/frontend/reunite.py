@@ -6,7 +6,8 @@
         if (lane == 0) put(x);   (2)  they would go round without the first.
     }
 
-Such a jump is led back to the head, which says the same again.
+Such a jump is led back to the head, which says the same again: where what it jumps to is reached from the head and by
+the jump alone, and the other side of the test leads straight to the head, as at the end of a round.
 """
 
 from __future__ import annotations
@@ -69,14 +70,35 @@ def _jumps(function: Function) -> Iterator[_Jump]:
                     continue
                 for side, target in enumerate(source.terminator.labels):
                     first = head.terminator.labels[side]
-                    if first == target:
-                        yield _Jump(source.name, side, target, head.name, "")
-                    elif _leads_only(function.block[first], target):
-                        yield _Jump(source.name, side, target, head.name, first)
+                    between = "" if first == target else first
+                    if target == head.name or (between and not _only_phis(function, between, target)):
+                        continue
+                    ways = {source.name, between or head.name}
+                    straight = _straight(function, source.terminator.labels[1 - side])
+                    if set(flow.predecessors[target]) == ways and straight == head.name:
+                        yield _Jump(source.name, side, target, head.name, between)
 
 
-def _leads_only(block: Block, target: str) -> bool:
-    return len(block.body) == 1 and block.terminator.labels == (target,)
+def _only_phis(function: Function, between: str, target: str) -> bool:
+    """Whether a block only hands values on to phis of the next."""
+    block, users = function.block[between], function.users
+    if len(block.body) != 1 or block.terminator.labels != (target,):
+        return False
+    known = set(map(id, function.block[target].phis))
+    return all(id(user) in known for phi in block.phis for user in users.get(phi.name, ()))
+
+
+def _straight(function: Function, block: str) -> str:
+    """Where blocks with one way on lead to: the first of several ways, or one that was seen before."""
+    seen = {block}
+    while (
+        len(ways := function.block[block].successors) == 1 and function.block[block].terminator.opcode == "br"
+    ):
+        block = ways[0]
+        if block in seen:
+            break
+        seen.add(block)
+    return block
 
 
 def _led_back(function: Function, jump: _Jump) -> Function:
