@@ -17,6 +17,7 @@ from metalloid.frontend.header import forget_header, header_arguments
 from metalloid.frontend.parse import Parsed
 from metalloid.frontend.patch import ROUNDS, mend
 from metalloid.frontend.rewrite import Edit, Rewritten, rewrite
+from metalloid.ir.intrinsics import SIMD_OPERATIONS
 from metalloid.records import replace
 from metalloid.source import Source
 
@@ -32,7 +33,7 @@ _NO_PEELING = ("-mllvm", "-unroll-allow-peeling=false")
 _SHORT = (_LOOK, _MAKE, (*_NO_PEELING, *_MAKE))
 # A round of a loop that stands before it, with an operation that lanes of a SIMD-group do together: those that go round
 # once more would be alone (reunite.py).
-_PEELED = re.compile(r"%[\w.]+\.peel[\w.]* = .*call [^@]*@__mt_(?:simd|quad)")
+_PEELED = re.compile(rf"%[\w.]+\.peel[\w.]* = .*call [^@]*@{SIMD_OPERATIONS}")
 
 
 def whole_text(rewritten: Rewritten, wanted: Wanted, bound: tuple[Binding, ...]) -> str:

@@ -135,7 +135,8 @@ def _awaited(case: Case, loop: Loop) -> str | None:
         if made.opcode in ("load", *_CHANGES):
             read = buffers_of(code, made.operands[0]) - written
             known = [case.parameters[index] for index in sorted(read) if index in case.parameters]
-            named = [p.name for p in known if not p.reference and p.access != "read"]  # others nobody changes
+            changes = made.ordering or made.opcode in _CHANGES  # others write what is looked at so
+            named = [p.name for p in known if not p.reference and (changes or p.access != "read")]
             if named:
                 return f"'{named[0]}'"
             if not buffers_of(code, made.operands[0]) and made.opcode in _CHANGES:
