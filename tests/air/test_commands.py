@@ -57,6 +57,13 @@ def test_ls_speaks_to_machines(file: Path) -> None:
     ]
 
 
+def test_ls_of_a_library_that_is_cut_off_says_so(file: Path, tmp_path: Path) -> None:
+    path = tmp_path / "short.metallib"
+    path.write_bytes(file.read_bytes()[:200])
+    with pytest.raises(MetalloidError, match="this Metal library is cut off: its header says"):
+        call("ls", path)
+
+
 def test_ls_of_another_file_says_so(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("MTLB is four letters")

@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from metalloid.air.container import KINDS, Container, Entry, find_containers, open_data
+from metalloid.air.container import KINDS, Container, Entry, find_containers, open_data, read_container
 from metalloid.errors import CompileError, MetalloidError
 
 
@@ -32,7 +32,10 @@ def command(file: Path, pattern: str, signatures: bool, as_json: bool) -> None:
     metalloid ls mlx.metallib 'steel_gemm_*'
     metalloid ls libtorch_cpu.dylib 'exp_*float*' --signatures
     """
-    found = list(find_containers(open_data(file), str(file)))
+    data = open_data(file)
+    found = list(find_containers(data, str(file)))
+    if not found and file.suffix == ".metallib":
+        read_container(data, str(file))  # tells what is wrong with it
     if not found:
         raise MetalloidError(f"there is no Metal library in {file}")
     chosen = [(c, [e for e in c.entries if fnmatch.fnmatchcase(e.name, pattern)]) for c in found]
