@@ -30,6 +30,7 @@ from metalloid.backends.cpu.lower.access.mem_ref import (
 from metalloid.backends.cpu.lower.access.patterns import load_columns
 from metalloid.backends.cpu.lower.access.plan import Spot, apart, registers, spots
 from metalloid.backends.cpu.lower.access.transpose import turned
+from metalloid.backends.cpu.lower.access.words import gathered, load_word
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.gep import constant_base
@@ -246,9 +247,11 @@ def _one_by_one(e: Emitter, group: Group, place: MemRef, kind: str, size: int, a
 
 
 def _free_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
-    """Lanes anywhere, each with a row of its own: as many loads as lanes, not as many gathers as elements."""
+    """Lanes anywhere, each with a row of its own: a gather of words, or as many loads as lanes; not as many gathers as
+    elements."""
     n = len(group.loads)
-    if n * size < 16 or e.width > MAX_FREE:
+    word = load_word(e, n, size)
+    if (word is None and n * size < 16) or e.width > MAX_FREE:
         return False
     e.proved = all(is_proved(i) for _, i in group.loads)
     low = group.loads[0][0]
@@ -259,6 +262,9 @@ def _free_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
 
     def read() -> tuple[list[list[str]], list[str]]:
         offsets = e.expand(place.offset)
+        if word is not None:
+            begin = e.put(f"add {e.vt('i64')} {offsets}, splat (i64 {low})") if low else offsets
+            return [[]], gathered(e, place.ptr, begin, word, n, kind, align)
         by_lane: list[list[str]] = []
         columns: list[list[str]] = [[] for _ in range(n)]
         for start in range(0, e.width, count):

@@ -34,6 +34,7 @@ from metalloid.backends.cpu.lower.access.mem_ref import (
 from metalloid.backends.cpu.lower.access.patterns import address_of
 from metalloid.backends.cpu.lower.access.plan import Spot, registers, spots
 from metalloid.backends.cpu.lower.access.transpose import pick
+from metalloid.backends.cpu.lower.access.words import scattered, store_word
 from metalloid.backends.cpu.lower.emitter import Emitter, lowered
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.gep import constant_base
@@ -121,7 +122,8 @@ def _spots(e: Emitter, group: StoreGroup, kind: str, size: int) -> tuple[Spot, .
         return None
     n = len(group.stores)
     if shape is None:
-        return None if n * size < 8 or e.width > MAX_FREE else ()
+        short = n * size < 8 and store_word(e, n, size) is None
+        return None if short or e.width > MAX_FREE else ()
     found = spots(shape.terms, e.width)
     fine = (len(set(r)) == len(r) and worth(r, n * size) for r in registers(found, per_register(e, size)))
     return found if all(fine) else None
@@ -154,6 +156,12 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
 
     def write() -> list[str]:
         offsets = "" if found else e.expand(place.offset)
+        word = None if found or rows else store_word(e, n, size)
+        if word is not None:
+            begin = e.put(f"add {e.vt('i64')} {offsets}, splat (i64 {low})") if low else offsets
+            whole = _together(e, kind, vectors, 0, e.width)
+            scattered(e, place.ptr, begin, word, whole, kind, n, align)
+            return []
         for first in range(0, e.width, count):
             here = found[first : first + count]
             if here and not rows and all(b == a.beyond(n * size) for a, b in itertools.pairwise(here)):
