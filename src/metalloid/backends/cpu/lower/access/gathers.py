@@ -11,16 +11,16 @@ def gather(e: Emitter, ptr: str, offsets: str, mask: str | None, kind: str, alig
     gathers: it gathers words, and LLVM would go lane by lane. A word never crosses into another page."""
     if e.out.target.gathers and (kind == "i8" or (kind in ("i16", "half") and align >= 2)):
         return _gather_narrow(e, ptr, offsets, mask, kind)
-    return masked.gather(e, _addresses(e, ptr, offsets), mask, kind, align)
+    return masked.gather(e, addresses(e, ptr, offsets), mask, kind, align)
 
 
 def _gather_narrow(e: Emitter, ptr: str, offsets: str, mask: str | None, kind: str) -> str:
     vl, vi = e.vt("i64"), e.vt("i32")
     start = "0" if ptr == "null" else e.put(f"ptrtoint ptr {ptr} to i64")
-    addresses = e.put(f"add {vl} {offsets}, {e.splat('i64', start)}")
-    words = e.put(f"and {vl} {addresses}, splat (i64 -4)")
+    at = e.put(f"add {vl} {offsets}, {e.splat('i64', start)}")
+    words = e.put(f"and {vl} {at}, splat (i64 -4)")
     got = gather(e, "null", words, mask, "i32", 4)
-    inside = e.put(f"trunc {vl} {addresses} to {vi}")
+    inside = e.put(f"trunc {vl} {at} to {vi}")
     shift = e.put(f"shl {vi} {e.put(f'and {vi} {inside}, splat (i32 3)')}, splat (i32 3)")
     moved = e.put(f"lshr {vi} {got}, {shift}")
     narrow = "i8" if kind == "i8" else "i16"
@@ -28,7 +28,7 @@ def _gather_narrow(e: Emitter, ptr: str, offsets: str, mask: str | None, kind: s
     return e.put(f"bitcast {e.vt('i16')} {ref} to {e.vt('half')}") if kind == "half" else ref
 
 
-def _addresses(e: Emitter, ptr: str, offsets: str) -> str:
+def addresses(e: Emitter, ptr: str, offsets: str) -> str:
     if ptr == "null":
         return e.put(f"inttoptr {e.vt('i64')} {offsets} to {e.vt('ptr')}")
     return e.put(f"getelementptr i8, ptr {ptr}, {e.vt('i64')} {offsets}")
@@ -36,7 +36,7 @@ def _addresses(e: Emitter, ptr: str, offsets: str) -> str:
 
 def scatter(e: Emitter, ptr: str, offsets: str, mask: str | None, kind: str, align: int, value: str) -> None:
     """Each lane to its own address, in order; narrow elements in a function of their own, for its size."""
-    at = _addresses(e, ptr, offsets)
+    at = addresses(e, ptr, offsets)
     if kind in ("i8", "i16", "half") and (mask is None or e.out.target.scatters):
         w, vk, m = e.width, e.vt(kind), mask or masked.ALL
         name = masked.declared(e, "scatter", kind, w)

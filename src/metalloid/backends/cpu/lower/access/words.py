@@ -6,6 +6,7 @@ A processor that gathers takes as long for a word of 8 bytes as for one of 4, an
 from __future__ import annotations
 
 from metalloid.backends.cpu.lower import masked
+from metalloid.backends.cpu.lower.access.gathers import addresses
 from metalloid.backends.cpu.lower.access.transpose import pick
 from metalloid.backends.cpu.lower.emitter import Emitter
 
@@ -23,8 +24,7 @@ def store_word(e: Emitter, n: int, size: int) -> str | None:
 
 def gathered(e: Emitter, ptr: str, offsets: str, word: str, n: int, kind: str, align: int) -> list[str]:
     """A column for each of the n elements."""
-    at = e.put(f"getelementptr i8, ptr {ptr}, {e.vt('i64')} {offsets}")
-    got = masked.gather(e, at, None, word, align)
+    got = masked.gather(e, addresses(e, ptr, offsets), None, word, align)
     bits = int(word[1:]) // n
     if bits >= 32:
         whole = e.put(f"bitcast {e.vt(word)} {got} to <{e.width * n} x {kind}>")
@@ -42,6 +42,5 @@ def scattered(
     e: Emitter, ptr: str, offsets: str, word: str, rows: str, kind: str, n: int, align: int
 ) -> None:
     """The rows of all lanes, one behind the other; where lanes meet, the last one's stay."""
-    at = e.put(f"getelementptr i8, ptr {ptr}, {e.vt('i64')} {offsets}")
     words = e.put(f"bitcast <{e.width * n} x {kind}> {rows} to {e.vt(word)}")
-    masked.scatter(e, at, None, word, align, words)
+    masked.scatter(e, addresses(e, ptr, offsets), None, word, align, words)
