@@ -116,3 +116,48 @@ def test_a_word_is_one_element_of_a_gather():
     assert "masked.gather.v64i64" in text
     assert "masked.scatter.v64i64" in text
     assert "masked.gather.v64f32" not in text
+
+
+SOME = """kernel void k(device const {T}* x, device const uint* at, device {T}* y, constant uint& n,
+                        uint i [[thread_position_in_grid]]) {{
+    {T} sum = {T}(1);
+    uint j = at[i];
+    for (uint r = 0; r < j % 4; r++) {{
+        sum += x[j];
+        j = at[j];
+    }}
+    if (j % 3 != 0 || at[n - 1 - i] == n - 1) y[at[n - 1 - i]] = sum;
+}}"""
+
+
+@pytest.mark.parametrize("vector", VECTORS)
+@pytest.mark.parametrize("guard", [True, False])
+def test_some_lanes_only(vector, guard):
+    for n in (256, 193):
+        x, at = _data(vector, n)
+        same(SOME.format(T=vector), [x, at, np.full_like(x, 77), np.array([n], np.uint32)], n, 64, guard=guard, widths=(0, 16, 64))
+
+
+@pytest.mark.parametrize("vector", ["float2", "uchar4", "half2"])
+def test_one_of_some_lanes_outside(vector):
+    """Loads, then stores, of one thread end behind the last whole element, and it is the one that is told of."""
+    kernel = mt.device("cpu").library(HEADER + SOME.format(T=vector))["k"]
+    parts = VECTORS[vector][1]
+    x, at = _data(vector, 256)
+    y, part = np.full_like(x, 77), 255 * parts + 1
+    with pytest.raises(KernelFault, match="read"):
+        kernel(x.reshape(-1)[:part].copy(), at, y, np.uint32(256), grid=256, threadgroup=256)
+    with pytest.raises(KernelFault, match="write") as told:
+        kernel(x, at, y.reshape(-1)[:part].copy(), np.uint32(256), grid=256, threadgroup=256)
+    thread = 255 - int(np.argmax(at == 255))
+    assert f"thread ({thread},0,0)" in str(told.value)
+    with pytest.warns(OutsideWarning):
+        kernel(x, at, y.reshape(-1)[:part], np.uint32(256), grid=256, threadgroup=256, guard="robust")
+
+
+def test_words_of_some_lanes_are_gathered():
+    plain, some = "{T} a = x[at[i]], b = x[at[i] / 2 + 1];\n", "if (at[i] % 3 == 0) return;\n"
+    ir, _ = scalar_ir(MOVED.replace(plain, some + plain).format(T="half4"), "k")
+    text = vector_stage(ir, (64, 1, 1), WIDE)
+    assert "masked.gather.v64i64" in text
+    assert "masked.scatter.v64i64" in text

@@ -14,8 +14,10 @@ from metalloid.backends.cpu.lower.access.contiguous import concat
 from metalloid.backends.cpu.lower.access.guard import (
     access_slowly,
     bounds,
+    checked_mask,
     either,
     inside,
+    settle,
     stop_unless,
     told_unless,
 )
@@ -45,12 +47,15 @@ MAX_BYTES = 16  # of a row; longer ones, turned round, do not fit the registers 
 MAX_COPIED = 64  # of one that is only stored again, and not turned round
 
 
+Members = tuple[tuple[int, Instruction], ...]  # by their distance from the base
+
+
 @dataclass(frozen=True)
 class Group:
     """Loads at `base` + `offset`, the offsets one element apart."""
 
     base: Value
-    loads: tuple[tuple[int, Instruction], ...]
+    loads: Members
 
 
 def find(function: Function, block: Block, layout: DataLayout) -> dict[str, Group]:
@@ -136,10 +141,12 @@ def load_group(e: Emitter, group: Group) -> bool:
         return False
     if e.width == 1:
         return _one_guard(e, group, kind, size)
-    if e.mask is not None or kind != lowered(first.type):
+    if kind != lowered(first.type):
         return False
     if root is None or root.kind in ("private", "unknown") or not isinstance(group.base.type, PointerType):
         return False
+    if e.mask is not None:
+        return shape is None and _some_words(e, group, kind, size)
     if shape is None:
         return _free_rows(e, group, kind, size)
     if not shape.terms:
@@ -263,8 +270,7 @@ def _free_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
     def read() -> tuple[list[list[str]], list[str]]:
         offsets = e.expand(place.offset)
         if word is not None:
-            begin = e.put(f"add {e.vt('i64')} {offsets}, splat (i64 {low})") if low else offsets
-            return [[]], gathered(e, place.ptr, begin, word, n, kind, align)
+            return [[]], gathered(e, place.ptr, beyond(e, offsets, low), None, word, n, kind, align)
         by_lane: list[list[str]] = []
         columns: list[list[str]] = [[] for _ in range(n)]
         for start in range(0, e.width, count):
@@ -281,17 +287,61 @@ def _free_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
     return True
 
 
+def _some_words(e: Emitter, group: Group, kind: str, size: int) -> bool:
+    """The same where some lanes are idle, of rows that are words."""
+    n, low = len(group.loads), group.loads[0][0]
+    word = load_word(e, n, size)
+    if word is None or e.out.robust:
+        return False
+    e.proved = all(is_proved(i) for _, i in group.loads)
+    place = resolve(e, group.base, size)
+    if place.search:
+        return False
+    mask = inside_mask(e, place, group.loads, size, False)
+    align = min(alignment(i, size) for _, i in group.loads)
+    columns = gathered(e, place.ptr, beyond(e, e.expand(place.offset), low), mask, word, n, kind, align)
+    for (_, i), ref in zip(group.loads, columns, strict=True):
+        e.set(i.name, Val(kind, vec=ref))
+        e.done.add(i.name)
+    return True
+
+
+def beyond(e: Emitter, offsets: str, low: int) -> str:
+    return e.put(f"add {e.vt('i64')} {offsets}, splat (i64 {low})") if low else offsets
+
+
 def free_bounds(e: Emitter, place: MemRef, offsets: list[int]) -> str:
     """Whether the rows of all lanes are inside; "" where nobody has to ask."""
     if place.limit is None:
         return ""
-    checks = e.expand(place.check)
-    begin = e.put(f"add {e.vt('i64')} {checks}, splat (i64 {offsets[0]})") if offsets[0] else checks
-    less = e.put(f"sub i64 {place.limit}, {offsets[-1] - offsets[0]}")
+    return e.put(f"xor i1 {e.any(_outside(e, place, place.limit, offsets))}, true")
+
+
+def _outside(e: Emitter, place: MemRef, limit: str, offsets: list[int]) -> str:
+    """The lanes whose rows are not inside."""
+    begin = beyond(e, e.expand(place.check), offsets[0])
+    less = e.put(f"sub i64 {limit}, {offsets[-1] - offsets[0]}")
     none = e.put(f"icmp slt i64 {less}, 0")
     room = e.put(f"select i1 {none}, i64 0, i64 {less}")
-    outside = e.put(f"icmp uge {e.vt('i64')} {begin}, {e.splat('i64', room)}")
-    return e.put(f"xor i1 {e.any(outside)}, true")
+    return e.put(f"icmp uge {e.vt('i64')} {begin}, {e.splat('i64', room)}")
+
+
+def inside_mask(e: Emitter, place: MemRef, members: Members, size: int, write: bool) -> str | None:
+    """The mask less the lanes whose rows are not inside, of which the first element outside is reported."""
+    if place.limit is None:
+        return e.mask
+    outside = _outside(e, place, place.limit, [offset for offset, _ in members])
+    bad = e.put(f"freeze {e.vt('i1')} {e.both(e.mask, outside)}")
+    places = [moved(e, place, offset) for offset, _ in members]
+    settle(e, *(at.check for at in places))
+    report, after = e.fresh_label("out"), e.fresh_label("after")
+    e.do(f"br i1 {e.any(bad)}, label %{report}, label %{after}, !prof !2")
+    e.label(report)
+    for (_, i), at in zip(members, places, strict=True):
+        checked_mask(e, i, at, size, write)
+    e.do(f"br label %{after}")
+    e.label(after)
+    return e.both(e.mask, e.put(f"xor {e.vt('i1')} {outside}, splat (i1 true)"))
 
 
 def moved(e: Emitter, place: MemRef, offset: int) -> MemRef:

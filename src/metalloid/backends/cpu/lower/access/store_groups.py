@@ -14,8 +14,11 @@ from metalloid.backends.cpu.lower.access.load_groups import (
     MAX_BYTES,
     MAX_COPIED,
     MAX_FREE,
+    Members,
+    beyond,
     cast_of,
     free_bounds,
+    inside_mask,
     is_copied,
     lane_offset,
     moved,
@@ -50,7 +53,7 @@ class StoreGroup:
     """Stores at `base` + `offset`, the offsets one element apart."""
 
     base: Value
-    stores: tuple[tuple[int, Instruction], ...]
+    stores: Members
 
 
 @dataclass(frozen=True)
@@ -116,11 +119,13 @@ def _spots(e: Emitter, group: StoreGroup, kind: str, size: int) -> tuple[Spot, .
     shape, root = e.shape(group.base), e.roots.root(group.base)
     if e.out.continue_after_fault or e.out.calls_gathers:
         return None
-    if e.mask is not None or e.width == 1 or kind != lowered(group.stores[0][1].operands[0].type):
+    if e.width == 1 or kind != lowered(group.stores[0][1].operands[0].type):
         return None
     if root is None or root.kind in ("private", "unknown"):
         return None
     n = len(group.stores)
+    if e.mask is not None:
+        return () if shape is None and store_word(e, n, size) is not None and not e.out.robust else None
     if shape is None:
         short = n * size < 8 and store_word(e, n, size) is None
         return None if short or e.width > MAX_FREE else ()
@@ -143,10 +148,12 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
     align = min(alignment(i, size) for _, i in group.stores)
     low = group.stores[0][0]
     values = [i.operands[0] for _, i in group.stores]
-    rows = _loaded(e, values)
+    rows = [] if e.mask is not None else _loaded(e, values)
     vectors = [] if rows else [e.vector(v) for v in values]
-    fine = ""
-    if not found:
+    fine, mask = "", None
+    if e.mask is not None:
+        mask = inside_mask(e, place, group.stores, size, True)
+    elif not found:
         fine = free_bounds(e, place, [offset for offset, _ in group.stores])
     elif place.limit is not None:
         start, span = bounds(e, place.check)
@@ -158,9 +165,8 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
         offsets = "" if found else e.expand(place.offset)
         word = None if found or rows else store_word(e, n, size)
         if word is not None:
-            begin = e.put(f"add {e.vt('i64')} {offsets}, splat (i64 {low})") if low else offsets
             whole = _together(e, kind, vectors, 0, e.width)
-            scattered(e, place.ptr, begin, word, whole, kind, n, align)
+            scattered(e, place.ptr, beyond(e, offsets, low), mask, word, whole, kind, n, align)
             return []
         for first in range(0, e.width, count):
             here = found[first : first + count]

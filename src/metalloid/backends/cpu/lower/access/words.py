@@ -22,9 +22,11 @@ def store_word(e: Emitter, n: int, size: int) -> str | None:
     return _WORDS.get(n * size) if e.out.target.scatters else None
 
 
-def gathered(e: Emitter, ptr: str, offsets: str, word: str, n: int, kind: str, align: int) -> list[str]:
+def gathered(
+    e: Emitter, ptr: str, offsets: str, mask: str | None, word: str, n: int, kind: str, align: int
+) -> list[str]:
     """A column for each of the n elements."""
-    got = masked.gather(e, addresses(e, ptr, offsets), None, word, align)
+    got = masked.gather(e, addresses(e, ptr, offsets), mask, word, align)
     bits = int(word[1:]) // n
     if bits >= 32:
         whole = e.put(f"bitcast {e.vt(word)} {got} to <{e.width * n} x {kind}>")
@@ -39,8 +41,8 @@ def _narrow(e: Emitter, words: str, word: str, bits: int, shift: int, kind: str)
 
 
 def scattered(
-    e: Emitter, ptr: str, offsets: str, word: str, rows: str, kind: str, n: int, align: int
+    e: Emitter, ptr: str, offsets: str, mask: str | None, word: str, rows: str, kind: str, n: int, align: int
 ) -> None:
     """The rows of all lanes, one behind the other; where lanes meet, the last one's stay."""
     words = e.put(f"bitcast <{e.width * n} x {kind}> {rows} to {e.vt(word)}")
-    masked.scatter(e, addresses(e, ptr, offsets), None, word, align, words)
+    masked.scatter(e, addresses(e, ptr, offsets), mask, word, align, words)
