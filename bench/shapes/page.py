@@ -33,6 +33,20 @@ against one are measured by the clock, and say little where a machine does other
 |---|--:|--:|--:|--:|--:|--:|
 """
 
+WHY = """
+What most of them have in common:
+
+- Halves (stencil5, convolve): C computes a whole expression of halves in float and rounds once, Metal rounds each
+  step. With `BENCH_C_FLAGS="-Xclang -ffloat16-excess-precision=none"`, where C rounds as often, stencil5 is at 1.4 to
+  1.8 and convolve at 1.8 to 2.2.
+- Rows of 100 (gather_rows, gather_flat): a gang of 64 threads goes across the end of a row, and each row's lanes are
+  moved for themselves.
+- Scans and trees (blelloch, tree_sum, hillis_steele): the kernel does more than the loop: every level goes through
+  threadgroup memory, and where threadgroups have 32 threads, each is a few dozen instructions.
+- q4_0 by 32 threads for each row: every thread has a block of its own, and 32 blocks are turned round into lanes.
+- rms_norm of 1,024 threads for 1,024 halves: each SIMD-group of 32 has two sums across its lanes for 32 elements.
+"""
+
 
 def write(path: Path, times: list[Times]) -> None:
     path.write_text(page(times))
@@ -63,6 +77,7 @@ def page(times: list[Times]) -> str:
     text += "".join(_row(name, [t for t in times if t.case.book.name == name]) for name in names)
     text += f"\n## Below {BEHIND} of C\n\n| case | C | microseconds |\n|---|--:|--:|\n"
     text += "".join(f"| {t.case.label} | {t.ratio:.2f} | {t.kernel * 1e6:.0f} |\n" for t in behind)
+    text += WHY if behind else ""
     text += f"\n## Cliffs above {CLIFF}\n\n| data | cliff |\n|---|--:|\n"
     return text + "".join(f"| {name} | {c:.1f} |\n" for c, name in steep)
 

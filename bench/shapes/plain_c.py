@@ -1,8 +1,12 @@
-"""The same computations as plain loops in C, by the clang that metalloid carries: -O3 -march=native -ffast-math."""
+"""The same computations as plain loops in C, by the clang that metalloid carries: -O3 -march=native -ffast-math.
+
+`BENCH_C_FLAGS` adds flags: with `-Xclang -ffloat16-excess-precision=none` C rounds each step of halves, as Metal does.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -20,7 +24,8 @@ _FOLDER = tempfile.TemporaryDirectory(prefix="shapes")
 def _library(file: str, kind: str) -> ctypes.CDLL:
     made = Path(_FOLDER.name) / f"{file}_{kind}.so"
     source = Path(__file__).with_name(f"{file}.c")
-    command = [compiler(), "cc", *FLAGS, f"-DT={TYPES[kind][1]}", "-o", str(made), str(source), "-lm"]
+    more = os.environ.get("BENCH_C_FLAGS", "").split()
+    command = [compiler(), "cc", *FLAGS, *more, f"-DT={TYPES[kind][1]}", "-o", str(made), str(source), "-lm"]
     subprocess.run(command, check=True, capture_output=True)
     return ctypes.CDLL(str(made))
 
