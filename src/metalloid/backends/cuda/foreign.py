@@ -62,7 +62,11 @@ def exported(array: Array) -> Mapping[str, Any] | None:
     mirror = memory.find(array.ctypes.data)
     assert mirror is not None
     memory.gpu.wait()
-    mirror.newer = Newer.DEVICE
+    mirror.outside = True
+    if mirror.watched:  # what it has of the host is what it was just given
+        mirror.given = ctypes.string_at(mirror.host, mirror.size)
+    else:
+        mirror.newer = Newer.DEVICE
     kind = "<u2" if array.dtype.name == "bfloat16" else array.dtype.str
     return {"shape": array.shape, "typestr": kind, "data": (placed[0], False), "version": 3}
 

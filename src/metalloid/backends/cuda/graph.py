@@ -78,15 +78,15 @@ class Graph:
         weakref.finalize(self, _gone, memory.gpu, self._told, self._staged, pinned, self._executable)
 
     def _all_touched(self, launches: Sequence[Recorded]) -> Iterator[tuple[int, int, int, bool, bool]]:
-        """Memory that launches are given: its begin and end on the host, which launch, and whether that writes and
-        reads it."""
+        """Memory that launches are given: its begin and end, which launch, and whether that writes and reads it."""
         for n, one in enumerate(launches):
             assert isinstance(one.program, CudaProgram)
             addresses, lengths = places(one.launch, one.program.count, self._keep)
             for index, (address, size) in enumerate(zip(addresses, lengths, strict=True)):
                 if size:
+                    at = self._memory.lies(address)
                     reads = index not in one.program.only_written
-                    yield address, address + size, n, one.program.written[index], reads
+                    yield at, at + size, n, one.program.written[index], reads
 
     def _hurries(self, one: Recorded) -> bool:
         """Whether a launch begins before the one before it has ended. It waits in each of its threadgroups, which a
@@ -108,7 +108,7 @@ class Graph:
         quiet = frozenset(
             n
             for n, (a, s) in enumerate(zip(addresses, lengths, strict=True))
-            if s and self._quiet(number, a, s, program.written[n])
+            if s and self._quiet(number, self._memory.lies(a), s, program.written[n])
         )
         early = quiet if follows else None
         code = program.pick(launch, self._guard, addresses, lengths, tuple(one.live), early)
@@ -123,10 +123,11 @@ class Graph:
         return _Prepared(chosen.recorded, chosen.program, chosen.code, room)
 
     def _stage(self, chosen: Sequence[_Chosen]) -> None:
-        """Room on the GPU for arrays of the caller's own; what lies side by side on the host is brought at once."""
+        """Room on the GPU for arrays of the caller's own; what lies side by side on the host is brought at once, from a
+        multiple of 16 on: each array is as far from one there as it is on the host."""
         wanted = sorted(
             {
-                (address, address + size)
+                (address - address % 16, address + size)
                 for one in chosen
                 for _, address, size in one.bound()
                 if self._memory.find(address) is None
@@ -212,17 +213,14 @@ class Graph:
     def _bring(self) -> None:
         """What the host has changed of buffers."""
         for mirror in self._mirrors:
-            if mirror.newer is Newer.HOST:
-                self._memory.gpu.upload(mirror.device, mirror.host, mirror.size)
-                if not mirror.watched:
-                    mirror.newer = Newer.SAME
+            self._memory.bring(mirror)
 
     def _take_back(self) -> None:
         """What the host looks at of buffers. Where it looks at none, there is nothing to do until it does."""
         version = self._memory.version
         for mirror in self._changed:
             if mirror.watched:
-                self._memory.gpu.download(mirror.host, mirror.device, mirror.size)
+                self._memory.take_back(mirror)
             else:
                 mirror.newer = Newer.DEVICE
         if not any(mirror.watched for mirror in self._mirrors):

@@ -162,7 +162,8 @@ class Bound:
         members: list[tuple[int, int]] = []
         for address, size, write, index in [*own, (1 << 63, 0, False, -1)]:
             if members and address >= end:
-                device = gpu.take(end - start)
+                below = start % 16  # a copy is as far from a multiple of 16 as what it is a copy of
+                device = gpu.take(below + end - start) + below
                 gpu.upload(device, start, end - start)
                 self._staged.append((device, start, end - start, much))
                 for at, member in members:
@@ -190,14 +191,15 @@ class Bound:
         """Bring back what the host looks at."""
         gpu = self._memory.gpu
         for mirror in self._back:
-            gpu.download(mirror.host, mirror.device, mirror.size)
+            self._memory.take_back(mirror)
         for device, host, size, written in self._staged:
             if written:
                 gpu.download(host, device, size)
 
     def free(self) -> None:
         for device, _, size, _ in self._staged:
-            self._memory.gpu.give_back(device, size)
+            below = device % 16
+            self._memory.gpu.give_back(device - below, below + size)
         self._staged = []
 
 

@@ -3,6 +3,9 @@
 A buffer's host pages are its mirror: nobody touches them until the host asks. What the host was given (`numpy()`) may
 be changed by it at any time, so as long as such a view lives, each launch copies there and back; when it is gone, the
 buffer stays on the GPU. Arrays that are the caller's own are copied for each launch.
+
+Memory that other libraries have as well is theirs to write at any time, and nobody hears of it. What lies on the GPU is
+what counts there, unless the host has changed what it was given.
 """
 
 from __future__ import annotations
@@ -34,16 +37,25 @@ class Newer(Enum):
 class Mirror:
     """A piece of host memory and its place on the GPU."""
 
-    __slots__ = ("device", "foreign", "handed", "host", "newer", "size")
+    __slots__ = ("device", "foreign", "given", "handed", "host", "newer", "outside", "size")
 
     def __init__(self, host: int, size: int, device: int = 0, foreign: bool = False) -> None:
         self.host, self.size, self.device, self.foreign = host, size, device, foreign
         self.newer = Newer.DEVICE if foreign else Newer.HOST
         self.handed: weakref.ref[_Held] | None = None  # what the host looks at
+        self.outside = foreign  # other libraries may write it on the GPU
+        self.given = b""  # the bytes that the host was given of such memory
 
     @property
     def watched(self) -> bool:
         return self.handed is not None and self.handed() is not None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the host has bytes that the GPU needs."""
+        if self.newer is not Newer.HOST or not self.outside:
+            return self.newer is Newer.HOST
+        return ctypes.string_at(self.host, self.size) != self.given
 
 
 class _Held(np.ndarray[Any, Any]):
@@ -115,8 +127,12 @@ class Memory:
         mirror = self.find(array.ctypes.data) if array.nbytes else None
         if mirror is None:
             return array
+        if mirror.outside and not mirror.changed:
+            mirror.newer = Newer.DEVICE
         self.reveal(mirror)
         self.version += 1
+        if mirror.outside and mirror.newer is not Newer.HOST:
+            mirror.given = ctypes.string_at(mirror.host, mirror.size)
         mirror.newer = Newer.HOST
         whole = mirror.handed() if mirror.handed is not None else None
         if whole is None:
@@ -136,7 +152,28 @@ class Memory:
             self.version += 1
             self.gpu.enter()
             self.gpu.download(mirror.host, mirror.device, mirror.size)
-            mirror.newer = Newer.SAME
+            mirror.newer = Newer.DEVICE if mirror.outside else Newer.SAME
+
+    def bring(self, mirror: Mirror) -> None:
+        """Make the GPU's bytes what they should be."""
+        if mirror.changed:
+            self.gpu.upload(mirror.device, mirror.host, mirror.size)
+            if mirror.outside:
+                mirror.given = ctypes.string_at(mirror.host, mirror.size)
+        if mirror.newer is Newer.HOST and not mirror.watched:
+            mirror.newer = Newer.DEVICE if mirror.outside else Newer.SAME
+
+    def take_back(self, mirror: Mirror) -> None:
+        """Show the host what a launch has written of memory that it looks at."""
+        self.gpu.download(mirror.host, mirror.device, mirror.size)
+        if mirror.outside:
+            mirror.given = ctypes.string_at(mirror.host, mirror.size)
+
+    def lies(self, address: int) -> int:
+        """Where memory is, in numbers that are the same for the same bytes: one place on the GPU may be known by
+        several arrays of other libraries."""
+        mirror = self.find(address)
+        return mirror.device + address - mirror.host if mirror is not None and mirror.device else address
 
     # ---- arrays of other libraries ----------------------------------------------------------------------------------
 
@@ -146,10 +183,11 @@ class Memory:
         if found is None:
             if len(self._foreign) > 256:
                 self._foreign.clear()
-            pages = np.frombuffer(mmap.mmap(-1, size), np.uint8)[:size]
+            start = address % 16  # as far from a multiple of 16 as the memory itself
+            pages = np.frombuffer(mmap.mmap(-1, start + size), np.uint8)[start : start + size]
             found = self._foreign[address, size] = self.adopt(pages, address)
         mirror = self.find(found.ctypes.data)
-        if mirror is not None:
+        if mirror is not None and not mirror.changed:
             mirror.newer = Newer.DEVICE  # its owner may have written it since
         return found
 
@@ -174,10 +212,15 @@ class Memory:
         """Where a launch finds its memory, where all of it is on the GPU and nobody looks at it; else None."""
         mirrors, found, changed = self._mirrors, [], []
         for index, address in enumerate(addresses):
-            if index in carried or not lengths[index]:
+            if not lengths[index]:
                 found.append(0)
                 continue
             mirror = mirrors.get(address) or self.find(address)
+            if index in carried:  # its bytes are read on the host
+                if mirror is not None and mirror.newer is Newer.DEVICE:
+                    self.reveal(mirror)
+                found.append(0)
+                continue
             if mirror is None or mirror.newer is Newer.HOST or not mirror.device:
                 return None
             if mirror.handed is not None:
@@ -199,10 +242,7 @@ class Memory:
         if not mirror.device:
             mirror.device = self.gpu.take(mirror.size)
         watched = mirror.watched
-        if mirror.newer is Newer.HOST:
-            self.gpu.upload(mirror.device, mirror.host, mirror.size)
-            if not watched:
-                mirror.newer = Newer.SAME
+        self.bring(mirror)
         if written and not watched:
             mirror.newer = Newer.DEVICE
         return mirror.device + (address - mirror.host), mirror if written and watched else None

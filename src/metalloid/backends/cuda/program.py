@@ -179,17 +179,23 @@ class CudaProgram:
     ) -> Choice:
         """The code for launches of this size whose memory lies alike."""
         most = {i: n for i, n in self.code.inlinable.items() if i not in live}
+        there = [self.memory.lies(a) if n else 0 for a, n in zip(addresses, lengths, strict=True)]
         if most:
             written = [
-                (at, at + n) for at, n, w in zip(addresses, lengths, self.written, strict=False) if w and n
+                (at, at + n) for at, n, w in zip(there, lengths, self.written, strict=False) if w and n
             ]
-            most = {i: n for i, n in most.items() if not _in_any(written, addresses, lengths, i)}
+            for one in _resources(launch, []):  # pointers may lead there, and kernels may write
+                at = self.memory.lies(one.host)
+                written.append((at, at + one.size))
+            most = {i: n for i, n in most.items() if not _in_any(written, there, lengths, i)}
         inlined = layout(most, lengths)
         for index in inlined:
             self._reveal(addresses[index])
-        apart = not self._overlap(addresses, lengths, inlined)
+        apart = not self._overlap(there, lengths, inlined)
         local = tuple(launch.threadgroup_memory.items())
-        even = all(self._even(a) for i, a in enumerate(addresses) if lengths[i] and i not in inlined)
+        even = all(
+            self._even(a, lengths[i]) for i, a in enumerate(addresses) if lengths[i] and i not in inlined
+        )
         key = (launch.grid, launch.threadgroup, local, guard, apart, even, tuple(inlined.items()), early)
         with self._lock:
             found = self._choices.get(key)
@@ -260,10 +266,12 @@ class CudaProgram:
             most = replace(most, known=inside.known, local=local, places=places)
             yield replace(plain, parts=(*around, most)) if around else most
 
-    def _even(self, address: int) -> bool:
-        """Whether memory starts at a multiple of 16 on the GPU; copies of the caller's arrays do."""
+    def _even(self, address: int, size: int) -> bool:
+        """Whether memory starts at a multiple of 16 on the GPU, or of what can be read of it at once. Copies of the
+        caller's arrays lie there as on the host: those that overlap are one."""
         mirror = self.memory.find(address)
-        return mirror is None or (mirror.device + address - mirror.host) % 16 == 0
+        most = min(16, 1 << size.bit_length() - 1)
+        return (address if mirror is None else mirror.device + address - mirror.host) % most == 0
 
     def _reveal(self, address: int) -> None:
         """An argument that travels in the launch is read on the host."""

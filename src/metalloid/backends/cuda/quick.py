@@ -70,8 +70,11 @@ class CudaQuick:
     def again(
         self, room: Room, code: Loaded, addresses: list[int], lengths: Sequence[int]
     ) -> Callable[[Callable[[], Launch]], bool] | None:
-        """The same launch with the record as it is, for as long as all memory stays where it is."""
+        """The same launch with the record as it is, for as long as all memory stays where it is. Numbers in the record
+        stay; what it has of a buffer may be another in the next launch."""
         memory, version = self._memory, self._memory.version
+        if any(memory.find(addresses[index]) is not None for index in code.variant.inlined):
+            return None
         if memory.resident(addresses, lengths, self._written, code.variant.inlined) is None:
             return None
         gpu, handle, sizes, pointers, finish = (
