@@ -120,6 +120,73 @@ def test_halves_are_stored_in_turn_where_lanes_would_meet() -> None:
     assert halves([80 * lane for lane in range(32)]) is None
 
 
+# Lanes leave the loop one by one, with a matrix in the lanes that stay.
+PARTING = """
+#include <metal_stdlib>
+#include <metal_simdgroup_matrix>
+using namespace metal;
+kernel void k(device const half* a, device float* c, device int* sums, constant int& limit,
+              uint lane [[thread_index_in_simdgroup]]) {
+    simdgroup_half8x8 x;
+    simdgroup_float8x8 sum = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    simdgroup_load(x, a, 8);
+    int n = 0, k = 0, end = lane < 16 ? 3 : 5;
+    do {
+        if (k + 1 < limit) sums[32 + lane * 8 + k] = k;
+        n += simd_sum(k);
+        simdgroup_multiply_accumulate(sum, x, x, sum);
+    } while (++k < end);
+    sums[lane] = n;
+    simdgroup_store(sum, c, 8);
+}"""
+
+
+@linux
+def test_lanes_that_leave_a_loop_one_by_one_do_each_round_together() -> None:
+    a, c, sums = np.eye(8, dtype=np.float16), np.zeros((8, 8), np.float32), np.zeros(288, np.int32)
+    with installed():
+        kernel = mt.device("cuda").library(PARTING)["k"]
+        kernel(a, c, sums, 4, grid=32, threadgroup=32)
+    # Three rounds of 32 lanes, two of 16.
+    assert not kernel.interpreted and sums[:32].tolist() == [96] * 16 + [96 + 16 * (3 + 4)] * 16
+
+
+# Eight stores of a thread's line, and one that goes to the same place after the first of them.
+BETWEEN = """
+#include <metal_stdlib>
+#include <metal_simdgroup_matrix>
+using namespace metal;
+kernel void k(device const half* a, device const half* one, device const int* places, device float* c,
+              uint t [[thread_index_in_threadgroup]]) {
+    threadgroup half tile[1024];
+    threadgroup half* line = tile + t / 2 * 24 + t % 2 * 8;
+    half v[8];
+    for (int j = 0; j < 8; j++) v[j] = a[t * 8 + j];
+    int place = places[t] & 1023;
+    for (int j = 0; j < 4; j++) line[j] = v[j];
+    tile[place] = 100;
+    for (int j = 4; j < 8; j++) line[j] = v[j];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    simdgroup_half8x8 x, y;
+    simdgroup_float8x8 sum = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    simdgroup_load(x, tile, 24);
+    simdgroup_load(y, one, 8);
+    simdgroup_multiply_accumulate(sum, x, y, sum);
+    simdgroup_store(sum, c, 8);
+}"""
+
+
+@linux
+def test_a_store_between_those_of_a_line_comes_after_the_first() -> None:
+    t = np.arange(32)
+    a, c = np.full((32, 8), 2, np.float16), np.zeros((8, 8), np.float32)
+    places = (t // 2 * 24 + t % 2 * 8 + 1).astype(np.int32)
+    with installed():
+        kernel = mt.device("cuda").library(BETWEEN)["k"]
+        kernel(a, np.eye(8, dtype=np.float16), places, c, grid=32, threadgroup=32)
+    assert not kernel.interpreted and c[0].tolist() == [2, 100, 2, 2, 2, 2, 2, 2]
+
+
 DOTS = """
 #include <metal_stdlib>
 using namespace metal;

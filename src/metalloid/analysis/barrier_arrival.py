@@ -61,8 +61,13 @@ def lane_mask_heads(function: Function, size: Triple) -> Mapping[str, str]:
 
     Blocks whose head is the entry have all lanes of the SIMD-group, or none.
     """
-    branches = divergent_branches(function, size, _own_lane)
+    branches = lanes_part(function, size)
     return Divergence(Flow(function), branches).mask_head if branches else {}
+
+
+def lanes_part(function: Function, size: Triple) -> frozenset[str]:
+    """Blocks at whose end lanes of a SIMD-group may part."""
+    return divergent_branches(function, size, _own_lane)
 
 
 def divergent_branches(

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from metalloid.backends.base import Triple
 from metalloid.ir import Function, Instruction
-from metalloid.ir.intrinsics import is_ours, short
+from metalloid.ir.intrinsics import THREADGROUP, is_ours, short
 from metalloid.ir.layout import scalar_bytes
 from metalloid.ir.types import FloatType, IntType, PointerType
-from metalloid.ir.values import Global, Int, Local, Value
+from metalloid.ir.values import Expression, Global, Int, Local, Value
 
 LANES = 32
 _MOST = 1 << 40  # divides zero
@@ -71,6 +71,33 @@ class Lanes:
             self._found[made.name] = self._fitting(made, self._made(made))
         return self._found[made.name]
 
+    def apart(self, one: Value, other: Value, size: int) -> bool:
+        """Whether accesses of `size` bytes to threadgroup memory never meet in a lane."""
+        a, b = self._memory(one), self._memory(other)
+        if a is None or b is None or a != b:
+            return a is not None and b is not None
+        here, there = self.of(one), self.of(other)
+        if here is None or there is None:
+            return False
+        return here.most + size <= there.least or there.most + size <= here.least or (
+            here.lo == here.hi and there.lo == there.hi
+            and all(abs(here.lo + x - there.lo - y) >= size for x, y in zip(here.own, there.own, strict=True))
+        )  # fmt: skip
+
+    def _memory(self, pointer: Value) -> str | None:
+        """Which variable or argument a pointer leads into; None where it is not known."""
+        while True:
+            if isinstance(pointer, Global):
+                return pointer.name
+            if isinstance(pointer, Expression):
+                pointer = pointer.operands[0]
+                continue
+            made = self._definition(pointer)
+            if made is None or made.opcode != "getelementptr":
+                known = made is not None and made.called == THREADGROUP
+                return repr(made.operands[0]) if made is not None and known else None
+            pointer = made.operands[0]
+
     def _fitting(self, i: Instruction, found: Spread | None) -> Spread | None:
         """Nothing where some lane's number leaves the positive half of its type."""
         if found is None or not isinstance(i.type, IntType):
@@ -119,7 +146,7 @@ class Lanes:
 
     def _position(self, name: str, i: Instruction) -> Spread | None:
         x, y, z = self._size
-        groups = x * y * z // LANES - 1
+        groups = -(-x * y * z // LANES) - 1
         axis = i.operands[0].value if i.operands and isinstance(i.operands[0], Int) else -1
         if name == "thread_index_in_simdgroup":
             return Spread(0, 0, _MOST, tuple(range(LANES)))

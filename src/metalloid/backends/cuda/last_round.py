@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from metalloid.analysis.barrier_arrival import lanes_part
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.backends.cuda.made_by import PURE, made_by
 from metalloid.ir import Block, Function, Instruction, Module
@@ -16,6 +17,8 @@ from metalloid.ir.intrinsics import ENTRY, MATRIX_PRODUCT
 from metalloid.ir.loops import Loop, loops
 from metalloid.ir.types import VOID
 from metalloid.ir.values import Local, Value
+
+ANY = (32, 2, 2)  # a threadgroup whose lanes may differ in all positions
 
 
 def last_rounds_apart(module: Module, constant: Collection[int]) -> Module:
@@ -44,7 +47,7 @@ class _Peeled:
     @property
     def wanted(self) -> bool:
         """Whether the loop multiplies matrices, asks in between about what changes from round to round, and is left at
-        its end alone."""
+        its end alone, by all lanes at once."""
         loop, function = self._loop, self._function
         bodies = [function.block[b] for b in loop.blocks]
         if len(loop.latches) != 1 or [inside for inside, _ in loop.exits] != list(loop.latches):
@@ -56,8 +59,10 @@ class _Peeled:
         asked = [o for b in bodies if b.name != loop.latches[0] for o in b.terminator.operands]
         if not any(self._changes(o, set()) for o in asked):
             return False
-        before = self._before()
-        return before is not None and self._chain(self._end.operands[0]) is not None
+        if self._before() is None or self._chain(self._end.operands[0]) is None:
+            return False
+        # Lanes that leave one by one do their last rounds with others that go on.
+        return loop.latches[0] not in lanes_part(function, ANY)
 
     def _inner(self) -> bool:
         return any(other.parent == self._loop.header for other in loops(self._function).loops.values())

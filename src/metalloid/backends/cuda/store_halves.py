@@ -115,7 +115,8 @@ def _odd(lane: Local, mask: int, into: Local) -> Iterator[Instruction]:
 
 
 def _lines(block: Block, lanes: Lanes) -> Iterator[list[int]]:
-    """Stores of neighbouring elements that make 16 bytes, with nothing in between that could see a part of them."""
+    """Stores of neighbouring elements that make 16 bytes, with nothing in between that could see a part of them or
+    that may store there."""
     made: Mapping[str, Instruction] = {i.name: i for i in block.instructions if i.name}
     open_: dict[tuple[Value, object], dict[int, int]] = {}
     for n, i in enumerate(block.instructions):
@@ -131,10 +132,30 @@ def _lines(block: Block, lanes: Lanes) -> Iterator[list[int]]:
                 continue
             whole = [m for m in line if m is not None]
             first = lanes.of(block.instructions[whole[0]].operands[1])
-            if first is not None and first.align % LINE == 0 and not any(own % LINE for own in first.own):
+            if first is None or first.align % LINE or any(own % LINE for own in first.own):
+                continue
+            if _alone(block, whole, made, lanes):
                 yield whole
         elif effect(i) & (Effect.ORDERS | Effect.READS | Effect.WRITES):
             open_.clear()
+
+
+def _alone(block: Block, line: Sequence[int], made: Mapping[str, Instruction], lanes: Lanes) -> bool:
+    """Whether no other store between those of a line goes where one of them does: the last of them would be another."""
+    members = [block.instructions[n].operands[1] for n in line]
+    size = scalar_bytes(block.instructions[line[0]].operands[0].type)
+    for n in range(min(line), max(line)):
+        i = block.instructions[n]
+        if i.opcode != "store" or n in line or i.operands[1].type != PointerType(3):
+            continue
+        most = max(size, scalar_bytes(i.operands[0].type))
+        base, offset = _address(made, i.operands[1])
+        for member in members:
+            same, at = _address(made, member)
+            apart = abs(at - offset) >= most if same == base else lanes.apart(member, i.operands[1], most)
+            if not apart:
+                return False
+    return True
 
 
 def _address(made: Mapping[str, Instruction], pointer: Value) -> tuple[Value, int]:
