@@ -12,15 +12,17 @@ import metalloid as mt
 from metalloid.analysis.intervals.prove import Prover
 from metalloid.backends.base import Launch
 from metalloid.backends.cuda.banks import best
-from metalloid.backends.cuda.coarse import straight
+from metalloid.backends.cuda.coarse import Coarsened, coarsened, straight
 from metalloid.backends.cuda.intrinsics import Lowering
+from metalloid.backends.cuda.lanes import Lanes
 from metalloid.backends.cuda.proofs import LaunchProof, Proofs
 from metalloid.backends.cuda.ptx import compile_ptx
 from metalloid.backends.cuda.tile_size import tile_sizes
 from metalloid.backends.cuda.variant import Variant, inlinable, layout
 from metalloid.compile import scalar
-from metalloid.ir import Module
+from metalloid.ir import Module, read
 from metalloid.ir.intrinsics import ENTRY
+from metalloid.ir.values import Int
 from metalloid.runtime.recording import Recording
 from metalloid.source import Source
 from metalloid.transforms.canonicalize import canonical
@@ -167,3 +169,51 @@ def test_a_kernel_that_reads_what_it_writes_stays_alone() -> None:
     text = MEMORY["its own"].replace("make_filled_simdgroup_matrix<float, 8, 8>(0.25f)",
                                      "make_filled_simdgroup_matrix<float, 8, 8>(c[t])")  # fmt: skip
     assert sizes(text) == []
+
+
+def test_copies_of_arrays_of_any_size_are_aligned_as_the_first() -> None:
+    """Stores of 16 bytes at once go to all of them, and a GPU ends for good where one is not aligned."""
+    text = MEMORY["its own"].replace("tiles[512], more[1024]", "tiles[516], more[1028]")
+    module, variant, proof, _ = proved(text, "product")
+    made = Lowering(module, replace(variant, coarse=(2, 2, 1), known=proof.known))
+    copies = [i for i in made.function.instructions() if ".at." in i.name]
+    apart = {i.operands[1].value for i in copies if isinstance(i.operands[1], Int)}
+    assert len(apart) == 2 and not any(n % 16 for n in apart)
+
+
+def test_a_threadgroup_whose_last_lanes_are_missing_has_all_its_threads() -> None:
+    ir, _ = scalar(Source(MEMORY["its own"], name="k.metal"), "product")
+    function = canonical(ir).function[ENTRY]
+    index = next(i for i in function.instructions() if i.called == "__mt_thread_index_in_threadgroup")
+    found = Lanes(function, (48, 1, 1)).of(index.value)
+    assert found is not None and found.most >= 47
+
+
+PHIS = """
+define void @__mt_entry() {
+entry:
+  %group = call i32 @__mt_threadgroup_position_in_grid(i32 0)
+  %none = call i32 @__mt_threadgroup_position_in_grid(i32 2)
+  %out = call ptr addrspace(1) @__mt_buffer(i32 0)
+  br label %loop
+loop:
+  %own = phi i32 [ %group, %entry ], [ %more, %loop ]
+  %known = phi i32 [ %none, %entry ], [ 0, %loop ]
+  %round = add i32 %known, 1
+  %more = add i32 %own, %round
+  %on = icmp ult i32 %round, 1
+  br i1 %on, label %loop, label %end
+end:
+  store i32 %own, ptr addrspace(1) %out
+  ret void
+}
+declare i32 @__mt_threadgroup_position_in_grid(i32)
+declare ptr addrspace(1) @__mt_buffer(i32)
+"""
+
+
+def test_phis_stay_first_where_the_last_of_them_is_a_number() -> None:
+    module = read(PHIS)
+    made = coarsened(Coarsened(module, {}), (32, 1, 1), (2, 1, 1), 0, {"none": 0, "known": 0})
+    opcodes = [i.opcode for i in made.module.function[ENTRY].block["loop"].instructions]
+    assert opcodes[:3] == ["phi", "phi", "add"] and "phi" not in opcodes[2:]

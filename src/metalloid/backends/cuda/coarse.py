@@ -134,7 +134,8 @@ def _along(
     module = of.module.with_function(function.with_blocks(tuple(blocks)))
     grown = {name for name, parts in regions.variables.items() if parts & found}
     variables = tuple(
-        replace(g, type=ArrayType(count, g.type)) if g.name in grown else g for g in module.globals
+        replace(g, type=ArrayType(count * regions.room(g.name), IntType(8))) if g.name in grown else g
+        for g in module.globals
     )
     return Coarsened(replace(module, globals=variables), places)
 
@@ -157,6 +158,9 @@ class _Members:
         run: list[tuple[Instruction, Place]] = []
         for n, i in enumerate(block.instructions):
             place = block.name, n
+            if i.opcode != "phi" and n and block.instructions[n - 1].opcode == "phi":
+                yield from self._each(run)
+                run = []
             if i.name in self.known:
                 continue  # its number stands wherever it was used
             if i.name in self.found and i.opcode == "call" and short(i.called) in _POSITIONS:
@@ -168,9 +172,6 @@ class _Members:
                     yield from self._each(run)
                     run = []
                 yield self._settled(i), place
-            if i.opcode == "phi" and block.instructions[n + 1].opcode != "phi":
-                yield from self._each(run)
-                run = []
 
     def _differs(self, i: Instruction, place: Place) -> bool:
         named = i.name in self.found or self.regions.of.get(place) in self.found

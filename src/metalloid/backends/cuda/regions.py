@@ -15,6 +15,7 @@ from metalloid.ir.types import PointerType
 from metalloid.ir.values import Int
 
 Place = tuple[str, int]
+TILE = 128  # bytes of a matrix of 16 bits an element
 _ALL = (-(1 << 62), 1 << 62)
 
 
@@ -52,9 +53,13 @@ class Regions:
         return bool(self._names[region]) or self._given == {0}
 
     def length(self, region: int | None) -> int:
-        """Bytes of the variable that a part is of; 0 for memory that the host sizes."""
+        """Bytes from one copy of the variable that a part is of to the next; 0 for memory that the host sizes."""
         name = self._names[region] if region is not None else ""
-        return self._sizes[name] if name else 0
+        return self.room(name) if name else 0
+
+    def room(self, name: str) -> int:
+        """Bytes of a variable, whole tiles: its copies are aligned as it is."""
+        return -(-self._sizes[name] // TILE) * TILE
 
     def _accesses(self, function: Function) -> Iterator[tuple[UnderlyingObject, tuple[int, int], Place]]:
         for block in function.blocks:
