@@ -89,6 +89,16 @@ def test_products_are_the_same(memory: str, rows: int, columns: int, made: list[
     assert made[-1].coarse == (4, 4, 1) if rows == 64 else any(5 % n for n in made[-1].coarse)
 
 
+@linux
+def test_products_that_need_guards_are_worked_on_one_by_one(made: list[Variant]) -> None:
+    """A guard is for one threadgroup. What it says is told as ever, by code for a GPU."""
+    a, b, c = np.ones((32, 96), np.float16), np.ones((64, 96), np.float16), np.zeros(32 * 64 - 1, np.float32)
+    kernel = mt.device("cuda").library(MEMORY["its own"])["product"]
+    with pytest.raises(mt.KernelFault, match="M102"):
+        kernel(a, b, c, 64, 96, threadgroups=(2, 2), threadgroup=64)
+    assert not kernel.interpreted and [v.members > 1 for v in made] == [True, False]
+
+
 def proved(
     text: str, name: str, rows: int = 2048, columns: int = 4096
 ) -> tuple[Module, Variant, LaunchProof, int]:

@@ -27,7 +27,7 @@ KERNEL = "mt_kernel"
 _LOCK = threading.RLock()
 
 
-class GuardedTogether(Exception):
+class GuardedTogether(NotVectorised):
     """A guard would speak for one threadgroup, where several are worked on as one."""
 
 
@@ -85,7 +85,7 @@ def link(parts: Sequence[Lowering], processor: str) -> tuple[llvm.ModuleRef, llv
         lowering.first_site = sum(len(part.sites) for part in parts[:n])
         text = _without_attributes(write(lowering.lowered()))
         if lowering.sites and lowering.variant.members > 1:
-            raise GuardedTogether
+            raise GuardedTogether("[cuda] a guard speaks for one threadgroup")
         lines = [*_part(lowering, n), *(_entry([p.variant for p in parts]) if len(parts) == 1 else [])]
         needs = set(re.findall(r"@(mtd_\w+)", "\n".join(lines)))
         called |= {*lowering.declared, *needs}
