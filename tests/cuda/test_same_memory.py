@@ -70,6 +70,12 @@ def test_a_small_buffer_that_a_kernel_changed_does_not_travel_as_it_was(device: 
     assert (y.numpy()[:4] == (np.arange(4) + 8) * 2).all()
 
 
+def test_a_slice_that_is_written_beside_one_that_travels_comes_back(device: mt.Device) -> None:
+    whole = device.buffer(np.ones(68, np.float32))
+    device.library(TEXT)["twice"](whole[:64], whole[64:], grid=64, threadgroup=64)
+    assert whole.numpy().tolist() == [2] * 64 + [1] * 4
+
+
 def test_arrays_of_others_that_overlap_are_the_same_memory(device: mt.Device) -> None:
     count = device.library(TEXT)["count"]
     address = program.memory().gpu.take(64)

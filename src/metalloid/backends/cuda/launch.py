@@ -131,9 +131,10 @@ class Bound:
         inlined = code.variant.inlined
         found = self.addresses
         own: list[tuple[int, int, bool, int]] = []
+        for index in inlined:  # before others: what is written counts as newer on the GPU from then on
+            self._host(addresses[index])
         for index, (address, size) in enumerate(zip(addresses, lengths, strict=True)):
             if index in inlined:
-                self._host(address)
                 found.append(0)
                 continue
             placed = self._memory.place(address, size, written[index]) if size else (0, None)
