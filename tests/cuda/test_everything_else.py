@@ -185,3 +185,15 @@ def test_a_fault_in_a_command_buffer_names_its_launch() -> None:
         told = r"M102 out-of-bounds write, 4 bytes past 'y' \(256 bytes\)(.|\n)*thread \(6[45],0,0\)"
         with pytest.raises(mt.KernelFault, match=told):
             commands.wait_until_completed()
+
+
+@pytest.mark.parametrize("rest", ["", "n += simd_max(int(l) * k);"])
+def test_lanes_that_leave_loops_in_loops_go_round_together(rest: str) -> None:
+    """Who leaves the inner loop first does not meet the others there in the next round of the outer one."""
+    ends = np.random.default_rng(2).integers(1, 9, 64).astype(np.int32)
+    body = (
+        f"int n = 0, k = 0; do {{ {rest} for (int j = 0; j < (int(l) + k) % 4; j++) n ^= simd_sum(j + k); }}"
+        " while (++k < ends[i]); out[i] = n;"
+    )
+    both(body, "device int* out, device const int* ends", poison(64, np.int32), ends)
+    both(body, "device int* out, device const int* ends", poison(50, np.int32), ends, grid=50)

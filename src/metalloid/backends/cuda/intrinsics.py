@@ -148,6 +148,10 @@ class Lowering(Robust):
         for phi in block.phis:
             placed = self.table.attached(location(self.source, phi)) if self.table is not None else ()
             yield replace(self._tensor.phi(phi), metadata=placed)
+        if (rounds := self._meetings.rounds.get(block.name)) is not None:
+            ways = rounds.before, rounds.latch
+            cases = tuple(Local(_mask(block.name, way), I32) for way in ways)
+            yield Instruction("phi", I32, cases, _mask(block.name), labels=ways)
         yield from self._begun(block, polls)
         for n, i in enumerate(block.instructions):
             if i.opcode == "phi":
@@ -174,7 +178,7 @@ class Lowering(Robust):
 
     def _begun(self, block: Block, polls: bool) -> Iterator[Instruction]:
         """What comes after the phis of a block."""
-        if self._meetings.votes.get(block.name, block) is None:
+        if self._meetings.votes.get(block.name, block) is None and block.name not in self._meetings.rounds:
             yield self.call("mtd_mask", I32, into=_mask(block.name))
         if polls:
             yield self.call("mtd_poll", VOID, ROUNDS, LAUNCH)
@@ -186,14 +190,23 @@ class Lowering(Robust):
         for head in self._meetings.after(block.name):
             vote = self._meetings.votes[head]
             assert vote is not None
-            condition = block.terminator.operands[0]
-            if not vote.taken:
-                turned = self.name("not")
-                yield Instruction("xor", IntType(1), (condition, Int(IntType(1), 1)), turned)
-                condition = Local(turned, IntType(1))
-            mask, made = self._masked()
-            yield from made
-            yield self.call("mtd_chosen", I32, condition, mask, into=_mask(head))
+            yield from self._chosen(block, vote.taken, _mask(head))
+        for head, taken in self._meetings.into(block.name):
+            yield from self._chosen(block, taken, _mask(head, block.name))
+
+    def _chosen(self, block: Block, taken: bool | None, into: str) -> Iterator[Instruction]:
+        """Lanes for which the condition at the end of a block holds, or does not; None: all of them."""
+        mask, made = self._masked()
+        yield from made
+        if taken is None:
+            yield Instruction("or", I32, (mask, Int(I32, 0)), into)
+            return
+        condition = block.terminator.operands[0]
+        if not taken:
+            turned = self.name("not")
+            yield Instruction("xor", IntType(1), (condition, Int(IntType(1), 1)), turned)
+            condition = Local(turned, IntType(1))
+        yield self.call("mtd_chosen", I32, condition, mask, into=into)
 
     def _masked(self) -> tuple[Value, list[Instruction]]:
         """The lanes that come to the block that is being written, and the code that finds them."""
@@ -365,5 +378,5 @@ class Lowering(Robust):
         yield Instruction("select", i.type, (bad, Int(i.type, 0), Local(made, i.type)), i.name)
 
 
-def _mask(block: str) -> str:
-    return f"mt.mask.{block}"
+def _mask(block: str, source: str = "") -> str:
+    return f"mt.mask.{block}.from.{source}" if source else f"mt.mask.{block}"
