@@ -135,7 +135,8 @@ SOME = """kernel void k(device const {T}* x, device const uint* at, device {T}* 
 def test_some_lanes_only(vector, guard):
     for n in (256, 193):
         x, at = _data(vector, n)
-        same(SOME.format(T=vector), [x, at, np.full_like(x, 77), np.array([n], np.uint32)], n, 64, guard=guard, widths=(0, 16, 64))
+        arrays = [x, at, np.full_like(x, 77), np.array([n], np.uint32)]
+        same(SOME.format(T=vector), arrays, n, 64, guard=guard, widths=(0, 16, 64))
 
 
 @pytest.mark.parametrize("vector", ["float2", "uchar4", "half2"])
