@@ -89,6 +89,24 @@ def test_a_clock_counts_barriers_and_those_that_cover_a_memory():
     clock.barrier(DEVICE)
     clock.barrier(THREADGROUP | DEVICE)
     clock.simd_barrier(1, THREADGROUP)
-    assert clock.now(0, THREADGROUP) == Moment(passed=2, covered=1)
-    assert clock.now(1, THREADGROUP) == Moment(2, 1, 1, 1)
-    assert clock.now(1, DEVICE) == Moment(2, 2, 1, 0)
+    assert clock.now(0, THREADGROUP) == Moment(passed=2, covered=1, time=2)
+    assert clock.now(1, THREADGROUP) == Moment(2, 1, 1, 1, time=2)
+    assert clock.now(1, DEVICE) == Moment(2, 2, 1, 0, time=2)
+
+
+def test_fences_of_both_threads_around_a_barrier_order_the_memory_they_name():
+    clock = Clock()
+    wrote = Event(0, 0, 0, 0, True, False, clock.now(0, DEVICE, 0))
+
+    def read(memory: int) -> Event:
+        return Event(40, 0, 1, 1, False, False, clock.now(1, memory, 40))
+
+    clock.fence(0, DEVICE, device_wide=False)
+    clock.barrier(THREADGROUP)
+    assert related(wrote, read(DEVICE), DEVICE) == "flags do not cover"
+    clock.fence(41, DEVICE, device_wide=False)
+    assert related(wrote, read(DEVICE), DEVICE) == "flags do not cover"  # another thread's fence
+    clock.fence(40, DEVICE, device_wide=False)
+    assert related(wrote, read(DEVICE), DEVICE) == ""
+    late = Event(0, 0, 0, 0, True, False, clock.now(0, DEVICE, 0))
+    assert related(late, read(DEVICE), DEVICE) == "race in device memory"

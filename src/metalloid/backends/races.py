@@ -4,7 +4,8 @@ Every granule of memory remembers its last write and the reads since. Two access
 threads make them, one of them writes, they are not both atomic, and nothing puts them in order.
 
     two threadgroups      nothing orders them, except a device-wide fence in each
-    one threadgroup       a threadgroup barrier whose flags name this memory
+    one threadgroup       a threadgroup barrier whose flags name this memory; any, between fences of this memory that
+                          the first thread made before it and the second behind it
     one SIMD-group        a SIMD-group barrier does as well
 
 A barrier without the flag stands between the two and does not order them: that has its own name. Lanes of a
@@ -22,11 +23,13 @@ the latest of another thread of the threadgroup and of another threadgroup are r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 DEVICE, THREADGROUP = 1, 2  # bits of a barrier's flags
+NOBODY: Mapping[int, int] = MappingProxyType({})
 
 
 class Moment(NamedTuple):
@@ -37,6 +40,11 @@ class Moment(NamedTuple):
     passed_simd: int = 0
     covered_simd: int = 0
     fences: int = 0  # device-wide fences of the threadgroup
+    time: int = 0  # barriers and fences of the threadgroup
+    released: Mapping[int, int] = (
+        NOBODY  # by thread: its last fence before a barrier that one was made behind
+    )
+    acquired: int = 0  # the time of the last barrier that this thread made a fence behind
 
 
 class Event(NamedTuple):
@@ -60,8 +68,15 @@ class Clock:
     simd_passed: dict[int, int] = field(default_factory=dict)
     simd_covered: dict[tuple[int, int], int] = field(default_factory=dict)
     fences: int = 0
+    time: int = 0
+    began: int = 0  # the time of the last barrier
+    fenced: dict[int, dict[int, int]] = field(default_factory=lambda: {DEVICE: {}, THREADGROUP: {}})
+    released: dict[int, tuple[int, Mapping[int, int]]] = field(default_factory=dict)
+    acquired: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def barrier(self, flags: int) -> None:
+        self.time += 1
+        self.began = self.time
         self.passed += 1
         for bit in self.covered:
             self.covered[bit] += bool(flags & bit)
@@ -71,10 +86,18 @@ class Clock:
         for bit in (DEVICE, THREADGROUP):
             self.simd_covered[simd, bit] = self.simd_covered.get((simd, bit), 0) + bool(flags & bit)
 
-    def fence(self) -> None:
-        self.fences += 1
+    def fence(self, thread: int, flags: int, device_wide: bool) -> None:
+        self.fences += bool(device_wide and flags & DEVICE)
+        self.time += 1
+        for bit, fenced in self.fenced.items():
+            if not flags & bit:
+                continue
+            if self.released.get(bit, (-1, NOBODY))[0] != self.began:  # the first behind this barrier
+                self.released[bit] = self.began, dict(fenced)
+            fenced[thread] = self.time
+            self.acquired[thread, bit] = self.began
 
-    def now(self, simd: int, memory: int) -> Moment:
+    def now(self, simd: int, memory: int, thread: int = 0) -> Moment:
         """The moment for an access to memory of this kind: DEVICE or THREADGROUP."""
         return Moment(
             self.passed,
@@ -82,6 +105,9 @@ class Clock:
             self.simd_passed.get(simd, 0),
             self.simd_covered.get((simd, memory), 0),
             self.fences,
+            self.time,
+            self.released.get(memory, (0, NOBODY))[1],
+            self.acquired.get((thread, memory), 0),
         )
 
 
@@ -96,7 +122,7 @@ def relation(first: Event, second: Event, memory: int, fences: Callable[[int], i
     if first.group != second.group:
         released = fences(first.group) > a.fences and b.fences > 0
         return "" if released else "race across threadgroups"
-    if a.covered != b.covered:
+    if a.covered != b.covered or fenced(first, second):
         return ""
     plain = "race in threadgroup memory" if memory == THREADGROUP else "race in device memory"
     if first.simd != second.simd:
@@ -106,6 +132,12 @@ def relation(first: Event, second: Event, memory: int, fences: Callable[[int], i
     if a.passed != b.passed or a.passed_simd != b.passed_simd:
         return "flags do not cover"
     return plain if first.site == second.site else "lockstep"
+
+
+def fenced(first: Event, second: Event) -> bool:
+    """Whether the first thread made a fence, then came a barrier, and the second made one behind it."""
+    then, now = first.moment.time, second.moment
+    return first.group == second.group and then < min(now.acquired, now.released.get(first.thread, 0))
 
 
 @dataclass
@@ -199,7 +231,12 @@ class Shadow:
     def _open(self, last: Event, event: Event) -> bool:
         """Whether an atomic change follows a plain one that others have yet to meet: it does not hide it."""
         a, b = last.moment, event.moment
-        return not last.atomic and last.group == event.group and a.covered == b.covered
+        return (
+            not last.atomic
+            and last.group == event.group
+            and a.covered == b.covered
+            and not fenced(last, event)
+        )
 
     def _race(self, first: Event, second: Event) -> str:
         return relation(first, second, self.memory, self.fences)

@@ -28,7 +28,7 @@ from metalloid.ir.module import Instruction, Module
 _SEEN = ("buffer", "resource", "threadgroup", "variable")  # memory that threads share
 _ALIGNED = (*_SEEN, "private")
 _LOCAL = ("threadgroup", "variable")
-_SCOPE_DEVICE = 3
+_SCOPE_THREADGROUP, _SCOPE_DEVICE = 2, 3
 MOST_CELLS = 2_000_000  # about a gigabyte
 
 
@@ -137,8 +137,8 @@ class Observer:
             target.data[start:end] = data
 
     def _fence(self, thread: Thread, flags: int, order: int, scope: int) -> None:
-        if flags & DEVICE and order and scope == _SCOPE_DEVICE:
-            self._clock(thread).fence()
+        if order and scope >= _SCOPE_THREADGROUP:
+            self._clock(thread).fence(self._number(thread), flags, scope == _SCOPE_DEVICE)
 
     def _left_array(self, thread: Thread, size: int, index: int) -> None:
         access = self.notes.access(thread, thread.current, "access")
@@ -207,8 +207,8 @@ class Observer:
         local = target.memory.kind in _LOCAL
         shadow = self.local if local else self.device
         lanes = thread.index // SIMD_WIDTH
-        moment = self._clock(thread).now(lanes, THREADGROUP if local else DEVICE)
         who = self._number(thread), self._group(thread), lanes
+        moment = self._clock(thread).now(lanes, THREADGROUP if local else DEVICE, who[0])
         event = Event(*who, site.number, data is not None, site.atomic, moment)
         address = (target.address if local else target.base) + pointer.offset
         if data is None:

@@ -106,6 +106,8 @@ class CheckRecord(ctypes.Structure):
         ("events", ctypes.c_uint64),
         ("agreed", ctypes.c_uint64),
         ("agreements", ctypes.c_uint64),
+        ("released_at", ctypes.c_uint64 * 2),
+        *((name, ctypes.c_uint64 * 2048) for name in ("fenced", "released", "acquired")),
     ]
 
 

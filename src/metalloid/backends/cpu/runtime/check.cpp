@@ -75,6 +75,9 @@ struct Check {
     u32 *events;              // by site: slow events since the last time it was heard again
     Agreement *agreed;        // AGREED of them; those of earlier threadgroups are free
     u64 agreements;           // that were made: with none the table is as it was
+    // Shifted, for device and threadgroup memory, by thread: its last fence; the same before the latest barrier that somebody
+    // made a fence behind (`released_at`); the last barrier that it made one behind itself.
+    u64 released_at[2], fenced[2][1024], released[2][1024], acquired[2][1024];
 };
 
 constexpr i32 REDO_CAREFUL = 5, REDO_WIDE = 6;
@@ -137,6 +140,12 @@ struct Lane {
     u32 memory;  // 0 device, 1 threadgroup
 };
 
+// Whether the thread of an older access made a fence, then came a barrier, and this one made a fence behind it.
+bool fenced(const Check &c, u64 word, const Lane &me) {
+    if (word < c.group) return false;
+    return word < c.released[me.memory][thread_of(c, word)] && word < c.acquired[me.memory][me.thread];
+}
+
 // What is between an older access and this one; NO_KIND where they are in order.
 u32 relation(const Check &c, u64 word, const Lane &me) {
     if (word < c.start) return NO_KIND;
@@ -150,6 +159,7 @@ u32 relation(const Check &c, u64 word, const Lane &me) {
         return released ? NO_KIND : RACE_ACROSS;
     }
     if (thread == me.thread || word < c.from[me.memory]) return NO_KIND;
+    if (fenced(c, word, me)) return NO_KIND;
     u32 plain = me.memory ? RACE_LOCAL : RACE_DEVICE;
     u32 simd = me.thread >> 5;
     if (thread >> 5 != simd) return word >= c.exec_from ? plain : FLAGS;
@@ -346,7 +356,7 @@ struct Slow {
         }
         if (memory && word < c.group && s.local < LOCALS && c.missing[s.local]) c.missing[s.local]--;
         // An atomic change does not hide a plain one that others have yet to meet.
-        bool fresh = word >= c.group && word >= c.from[memory];
+        bool fresh = word >= c.group && word >= c.from[memory] && !fenced(c, word, me);
         if (s.what & ATOMIC && fresh && !(c.sites[site_of(c, word)].what & ATOMIC)) return;
         set_word(c, shadow.writer, n, s.what & ATOMIC && followed ? beside(c, at, word, agreed, entry) : entry);
     }
@@ -355,7 +365,7 @@ struct Slow {
         u64 reader = word_at(c, shadow.first, n);
         u32 thread = thread_of(c, reader);
         bool own = reader >= c.group, fresh = own ? reader >= c.from[me.memory] : reader >= c.start && !me.memory;
-        if (!fresh) set_word(c, shadow.first, n, entry);
+        if (!fresh || fenced(c, reader, me)) set_word(c, shadow.first, n, entry);
         else if (!own || thread != me.thread) set_word(c, shadow.other, n, entry);
     }
 
@@ -422,12 +432,26 @@ void mt_check_simd_barrier(Launch *l, u32 flags, u32 thread) {
         if (flags >> m & 1) c.simd_from[m][simd] = c.now;
 }
 
-// A fence of the whole device: what came before it may be seen by threadgroups that make one as well.
-void mt_check_fence(Launch *l) {
+// Some lanes make a fence. Of one of the whole device what came before may be seen by threadgroups that make one as well.
+void mt_check_fence(Launch *l, u32 flags, u32 device_wide, u32 first, u32 lanes, const u64 *mask) {
     Check &c = *static_cast<Check *>(l->check);
     step(l, c);
-    c.fences = 1;
-    c.groups[c.group_count - 1].fenced = c.serial;
+    if (device_wide && flags & 1) {
+        c.fences = 1;
+        c.groups[c.group_count - 1].fenced = c.serial;
+    }
+    for (u32 m = 0; m < 2; m++) {
+        if (!(flags >> m & 1)) continue;
+        if (c.released_at[m] != c.exec_from) {  // the first behind this barrier
+            c.released_at[m] = c.exec_from;
+            for (u32 n = 0; n < 1024; n++) c.released[m][n] = c.fenced[m][n];
+        }
+        for (u32 lane = 0; lane < lanes; lane++) {
+            if (!(mask[lane >> 6] >> (lane & 63) & 1)) continue;
+            c.fenced[m][first + lane] = c.now;
+            c.acquired[m][first + lane] = c.exec_from;
+        }
+    }
 }
 
 // An event that is not plainly fine. Returns 1 where the launch has to be run again, with care.

@@ -116,9 +116,19 @@ def simd_barrier(e: Emitter, i: Instruction) -> None:
 
 def fence(e: Emitter, i: Instruction) -> None:
     flags, order, scope = (o.value if isinstance(o, Int) else 0 for o in i.operands)
-    if flags & 1 and order and scope == 3:
-        e.out.declare("mt_check_fence", "declare void @mt_check_fence(ptr)")
-        e.do("call void @mt_check_fence(ptr %launch)")
+    if not (flags & 3 and order and scope >= 2):  # of the threadgroup at least
+        return
+    e.out.declare("mt_check_fence", "declare void @mt_check_fence(ptr, i32, i32, i32, i32, ptr)")
+    room = max(64, e.width)
+    lanes = e.alloca(f"i{room}", "fenced")
+    bits = "1" if e.width == 1 else e.put(f"bitcast {e.vt('i1')} {e.mask_ref()} to i{e.width}")
+    if 1 < e.width < room:
+        bits = e.put(f"zext i{e.width} {bits} to i{room}")
+    e.do(f"store i{room} {bits}, ptr {lanes}")
+    e.do(
+        f"call void @mt_check_fence(ptr %launch, i32 {flags & 3}, i32 {int(scope == 3)}, i32 %first, i32 {e.width},"
+        f" ptr {lanes})"
+    )
 
 
 class Event(PerLaneEvent, UniformEvent):
