@@ -18,6 +18,7 @@ from metalloid.runtime.pack import NUMPY
 from metalloid.types import Field, Scalar, Struct
 
 _VARYING = frozenset(("thread", "lane", "simdgroup", "device load", "local load"))
+_GIVE = ("load", "atomicrmw", "cmpxchg")  # what is in memory; the first operand is where
 _THROUGH = ("getelementptr", "phi", "select", "freeze", "bitcast", "inttoptr")
 
 
@@ -145,7 +146,7 @@ def _read_from(code: Code, work: list[Instruction]) -> set[int | None]:
     found, seen = set[int | None](), set[str]()
     while work:
         instruction = work.pop()
-        if instruction.opcode == "load":
+        if instruction.opcode in _GIVE:
             found |= buffers_of(code, instruction.operands[0]) or {None}
             continue
         for name in instruction.uses:

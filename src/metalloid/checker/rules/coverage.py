@@ -12,6 +12,9 @@ evidence that all elements were meant:
 - an axis that its index asks for and the grid lacks, or as many threads as it has rows for threadgroups (M305);
 - an input of which the threads of a reduction read a first part, one element each (M305).
 
+Where data decides who stores and at which place (an atomic counter, a prefix sum), and they lie side by side from the
+first element on, there were so many: nothing is said, even of memory that nobody had set.
+
 A scalar argument that names the number of elements touched is a good reason where so many threads ran: then nothing is
 said.
 """
@@ -119,6 +122,9 @@ def _output(case: Case, written: Extent) -> Iterator[Finding]:
     undefined = parameter.index in case.launch.undefined
     if not undefined and (parameter.access != "write" or parameter.index in case.launch.filled):
         return
+    handed_out = meant.handed_out(case, parameter.index)
+    if handed_out and written.prefix:
+        return  # so many there were; who reads further is told (M105)
     if short := _by_groups(case, written) or _by_axis(case, written, undefined):
         yield short
         return
@@ -146,6 +152,7 @@ def _output(case: Case, written: Extent) -> Iterator[Finding]:
             mixed.unwritten_hint(case, parameter.index, written.total)
             or tail
             or crossed
+            or (_late_hint(written) if handed_out else "")
             or _guard_hint(case, parameter.index, nbytes(memory) // _number(parameter))
             or _unwritten_hint(written, undefined),
         )
@@ -293,6 +300,16 @@ def _unwritten_hint(written: Extent, undefined: bool) -> str:
             f" by; or {fill}let threads write the others too"
         )
     return f"{fill}let a thread write each of them"
+
+
+def _late_hint(written: Extent) -> str:
+    """What to do where places were handed out side by side, but not from the first on; else ""."""
+    first = int(np.argmax(written.touched))
+    if not first or not written.touched[first : first + written.count].all():
+        return ""
+    return (
+        f"the first place that was handed out is {first}: let the counter, or the sum, of places start at 0"
+    )
 
 
 def _step(written: Extent) -> int:

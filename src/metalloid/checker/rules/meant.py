@@ -124,6 +124,12 @@ def turned_away(case: Case, index: int, touched: np.ndarray[Any, Any], memory: A
     return not all(between_positions(case, s) for s in stores)
 
 
+def handed_out(case: Case, index: int) -> bool:
+    """Whether data decided who stores and at which place: a counter, or a sum, hands places out."""
+    ran = [s for s in stores_to(case, index) if s.count]
+    return bool(ran) and all(looks_at_data(case, s) and placed_by_data(case, s) for s in ran)
+
+
 def _rectangle(case: Case, touched: np.ndarray[Any, Any]) -> bool:
     """Whether what was written is a first part, or some columns of some rows, as bounds of axes leave it."""
     if not touched[int(np.argmin(touched)) :].any():
