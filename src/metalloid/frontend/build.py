@@ -150,7 +150,7 @@ def _mended(
 ) -> tuple[clang.Result, Rewritten]:
     checked, before = clang.WATCHES in arguments, PROLOGUE
     if checked:  # what only checked runs need is imported there
-        from metalloid.frontend import unset, watched
+        from metalloid.frontend import casts, unset, watched
 
         before = (watched.VECTORS if watched.FLAGS[0] in arguments else "") + PROLOGUE
 
@@ -172,7 +172,9 @@ def _mended(
         return clang.run([*header, *words], before + rewritten.text + epilogue)
 
     def once() -> clang.Result:
-        return unset.compiled(run, arguments) if checked else run(arguments)
+        if not checked:
+            return run(arguments)
+        return unset.compiled(run, arguments, with_casts=casts.BEGIN in rewritten.text)
 
     given = rewritten
     rewritten = known_mends.mended(given)

@@ -15,7 +15,7 @@ from metalloid.frontend.tokens import CLOSERS, OPENERS, Token, tokenize
 _CAST = re.compile(
     r"(?:reinterpret_cast\s*<|\()\s*(?:const\s+|volatile\s+)*thread(?:group)?\s+[\w:<>, ]+?\*\s*(?:const\s*)?[)>]"
 )
-_BEGIN, _END = "__mt::at(", ")"
+BEGIN, _END = "__mt::at(", ")"
 
 
 def edits(text: str) -> Iterator[tuple[int, str]]:
@@ -30,7 +30,7 @@ def edits(text: str) -> Iterator[tuple[int, str]]:
             continue
         last = _operand(tokens, after)
         if last is not None:
-            yield tokens[after].start, _BEGIN
+            yield tokens[after].start, BEGIN
             yield tokens[last].end, _END
 
 

@@ -68,6 +68,11 @@ REGISTERS = """kernel void k(device const float* x, device float4* out, uint t [
     for (uint j = 0; j < 8; j++) v[j] = x[4 * t + (j & 3)];
     out[t] = *(thread float4*)(v + {AT}) * 2;
 }"""
+BYTES = """kernel void k(device const uchar* x, device float4* out, uint t [[thread_index_in_threadgroup]]) {
+    uchar a[64];
+    for (uint j = 0; j < 64; j++) a[j] = x[(64 * t + j) % 256];
+    {DO}
+}"""
 HALVES = """kernel void k(device const float* x, device float4* out, uint t [[thread_index_in_threadgroup]]) {
     threadgroup half tile[32 * 6];
     for (uint j = 0; j < 6; j++) tile[6 * t + j] = half(x[t]);
@@ -84,6 +89,10 @@ def tile(value: str) -> str:
 
 def quads() -> list[np.ndarray]:
     return [floats(132), np.zeros((32, 4), np.float32)]
+
+
+def bytes_and_quads() -> list[np.ndarray]:
+    return [np.zeros(256, np.uint8), np.zeros((32, 4), np.float32)]
 
 
 ONE = {"grid": 32, "threadgroup": 32}
@@ -127,6 +136,46 @@ CASES = (
         ONE,
         "M103",
         "'v'",
+    ),
+    *pair(
+        "a float4 out of registers at an index that is known",
+        REGISTERS.replace("{AT}", "1"),
+        REGISTERS.replace("{AT}", "4"),
+        quads,
+        ONE,
+        "M103",
+        "offset 4 of 'v'",
+    ),
+    *pair(
+        "a float4 out of bytes in registers",
+        BYTES.replace("{DO}", "out[t] = *(thread float4*)(a + 4);"),
+        BYTES.replace("{DO}", "out[t] = *(thread float4*)(a + 32);"),
+        bytes_and_quads,
+        ONE,
+        "M103",
+        "offset 4 of 'a', where a multiple of 16",
+    ),
+    *pair(
+        "a pointer to words that starts inside bytes",
+        BYTES.replace(
+            "{DO}", "thread uint* w = (thread uint*)&a[2]; out[t] = float4(w[0], w[1], w[2], w[3]);"
+        ),
+        BYTES.replace(
+            "{DO}", "thread uint* w = (thread uint*)&a[8]; out[t] = float4(w[0], w[1], w[2], w[3]);"
+        ),
+        bytes_and_quads,
+        ONE,
+        "M103",
+        "of 'a', where a multiple of 4",
+    ),
+    *pair(
+        "a float4 put into bytes in registers",
+        BYTES.replace("{DO}", "*(thread float4*)(a + 4) = 2; out[t] = a[7] + a[11];"),
+        BYTES.replace("{DO}", "*(thread packed_float4*)(a + 4) = packed_float4(2); out[t] = a[7] + a[11];"),
+        bytes_and_quads,
+        ONE,
+        "M103",
+        "misaligned write at offset 4 of 'a'",
     ),
     *pair(
         "half4 stored at steps of six",

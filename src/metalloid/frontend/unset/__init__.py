@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from metalloid.frontend import clang
+from metalloid.frontend.unset.cast_arrays import with_uses
 from metalloid.frontend.unset.code import watched
 from metalloid.frontend.unset.early import kept, without_uses
 from metalloid.records import replace
@@ -25,14 +26,18 @@ _FIRST = ("-O0", "-disable-O0-optnone")
 _SECOND = ("-x", "ir", "-triple", clang.TRIPLE, *(word for word in clang.CHECKED if word != clang.WATCHES))
 
 
-def compiled(run: Callable[[Sequence[str]], clang.Result], arguments: Sequence[str]) -> clang.Result:
+def compiled(
+    run: Callable[[Sequence[str]], clang.Result], arguments: Sequence[str], with_casts: bool
+) -> clang.Result:
     """A source up to the optimiser, and from there to the end with twins of what nobody sets; in one go where it has
-    nothing of the kind. `run` gives the source to clang; `arguments` are those of one go."""
+    nothing of the kind. `run` gives the source to clang; `arguments` are those of one go;
+    `with_casts` says that private pointers are cast."""
     first = run(_until_optimiser(arguments))
     if first.failed:
         return first
     if len(first.output) < TEXT:
-        text = kept(watched(first.output) or first.output)
+        text = watched(first.output) or first.output
+        text = kept(with_uses(text) if with_casts else text)
         if text != first.output:
             second = clang.run((*_SECOND, "-o", "-", "-"), text)
             if not second.failed:

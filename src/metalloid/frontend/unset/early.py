@@ -23,9 +23,9 @@ _COPY = re.compile(
 _CAST = re.compile(r"  (?P<name>%[\w.]+) = addrspacecast ptr addrspace\([13]\) ")
 _DEBUG = re.compile(r", !dbg !\d+")
 _TEST = "  br i1 "
-_USE = 'call void asm sideeffect "", "r"'
+USE = 'call void asm sideeffect "", "r"'
 _QUIET = "nounwind willreturn memory(inaccessiblemem: readwrite)"  # a read in a loop may still move out of it
-_USED = re.compile(rf"^  (?:tail )?{re.escape(_USE)}\(.*\n", re.M)
+_USED = re.compile(rf"^  (?:tail )?{re.escape(USE)}\(.*\n", re.M)
 # A place that nothing is behind: null, or as many bytes from it.
 _NOWHERE = r"null|inttoptr \(i64 \d+ to ptr addrspace\([13]\)\)|getelementptr \([^%]*? null, [^%]*?\)"
 _MADE = re.compile(
@@ -62,12 +62,12 @@ def _use(numbers: Iterator[int], line: str, shared: Set[str]) -> Iterator[str]:
     debug = _DEBUG.search(line)
     end = f"{debug[0] if debug else ''}\n"
     if load := _LOAD.match(line):
-        yield f"  {_USE}({load['type']} {load['name']}) {_QUIET}{end}"
+        yield f"  {USE}({load['type']} {load['name']}) {_QUIET}{end}"
     elif (copy := _COPY.match(line)) and (copy["shared"] or copy["of"] in shared):
         space, name = " addrspace(5)" if copy["to"] == "5" else "", f"%mt_k.{next(numbers)}"
         each = min(int(copy["align"] or 1), int(copy["bytes"]), 4)  # as its parts are read
         yield f"  {name} = load i{8 * each}, ptr{space} {copy['place']}, align 1{end}"
-        yield f"  {_USE}(i{8 * each} {name}) {_QUIET}{end}"
+        yield f"  {USE}(i{8 * each} {name}) {_QUIET}{end}"
 
 
 def without_uses(ir: str) -> str:
