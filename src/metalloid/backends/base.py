@@ -48,6 +48,9 @@ class Launch:
     filled: frozenset[int] = (
         frozenset()
     )  # outputs that got a value for this launch, to keep where none is written
+    sized_by: int | None = (
+        None  # the buffer whose elements are the threads, where the caller did not say how many
+    )
     place: str = ""  # the caller's line, as file:line
     during: str = ""  # labels around it: "command buffer 'frame', encoder 'blur', group 'pass 2'"
     labels: Mapping[int, str] = field(default_factory=dict)  # what the caller called the buffers, by index

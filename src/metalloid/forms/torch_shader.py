@@ -115,8 +115,10 @@ class ShaderKernel:
 
     def _launch(self, args: tuple[Any, ...], threads: Any, group_size: Any, arg_casts: Any) -> Launch:
         kernel, signature = self._kernel, self._kernel.signature
+        sized_by = None
         if threads is None:
-            threads = next((arg.numel() for arg in args if _is_tensor(arg)), None)
+            sized_by = next((index for index, arg in enumerate(args) if _is_tensor(arg)), None)
+            threads = args[sized_by].numel() if sized_by is not None else None
         if threads is None:
             raise RuntimeError(
                 f"[{kernel.name}] pass a tensor, or threads=: how many are not known otherwise."
@@ -135,7 +137,7 @@ class ShaderKernel:
             if p.index < len(args)
         }
         named = {p.name: values[p.index] for p in signature.buffers if p.index in values}
-        return kernel.launch(grid=grid, threadgroup=group, overlap=True, **named)
+        return kernel.launch(grid=grid, threadgroup=group, overlap=True, sized_by=sized_by, **named)
 
     def _group(self, where: str, grid: tuple[int, int, int], threads: Any, wanted: Any) -> tuple[int, ...]:
         limit = self._kernel.max_threads_per_threadgroup

@@ -101,16 +101,20 @@ class Kernel(KernelCode):
         threadgroups: Size | None = None,
         threadgroup_memory: Local | None = None,
         overlap: bool = False,
+        sized_by: Any = None,
         **named: object,
     ) -> Launch:
-        """The launch that a call with these arguments makes; raises LaunchError where it would make none."""
+        """The launch that a call with these arguments makes; raises LaunchError where it would make none.
+
+        `sized_by` is the index of the buffer whose elements `grid` counts, where the caller did not say how many run.
+        """
         with refusals(self):
             self.refuse_undefined()
             limits = self.device.backend.limits
             threads, size = sizes(self.signature, limits, grid, threadgroup, threadgroups)
             local = local_memory(self.signature, limits, threadgroup_memory)
             memory, resources = bound(self.signature, arguments, named, self.device, overlap)
-        if grid is not None and threadgroup is not None:
+        if grid is not None and threadgroup is not None and sized_by is None:
             warn_about_grid(self, threads, size, memory)
         written_by = untouched(self.signature, arguments, named)
         return Launch(
@@ -124,6 +128,7 @@ class Kernel(KernelCode):
             launched={i: launches for i, launches in written_by.items() if launches},
             undefined_resources=untouched_inside(arguments, named.values()) if resources else frozenset(),
             inputs=unshared(self.inputs, memory) if overlap else self.inputs,
+            sized_by=sized_by,
             place=place() if watchers else "",
             labels=labels(self.signature, arguments, named) if watchers else {},
         )

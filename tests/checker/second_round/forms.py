@@ -67,11 +67,60 @@ WIDE = Case(
     "M404",
     slow=True,
 )
+OUTER = """kernel void outer(device const float* a, device const float* b, device float* out, constant uint& n,
+                   uint i [[thread_position_in_grid]]) {
+    out[i] = a[i / n] * b[i % n];
+}"""
+FILL = """kernel void put(device const float* value, device float* out, uint i [[thread_position_in_grid]]) {
+    out[i] = value[0];
+}"""
+APPEND = """kernel void append(device const float* row, device float* cache, constant uint& at,
+                    uint i [[thread_position_in_grid]]) {
+    cache[16 * at + i] = row[i];
+}"""
+
+
+def threads_by_default(text: str, sizes: tuple[int, ...], number: int | None, **given: int):
+    """Tensors of these sizes, and a number; how many threads run only where `given` says it."""
+
+    def call(kernel: Kernel) -> None:
+        import torch
+
+        library = compile_shader("#include <metal_stdlib>\nusing namespace metal;\n" + text)
+        tensors = [torch.zeros(n) if n == sizes[-1] else torch.ones(n) for n in sizes]
+        casts = {} if number is None else {"arg_casts": {len(sizes): "int32"}}
+        more = [] if number is None else [number]
+        getattr(library, dir(library)[0])(*tensors, *more, **casts, **given)
+
+    return call
+
+
+PRODUCT = Case(
+    "an outer product with as many threads as its first vector",
+    EMPTY,
+    find="M305",
+    says="threads was not passed, and is the number of elements of the first tensor, 'a'",
+    call=threads_by_default(OUTER, (16, 32, 512), 32),
+)
+VALUE = Case(
+    "filled from a tensor of one element",
+    EMPTY,
+    find="M305",
+    says="threads=256",
+    call=threads_by_default(FILL, (1, 256), None),
+)
+BY_DEFAULT = (
+    PRODUCT,
+    twin(PRODUCT, call=threads_by_default(OUTER, (16, 32, 512), 32, threads=512)),
+    VALUE,
+    twin(VALUE, call=threads_by_default(FILL, (1, 256), None, threads=256)),
+    Case("the first row of a cache", EMPTY, call=threads_by_default(APPEND, (16, 256), 0)),
+)
 TORCH = Case("half of a tensor", EMPTY, find="M106", call=tensors(450))
 CASES = (
     MLX,
     twin(MLX, call=rows(64 * 32)),
     WIDE,
     twin(WIDE, text=NARROW.replace("{TYPE}", "uint")),
-    *((TORCH, twin(TORCH, call=tensors(900))) if find_spec("torch") else ()),
+    *((TORCH, twin(TORCH, call=tensors(900)), *BY_DEFAULT) if find_spec("torch") else ()),
 )

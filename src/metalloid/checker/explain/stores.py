@@ -11,6 +11,7 @@ from metalloid.checker.explain.lines import line_of
 from metalloid.checker.explain.link import Link, said_of
 from metalloid.checker.explain.output import Output
 from metalloid.checker.guards import Store, guards, scalars, stores_to
+from metalloid.checker.rules import by_default
 from metalloid.checker.rules.coverage import Extent, written_extent
 from metalloid.findings import Finding
 from metalloid.findings import launch_words as words
@@ -122,7 +123,8 @@ def _missing(output: Output, written: Extent, report: CheckedLaunches) -> Link:
         said += f"\n{ran} stores went to {written.count} elements: several to the same one\n{said_of(race)}"
         return Link(False, said, race.hint, race)
     if output.expected is None:  # nothing says that the rest was meant
-        return Link(True, f"{said}; nothing in the launch says that the rest was meant")
+        why = f"; {default}" if (default := by_default.why(output.case)) else ""
+        return Link(True, f"{said}; nothing in the launch says that the rest was meant{why}")
     if each > 1 and threads == -(-written.total // each):
         said += f"\nthe grid is {threads} threads, which looks like a count of threadgroups of {each}"
         return Link(

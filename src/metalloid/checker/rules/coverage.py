@@ -10,6 +10,7 @@ evidence that all elements were meant:
 - one that had a thread for every element, some of which a condition turned away (M106: `meant.turned_away`);
 - one whose rows all end with a rest that is too short for one more round of their threads (M106: `tails`);
 - an axis that its index asks for and the grid lacks, or as many threads as it has rows for threadgroups (M305);
+- a number of threads that nobody passed, of a tensor that the kernel does not go through (M305: `by_default`);
 - an input of which the threads of a reduction read a first part, one element each (M305).
 
 Where data decides who stores and at which place (an atomic counter, a prefix sum), and they lie side by side from the
@@ -32,7 +33,7 @@ import numpy as np
 
 from metalloid.checker.case import Case, nbytes
 from metalloid.checker.guards import guards, scalars, stores_to
-from metalloid.checker.rules import meant, mixed, tails
+from metalloid.checker.rules import by_default, meant, mixed, tails
 from metalloid.checker.rules.effect import nothing_stored, without_effect
 from metalloid.findings import Finding
 from metalloid.findings import launch_words as words
@@ -128,6 +129,9 @@ def _output(case: Case, written: Extent) -> Iterator[Finding]:
     if short := _by_groups(case, written) or _by_axis(case, written, undefined):
         yield short
         return
+    if by_default.too_few(case, written):
+        yield _short_grid(case, written, written.count // threads)
+        return
     memory = case.launch.buffers[parameter.index]
     away = not undefined and meant.turned_away(case, parameter.index, written.touched, memory)
     mixed_up = mixed.one_of_each_group(case, parameter.index, written.total)
@@ -166,7 +170,8 @@ def _short_grid(case: Case, written: Extent, share: int) -> Finding:
         case,
         "M305",
         written,
-        f"the grid does not cover '{name}': {threads} threads wrote {each}, and it has {written.total}",
+        f"the grid does not cover '{name}': {threads} threads wrote {each}, and it has {written.total}"
+        + (f"; {why}" if (why := by_default.why(case)) else ""),
         f"launch {words.threads(case.kernel.source.form, needed)}, or let each thread write"
         f" {-(-written.total // threads)} elements",
     )
