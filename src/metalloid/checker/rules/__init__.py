@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from metalloid.checker.case import Case
 from metalloid.checker.rules import (
     across,
+    barriers,
     cost,
     coverage,
     integers,
@@ -34,7 +35,7 @@ RULES: tuple[Rule, ...] = (
     across.read_holes,
     synchronisation.races,
     synchronisation.flags,
-    synchronisation.barriers,
+    barriers.barriers,
     progress.endless,
     progress.waits,
     lost.lost_updates,

@@ -1,4 +1,4 @@
-"""M201-M206: accesses and barriers that are out of step."""
+"""M201-M206 but M204: accesses and barriers that are out of step."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from metalloid.checker.rules.one_place import (
 )
 from metalloid.checker.rules.updates import atomic_hint, update_at
 from metalloid.findings import Finding
-from metalloid.findings.bounds import BARRIER_HINT
-from metalloid.findings.finding import WARNING
 from metalloid.ir.cfg import graph
 from metalloid.ir.debug import Location
 from metalloid.ir.loops import loops
@@ -118,42 +116,6 @@ def _places(record: Record) -> list[Location]:
 
 
 _LOOP = re.compile(r"\b(?:for|while|do|goto)\b")
-
-
-def barriers(case: Case) -> Iterator[Finding]:
-    for record in case.records("M204"):
-        reached, total = record.detail.get("reached", 0), record.detail.get("threads", 0)
-        count = f"{reached} of {total}" if total else "not all"
-        message = f"barrier reached by {count} threads of the threadgroup"
-        hint = _reached_hint(case, record)
-        if record.detail.get("passes", False):
-            hint += "; Apple GPUs go on without the others, and so does a plain launch, but Metal does not promise it"
-            yield case.finding(record, message, hint, severity=WARNING)
-        else:
-            yield case.finding(record, message, hint)
-
-
-def _reached_hint(case: Case, record: Record) -> str:
-    """By what the others did instead: they returned, made fewer rounds, or took another branch."""
-    way = record.other.location if record.other else None
-    if way is None:
-        returned = record.detail.get("returned", True)
-        return (
-            BARRIER_HINT
-            if returned
-            else "move the barrier out of the branch or loop that only some threads take"
-        )
-    lines = [case.line(replace(way, line=way.line + n)) for n in range(2)]
-    if re.search(r"\breturn\b", lines[0]) or re.match(r"\s*return\b", lines[1]):
-        return BARRIER_HINT
-    if re.search(r"\b(for|while|do)\b", lines[0]):
-        return (
-            f"the loop in line {way.line} has not as many rounds in all threads: let all go round as often, and put the"
-            " work, not the barrier, under the condition"
-        )
-    if re.search(r"\bif\b", lines[0]):
-        return f"move the barrier out of the branch in line {way.line}: only some threads take it"
-    return BARRIER_HINT
 
 
 def _flag(record: Record) -> str:
