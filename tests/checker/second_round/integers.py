@@ -182,7 +182,7 @@ CASES = (
         lambda: [bytes_of(200), bytes_of(100), bytes_of(0)],
         {"grid": 16},
         "M408",
-        "300 does not fit an element of a vector of uchar",
+        "write uchar4(min(uint4(a) + uint4(b), 255u))",
     ),
     *pair(
         "shorts multiplied in a vector",
@@ -232,7 +232,7 @@ CASES = (
         lambda: [np.full(64 * 8, 1000, np.int16), np.zeros(8, np.int32)],
         {"grid": 8},
         "M408",
-        "it becomes -32536",
+        "keep it in an int",
     ),
     *pair(
         "a sum of chars that goes below",
@@ -241,7 +241,7 @@ CASES = (
         lambda: [np.full(64, -100, np.int8), np.full(64, -40, np.int8), np.zeros(64, np.int8)],
         {"grid": 64},
         "M408",
-        "-140 does not fit a char",
+        "where it is meant to stop at -128, as pixels and samples do, write char(clamp(value, -128, 127))",
     ),
     *pair(
         "two pixels added in 8 bits",
@@ -250,7 +250,7 @@ CASES = (
         lambda: [bytes_of(200), bytes_of(100), bytes_of(0)],
         {"grid": 64},
         "M408",
-        "300 does not fit a uchar",
+        "write uchar(clamp(value, 0, 255)); where it is meant to wrap around",
     ),
     Case(
         "a neighbour below 0 that a comparison turns away",

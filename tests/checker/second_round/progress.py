@@ -34,6 +34,11 @@ PLAIN = (
     KERNEL
     + f" atomic_fetch_add_explicit(n, 1, {RELAXED}); if (i == 0) out[0] = *(device uint*)n; if (i) out[i] = 1; }}"
 )
+NUMBERED = (
+    KERNEL
+    + f" atomic_fetch_add_explicit(n, 1, {RELAXED}); uint at = *(device uint*)n - 1; if (at < 256) out[at] = i; }}"
+)
+GIVEN = KERNEL + f" uint at = atomic_fetch_add_explicit(n, 1, {RELAXED}); if (at < 256) out[at] = 1; }}"
 LOADED = (
     KERNEL + f" atomic_fetch_add_explicit(n, 1, {RELAXED}); if (i == 0) out[0] = 1; if (i) out[i] = 1; }}"
 )
@@ -82,7 +87,16 @@ CASES = (
     *pair("load, add, store of an atomic", LOST, KEPT, counter, FOUR, "M210"),
     *pair("a compare-exchange that does not try again", ONCE, RETRY, counter, FOUR, "M210"),
     *pair("load, compare, store of an atomic", MAXIMUM, FETCH_MAX, counter, FOUR, "M210"),
-    *pair("a plain read beside atomic changes", PLAIN, LOADED, counter, FOUR, "M202"),
+    *pair("a plain read beside atomic changes", PLAIN, LOADED, counter, FOUR, "M202", "in another launch"),
+    *pair(
+        "a number that is read behind its atomic",
+        NUMBERED,
+        GIVEN,
+        counter,
+        FOUR,
+        "M202",
+        "use what the atomic gives back (was = atomic_fetch_add_explicit(...))",
+    ),
     *pair(
         "waiting until all threadgroups have come",
         WAIT.replace("{GROUPS}", "4"),

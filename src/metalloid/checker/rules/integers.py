@@ -28,6 +28,7 @@ _HASH = re.compile(r"\b(?P<name>\w+)\s*(?:\*=\s*\d|=\s*\(*\s*(?P=name)\s*\*\s*\d
 _NARROW = r"(?:u?char|u?short|u?int(?:8|16)_t)[234]?"
 _CAST = re.compile(rf"\b{_NARROW}\s*\(|\(\s*{_NARROW}\s*\)|_cast\s*<\s*{_NARROW}\s*>")
 _NAMED = re.compile(r"\b(\w+)\s*[-+*/%]?=(?!=)")
+_ELEMENT = re.compile(r"\b(?P<name>\w+)\s*\[(?:[^\[\]]|\[[^\[\]]*\])*\]\s*[-+*]?=(?!=)")
 _ENDS = re.compile(r"[;{}]\s*(?://.*)?$|^\s*$|^\s*#")
 _LONGEST = 8  # lines of a statement
 _COMMENT = re.compile(r"//.*|/\*.*?\*/")
@@ -113,11 +114,24 @@ def _narrow(case: Case, record: Record) -> Finding:
     kept = (number - least) % span + least
     wide = "int" if least or number < 0 else "uint"
     hint = f"keep it in {_article(wide)} {wide}; where it is meant to wrap around, say so with a cast: {name}(...)"
+    place = record.access.location
+    by = case.line(place)[max(0, place.column - 1) :][:1] if place else ""
+    by = by if by in ("-", "*") else "+"
     if vector:
         hint = (
             f"elements of {name} vectors are not widened before they are added or multiplied: convert both sides to"
-            f" {wide} vectors first ({wide}4(a) + {wide}4(b))"
+            f" {wide} vectors first ({wide}4(a) {by} {wide}4(b))"
         )
+    if output := _output(case, record):
+        end, keeps = (most, "min") if number > most else (least, "max")
+        stops = f"where it is meant to stop at {end}, as pixels and samples do, write"
+        if vector and by != "*":
+            hint += f"; {stops} {name}4({keeps}({wide}4(a) {by} {wide}4(b), {end}{'u' * (wide == 'uint')}))"
+        elif not vector:
+            hint = (
+                f"{stops} {name}(clamp(value, {least}, {most})); where it is meant to wrap around, {name}(value); else"
+                f" '{output}' needs a wider type"
+            )
     return case.finding(
         record,
         f"{number} does not fit {'an element of a vector of' if vector else 'a'} {name} ({least} to {most}): it becomes"
@@ -125,6 +139,13 @@ def _narrow(case: Case, record: Record) -> Finding:
         hint,
         detail={"named": found[1] if (found := _NAMED.search(case.line(record.access.location))) else ""},
     )
+
+
+def _output(case: Case, record: Record) -> str:
+    """The array of the launch that the number is put into, whose type the statement cannot choose; else ""."""
+    found = _ELEMENT.search(_statement(case, record))
+    names = {p.name for p in case.kernel.signature.buffers}
+    return found["name"] if found and found["name"] in names else ""
 
 
 def _from_float(case: Case, record: Record) -> Finding:

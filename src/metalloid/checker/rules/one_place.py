@@ -13,12 +13,19 @@ from metalloid.backends.observe import Record
 from metalloid.checker.case import Case
 from metalloid.checker.code import GROUP, LANE, SIMDGROUP, THREAD, Code
 from metalloid.checker.rules.lost import same_place
+from metalloid.ir.dominance import dominators, post_dominators
 from metalloid.ir.module import Instruction
 from metalloid.ir.values import Local, Value
 
 HINT = (
     "several threads change this one element of {}, each from what it read: no barrier helps; use one atomic"
     " (atomic_fetch_add_explicit and its like give back what was there), or let one thread do it for all"
+)
+
+GIVEN_BACK = (
+    "every thread reads what it has just changed: use what the atomic gives back (was = {}(...)), the value before its"
+    " own change, which no other thread comes between; a read behind it, atomic_load_explicit as well, may see the"
+    " changes of others"
 )
 
 LANES = (
@@ -52,6 +59,25 @@ def changed_by_several(case: Case, record: Record) -> bool:
     if ran <= prod(case.launch.threadgroups):
         return False
     return any(_changes(case.code, i) for i in _stores(case) if case.code.location(i) == place)
+
+
+def reads_what_it_changed(case: Case, record: Record) -> bool:
+    """Whether every thread that makes the atomic change of a race also makes its read, behind it and of the same place,
+    and nobody uses what the atomic gave back: that is what it wanted to know."""
+    code, sides = case.code, {a.what: a.location for a in (record.access, record.other) if a is not None}
+    before, after = dominators(code.function), post_dominators(code.function)
+    at = [(b.name, i) for b in code.function.blocks for i in b.instructions]
+    changes = [(b, i) for b, i in at if i.opcode == "atomicrmw" and code.location(i) == sides.get("atomic")]
+    reads = [(b, i) for b, i in at if i.opcode == "load" and code.location(i) == sides.get("read")]
+    used = {name for _, i in at for name in i.uses}
+    return bool(changes and reads) and all(
+        change.name not in used
+        and same_place(code, change.operands[0], read.operands[0])
+        and before.dominates(there, here)
+        and after.dominates(here, there)
+        for there, change in changes
+        for here, read in reads
+    )
 
 
 def tests_then_writes(case: Case, record: Record) -> bool:

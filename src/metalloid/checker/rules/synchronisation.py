@@ -12,10 +12,12 @@ from metalloid.checker.case import Case
 from metalloid.checker.code import Barrier
 from metalloid.checker.rules import nesting
 from metalloid.checker.rules.one_place import (
+    GIVEN_BACK,
     HINT,
     LANES,
     by_lane,
     changed_by_several,
+    reads_what_it_changed,
     tests_then_writes,
 )
 from metalloid.checker.rules.updates import atomic_hint, update_at
@@ -46,6 +48,8 @@ def races(case: Case) -> Iterator[Finding]:
                 "read it with atomic_load_explicit, which gives the value of some moment; for the final one read it"
                 + (" behind a threadgroup_barrier" if where == "threadgroup" else " in another launch")
             )
+            if reads_what_it_changed(case, record):
+                hint = GIVEN_BACK.format(_atomic_word(case, record))
         if update is not None:
             message = message.replace("without a barrier between them", "in an update that is not atomic")
             hint = atomic_hint(case, record, update)
@@ -56,6 +60,13 @@ def races(case: Case) -> Iterator[Finding]:
 def _beside_atomics(record: Record) -> bool:
     both = {record.access.what, record.other.what if record.other else ""}
     return both == {"atomic", "read"}
+
+
+def _atomic_word(case: Case, record: Record) -> str:
+    """The function that makes the atomic change, as the line has it."""
+    place = next((a.location for a in (record.access, record.other) if a and a.what == "atomic"), None)
+    found = re.search(r"\batomic_fetch_\w+", case.line(place))
+    return found[0] if found else "atomic_fetch_add_explicit"
 
 
 def _walls(case: Case, record: Record) -> list[int]:
