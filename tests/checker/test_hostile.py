@@ -14,6 +14,7 @@ import pytest
 import metalloid as mt
 from metalloid.backends import interpret
 from metalloid.checker import engines
+from metalloid.checker.orders import order_matters
 from tests.checker import hostile
 from tests.checker.triplet import HEADER, compiled
 
@@ -32,6 +33,14 @@ ENDLESS = """kernel void endless(device int* x, uint i [[thread_position_in_grid
 """
 SPINS = """kernel void spins(device atomic_uint* x, uint i [[thread_position_in_grid]]) {
     while (atomic_load_explicit(x, memory_order_relaxed) != 77u) {
+    }
+}
+"""
+DOWN = """kernel void down(device const half* x, device half* out, uint i [[thread_position_in_grid]]) {
+    half n = x[i];
+    while (n != 0.0h) {
+        n -= 2.0h;
+        out[i] += n;
     }
 }
 """
@@ -58,6 +67,29 @@ def test_a_loop_without_an_end_ends():
     assert "limit of instructions" in seen.stopped and time.monotonic() - start < 30
     seen = interpret.observe(kernel.checked_ir, launch, step_limit=20_000, seconds=0.0)
     assert "still running" in seen.stopped
+
+
+@pytest.mark.parametrize("engine", ["vector", "oracle"])
+def test_numbers_of_a_launch_that_does_not_end_are_followed_for_seconds_only(
+    engine: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("METALLOID_CHECK_ENGINE", engine)
+    x, kernel = np.arange(1, 129, 2).astype(np.float16), compiled(HEADER + DOWN)
+    assert kernel.checked_ir
+    start = time.process_time()
+    report = mt.check(kernel, x, np.zeros(64, np.float16), grid=64, timeout=1)
+    assert "M209" in {f.rule for f in report.findings} and report.stopped
+    assert time.process_time() - start < 15  # 600,000 instructions with exact twins took 40
+
+
+def test_examined_numbers_and_other_orders_end_when_their_time_is_up():
+    x, out = np.arange(1, 65).astype(np.float16), np.zeros(64, np.float16)
+    kernel = compiled(HEADER + DOWN)
+    launch = kernel.launch(x, out, grid=64)
+    wanted = interpret.Wanted(until=time.monotonic() - 1)
+    assert interpret.examine(kernel.checked_ir, launch, [(0, 0, 0)], wanted)[1] == 0
+    tried = order_matters(kernel, lambda: launch, [1], None, until=time.monotonic() - 1)
+    assert not tried.records and "time was up" in tried.left
 
 
 def test_a_launch_that_was_stopped_is_not_in_order(monkeypatch: pytest.MonkeyPatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 SECONDS = 60.0  # of the launch itself; what takes longer is stopped, and says so
 COMPILING = 300.0  # for its code; a limit that somebody gives counts for both
+AFTER = 4.0  # for what is looked at once a launch has used up its time
 PATIENCE = 10.0  # with a loop that only looks at memory: who waits for another threadgroup waits for ever
 
 SLOW = "compiling took longer than {:g} s, so the interpreter watched the launch; give it more (timeout=)"
@@ -37,6 +39,11 @@ def within(seconds: float | None) -> Iterator[None]:
         yield
     finally:
         SECONDS, COMPILING = before
+
+
+def until(start: float) -> float:
+    """When a check that began at `start` on the monotonic clock is to be done, asked behind its launch."""
+    return max(start + SECONDS, time.monotonic() + AFTER)
 
 
 def observe(kernel: KernelCode, launch: Launch) -> Observation:

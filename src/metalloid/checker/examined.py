@@ -144,14 +144,14 @@ def forget(kernel: KernelCode | None = None) -> None:
         known.looks = 0
 
 
-def with_numbers(seen: Before, observation: Observation) -> Observation:
-    """The observation, with what the numbers of a sample did."""
+def with_numbers(seen: Before, observation: Observation, until: float = float("inf")) -> Observation:
+    """The observation, with what the numbers of a sample did, as far as that can be seen `until` then."""
     key = seen.launch.grid, seen.launch.threadgroup
     if seen.lost:
         return replace(observation, left=(*observation.left, TOO_LARGE.format(seen.lost >> 20)))
     new = key not in seen.known.sampled
     seen.known.sampled.add(key)
-    found, looked = _examined(seen, observation, new)
+    found, looked = _examined(seen, observation, new, until)
     records, left = (*observation.records, *found), [*observation.left, *filter(None, [looked])]
     if (
         new
@@ -160,13 +160,15 @@ def with_numbers(seen: Before, observation: Observation) -> Observation:
         and not any(r.rule[:2] == "M2" for r in records)
     ):
         place = location(seen.known.module, seen.known.arrivals[0])
-        tried = order_matters(seen.kernel, seen.again, seen.written, place)
+        tried = order_matters(seen.kernel, seen.again, seen.written, place, until)
         records = (*records, *tried.records)
         left += [tried.left] if tried.left else []
     return replace(observation, records=records, left=tuple(left))
 
 
-def _examined(seen: Before, observation: Observation, new: bool) -> tuple[tuple[Record, ...], str]:
+def _examined(
+    seen: Before, observation: Observation, new: bool, until: float
+) -> tuple[tuple[Record, ...], str]:
     """Records, and how much was looked at where it was not all."""
     kernel, launch, known = seen.kernel, seen.launch, seen.known
     fast = kernel.source.math == "fast"
@@ -185,6 +187,7 @@ def _examined(seen: Before, observation: Observation, new: bool) -> tuple[tuple[
         return (), ""
     wanted = Wanted(
         STEPS,
+        until=until,
         indices=indices or bool(outside),
         floats=floats or bool(odd),
         fast=fast,

@@ -38,6 +38,7 @@ SECONDS = 5.0  # for one run of the engine, or all of the oracle's
 ORACLE_THREADS = 16384  # of a launch that the oracle might manage in its time
 MOST_WRITTEN = 1 << 26  # bytes of outputs: each order has a copy
 TOO_LARGE = "M406: threads ran in one order; more orders would take copies of {} MB"
+LATE = "M406: not all orders of threads were tried; the check's time was up"
 CLOSE = 1e-3  # of the largest value: sums in another order
 UNTRIED = (
     "M406: lanes and SIMD-groups ran in one order and its reverse, threadgroups in five; more orders would take the"
@@ -54,9 +55,16 @@ class Tried:
 
 
 def order_matters(
-    kernel: KernelCode, again: Callable[[], Launch], written: Sequence[int], place: Location | None
+    kernel: KernelCode,
+    again: Callable[[], Launch],
+    written: Sequence[int],
+    place: Location | None,
+    until: float = float("inf"),
 ) -> Tried:
-    """A record for the first output that is not the same in all orders; `again` gives a fresh launch."""
+    """A record for the first output that is not the same in all orders; `again` gives a fresh launch.
+
+    No order is begun, and none goes on, after `until` on the monotonic clock.
+    """
     launch = again()
     threads, size = prod(launch.grid), sum(memoryview(launch.buffers[i]).nbytes for i in written)
     if size > MOST_WRITTEN:
@@ -65,8 +73,12 @@ def order_matters(
         if orders is _ORACLE and threads > ORACLE_THREADS:
             return Tried(left=UNTRIED.format(threads))
         first: Mapping[int, Any] = {}
-        deadline = time.monotonic() + SECONDS
+        deadline = min(time.monotonic() + SECONDS, until)
         for words, run in orders:
+            if (now := time.monotonic()) > until:
+                return Tried(left=LATE)
+            if orders is not _ORACLE:
+                deadline = min(now + SECONDS, until)
             launch = again()
             try:
                 run(kernel, launch, deadline)
@@ -81,13 +93,18 @@ def order_matters(
     return Tried()
 
 
+def _seconds(deadline: float) -> float:
+    """For one run: as many as any has, and no more than are left, of which it needs some to begin at all."""
+    return max(0.1, min(SECONDS, deadline - time.monotonic()))
+
+
 def _on_engine(kernel: KernelCode, launch: Launch, deadline: float, backwards: bool) -> None:
-    kernel.program.run(launch, threads=1, backwards=backwards, timeout=SECONDS)
+    kernel.program.run(launch, threads=1, backwards=backwards, timeout=_seconds(deadline))
 
 
 def _seeded(kernel: KernelCode, launch: Launch, deadline: float, seed: int | None) -> None:
     """Threadgroups in a shuffled order, which the code of checked runs knows how to do."""
-    if kernel.checked_program.run(launch, SECONDS, seed=seed).stopped:
+    if kernel.checked_program.run(launch, _seconds(deadline), seed=seed).stopped:
         raise KernelFault("stopped")
 
 

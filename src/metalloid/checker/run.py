@@ -11,7 +11,7 @@ import numpy as np
 from metalloid.backends.base import Launch
 from metalloid.checker.case import Case
 from metalloid.checker.checked_launches import Checked
-from metalloid.checker.engines import observe, within
+from metalloid.checker.engines import observe, until, within
 from metalloid.checker.examined import before, forget, with_numbers
 from metalloid.checker.fold import fold
 from metalloid.checker.holes import remember, with_holes
@@ -68,11 +68,12 @@ def check(
 
 def check_launch(kernel: KernelCode, launch: Launch) -> Checked:
     """Check a launch that has been validated. Its buffers are changed as by a run."""
-    start = time.perf_counter()
+    start, began = time.perf_counter(), time.monotonic()
     launch = with_holes(with_names(kernel.signature, _exported(launch)))
     kept = before(kernel, launch)
     small = {index: array for index, array in kept.contents.items() if array.nbytes <= _SMALL}
-    case = Case(kernel, launch, with_numbers(kept, observe(kernel, launch)), small)
+    seen = observe(kernel, launch)
+    case = Case(kernel, launch, with_numbers(kept, seen, until(began)), small)
     homes = homes_of(kernel.source)
     found = tuple(_labelled(at_home(finding, homes), launch) for finding in judged(case))
     remember(kernel.signature, launch, case.observation)

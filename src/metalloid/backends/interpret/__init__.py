@@ -128,7 +128,7 @@ def examine(
 
     Where no thread waits for another, the first and the last 32 threads of each stand for all, behind those that
     `before` names by their index. Returned are the records, and how many threadgroups came to their end before the
-    steps were used up: the first is given more of them.
+    steps were used up, or the time: the first is given more of the steps.
     """
     module = _read(module_text)
     function = module.function[ENTRY]
@@ -144,7 +144,8 @@ def examine(
             group = _group(launch, position, device, constants)
             group.globals = {**constants, **local_objects(module, group.local)}
             count = group.count
-            threads = [Thread(code, group, n, buffers, wanted.steps + wanted.more) for n in range(count)]
+            steps = wanted.steps + wanted.more
+            threads = [Thread(code, group, n, buffers, steps, wanted.until) for n in range(count)]
             examiner.begin(threads)
             sides = [n for pair in zip(range(32), range(count - 1, -1, -1), strict=False) for n in pair]
             ends = (threads[n] for n in (*(before or {}).get(position, ()), *sides))

@@ -40,6 +40,7 @@ class Wanted:
     more: int = (
         400_000  # for those that run first, all of a threadgroup or one thread: to get as far as a store
     )
+    until: float = float("inf")  # on the monotonic clock
     indices: bool = True
     floats: bool = True
     fast: bool = False  # arithmetic on infinities is noted
@@ -53,6 +54,7 @@ class Examiner(Observer):
 
     def __init__(self, module: Module, launch: Launch, wanted: Wanted) -> None:
         super().__init__(module, launch, float("inf"))
+        self.deadline = wanted.until
         self.module, self.wanted, self.fast = module, wanted, wanted.fast
         self.left, self._more = wanted.steps + wanted.more, wanted.more
         self.births: list[Birth] = []

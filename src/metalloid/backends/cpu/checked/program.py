@@ -277,7 +277,7 @@ def _located(seen: Observation, run: CheckedRun, ir: str) -> Observation:
     buffers: dict[int, Any] = {i: bytes_of(m).copy() for i, m in launch.buffers.items()}
     first = _First(group=(int(last["x"]), int(last["y"]), int(last["z"])))
     again = replace(launch, buffers=buffers)
-    one = interpret.observe(ir, again, first, step_limit=GOES_ROUND, seconds=20.0)
+    one = interpret.observe(ir, again, first, step_limit=GOES_ROUND, seconds=5.0)
     return replace(seen, records=(*seen.records, *(r for r in one.records if r.rule == "M209")))
 
 
