@@ -44,6 +44,16 @@ REFUSED = {
         "M615 'o' lies in device memory and `p` is declared to point at the thread's own",
         "declare it `device float\\* p`",
     ),
+    "a pointer without a space to device memory": (
+        f"kernel void k(device float* o, {WHO}) {{ const float* p = o + 1; o[i] = p[i]; }}",
+        "M615 `p` does not say which memory it points into, and 'o' lies in device memory",
+        "declare it `device const float\\* p`",
+    ),
+    "a pointer without a space to constants": (
+        f"kernel void k(device float* o, constant uint4* q, {WHO}) {{ uint4 const *p = q; o[i] = p[i].x; }}",
+        "M615 `p` does not say which memory it points into, and 'q' lies in constant memory",
+        "declare it `constant uint4 const\\* p`",
+    ),
     "a thread's pointer to an element of threadgroup memory": (
         f"float f(threadgroup float* s, int n) {{ const thread float* p = &s[n * (n + 1)]; return *p; }}\nkernel void k(device float* o, threadgroup float* s [[threadgroup(0)]], {WHO}) {{ o[i] = f(s, 1); }}",
         "M615 's' lies in threadgroup memory and `p` is declared",
@@ -121,6 +131,8 @@ ALLOWED = {
     "an array of a template's length": f"template <int N> float f(uint i) {{ float a[N]; a[i % N] = 2; return a[0]; }}\nkernel void k(device float* o, {WHO}) {{ o[i] = f<5>(i); }}",
     "casts within a space": f"kernel void k(device float* o, device const int* q, {WHO}) {{ float x[4] = {{}}; thread int* p = (thread int*)x; o[i] = ((device float*)o)[i] + p[i & 3] + *(device const float*)q; }}",
     "a thread's pointer to its own memory": f"float f(thread float* x, device float* y) {{ thread float* p = x + 1; device float* q = &y[1]; return *p + *q; }}\nkernel void k(device float* o, {WHO}) {{ float a[4] = {{}}; thread float* p = &a[i & 1]; o[i] = f(p, o) + *p; }}",
+    "pointers whose space is deduced, or has a name": f"using shared = device float;\ntemplate <class T> float f(T y) {{ T p = y; auto q = y; auto* r = y; return *p + *q + *r; }}\nkernel void k(device float* o, {WHO}) {{ shared* p = o; auto g = [](device float* y) {{ auto p = y; return *p; }}; o[i] = f(o) + *p + g(o); }}",
+    "a product that is compared": f"kernel void k(device float* o, {WHO}) {{ float a[4] = {{}}; thread float* y = a; int n = 3, p = 2; bool b = n * p == 6; o[i] = b + y[0]; }}",
     "an address as a number": f"kernel void k(device float* o, {WHO}) {{ ulong a = (ulong)o; o[i] = *(device float*)a; }}",
     "an element as an address": f"kernel void k(device float* o, device ulong* q, {WHO}) {{ ulong a[2]; a[0] = q[0]; a[1] = q[1]; o[i] = *(device float*)a[i & 1]; }}",
     "minimum and maximum of 64 bits": f"kernel void k(device atomic_ulong* o, {WHO}) {{ atomic_max_explicit(o, ulong(i), memory_order_relaxed); atomic_min_explicit(o + 1, 3ul, memory_order_relaxed); }}",

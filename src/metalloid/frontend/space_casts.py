@@ -3,12 +3,14 @@
 clang knows most of them by the types. What a thread has of its own is generic to it, and generic may be cast to any
 space: the value would then be read where nothing was ever written. Tokens tell the plain cases: an array or the address
 of a variable of the function itself, and pointers that the function declares with a space, cast to another one; the
-type may be written out, or have a name. A pointer that says `thread` and is set to one of another space is refused
-where its declaration shows both.
+type may be written out, or have a name. A pointer that says `thread`, or no space at all, and is set to one of another
+space is refused where its declaration shows both; without a space only to types of Metal's own, since a name may have
+one in it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import takewhile
@@ -25,6 +27,10 @@ _BEFORE, _AFTER = frozenset("(,;{}=)"), frozenset((",", ")", ";", "=", "[["))  #
 _ENDS = frozenset((";", "{", "}", "(", ")"))
 _NO_TYPE = frozenset(("=", ";", "(", ")", "{", "}", ",", "["))
 _POINTS = frozenset((";", ",", "+", "-"))  # behind a pointer that is one still
+_PLAIN = re.compile(
+    r"(?:u?(?:char|short|int|long)|float|half|bfloat|bool|u?int(?:8|16|32|64)_t|size_t)[234]?"
+)
+_BESIDE = frozenset(("const", "volatile", "unsigned", "signed"))  # a type, or without one
 _NO_TYPES = frozenset(("return", "else", "case", "goto", "using", "typedef", "struct", "class"))
 
 
@@ -48,6 +54,7 @@ def refused_casts(unit: Unit, spans: Sequence[Span]) -> Iterator[Problem]:
             elif bound and bound != space:
                 yield _problem(tokens, index + 1, name, f"{bound} memory", space)
         yield from _misdeclared(unit, span)
+        yield from _without_space(unit, span)
 
 
 def _misdeclared(unit: Unit, span: Span) -> Iterator[Problem]:
@@ -72,6 +79,28 @@ def _misdeclared(unit: Unit, span: Span) -> Iterator[Problem]:
                 f"'{text}' lies in {bound} memory and `{own}` is declared to point at the thread's own",
                 f"declare it `{bound} {type} {own}`, or copy the value into a variable",
                 index,
+            )
+
+
+def _without_space(unit: Unit, span: Span) -> Iterator[Problem]:
+    """`int* p = y`, where `y` is declared `device int*`."""
+    tokens = unit.tokens
+    for equals in between(unit.words.places("="), span.first + 3, span.last - 2):
+        own, name = tokens[equals - 1], tokens[equals + 1]
+        if own.kind != "name" or tokens[equals - 2].text != "*" or name.kind != "name":
+            continue
+        before = reversed(tokens[max(span.first, equals - 8) : equals - 2])
+        words = [t.text for t in takewhile(lambda t: t.text not in _BEFORE, before)][::-1]
+        types = [word for word in words if word not in _BESIDE]
+        if not words or len(types) > 1 or not all(map(_PLAIN.fullmatch, types)):
+            continue
+        bound = _declared(tokens, span, name.text) if tokens[equals + 2].text in _POINTS else ""
+        if bound and bound != "thread":
+            yield Problem(
+                "M615",
+                f"`{own.text}` does not say which memory it points into, and '{name.text}' lies in {bound} memory",
+                f"declare it `{bound} {' '.join(words)}* {own.text}`",
+                equals - 1,
             )
 
 
