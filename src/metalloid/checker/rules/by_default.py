@@ -9,7 +9,6 @@ part is too long for them.
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
 from metalloid.checker.case import Case
 from metalloid.checker.code import GROUP, LANE, SIMDGROUP, THREAD
@@ -17,9 +16,6 @@ from metalloid.checker.guards import buffers_of, guards, scalars, stores_to
 from metalloid.findings import launch_words as words
 from metalloid.ir.module import Instruction
 from metalloid.ir.values import Int, Local, Value
-
-if TYPE_CHECKING:
-    from metalloid.checker.rules.coverage import Extent
 
 _POINTER = {"load": 0, "store": 1, "atomicrmw": 0, "cmpxchg": 0}
 _DIVIDES = ("udiv", "sdiv", "urem", "srem", "lshr", "ashr")
@@ -37,20 +33,21 @@ def why(case: Case) -> str:
     )
 
 
-def too_few(case: Case, written: Extent) -> bool:
-    """Whether a first part of an output is all that so many threads could write, and nothing else says that number."""
+def too_few(case: Case, index: int, count: int) -> bool:
+    """Whether the first `count` elements of an output are all that so many threads could write, and nothing else says
+    that number."""
     first, threads = case.launch.sized_by, prod(case.launch.grid)
-    if first is None or first == written.parameter.index or not written.prefix or not threads:
+    if first is None or first == index or not threads:
         return False
-    if written.count % threads or _walked(case, first):
+    if count % threads or _walked(case, first):
         return False
     named = {
         words.split()[-1]
-        for store in stores_to(case, written.parameter.index)
+        for store in stores_to(case, index)
         for place in guards(case, store)
         for words in scalars(case, case.line(place))
     }
-    return str(written.count) not in named
+    return str(count) not in named
 
 
 def _walked(case: Case, index: int) -> bool:

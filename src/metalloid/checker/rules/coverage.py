@@ -129,7 +129,7 @@ def _output(case: Case, written: Extent) -> Iterator[Finding]:
     if short := _by_groups(case, written) or _by_axis(case, written, undefined):
         yield short
         return
-    if by_default.too_few(case, written):
+    if written.prefix and by_default.too_few(case, parameter.index, written.count):
         yield _short_grid(case, written, written.count // threads)
         return
     memory = case.launch.buffers[parameter.index]
