@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -83,5 +85,11 @@ def test_what_is_refused():
     silu = operator("silu")
     with pytest.raises(mt.LaunchError, match="derivatives of derivatives"):
         mx.grad(lambda x: mx.grad(lambda x: silu(x).sum())(x).sum())(x)
+
+
+@pytest.mark.skipif("MLX_DISABLE_COMPILE" in os.environ, reason="mx.compile does nothing here")
+def test_compile_is_refused():
+    (x,) = some(((5,),))
+    silu = operator("silu")
     with pytest.raises(mt.LaunchError, match="compile"):
         mx.compile(lambda x: silu(x))(x)
