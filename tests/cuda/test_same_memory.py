@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
+import mmap
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -82,6 +84,24 @@ def test_arrays_of_others_that_overlap_are_the_same_memory(device: mt.Device) ->
     seen = on_gpu(address, 16)
     seen[:] = 0
     count(Theirs(address, 8), Theirs(address, 4), grid=4, threadgroup=4, overlap=True)
+    assert seen[:5].tolist() == [5, 5, 5, 5, 0]
+
+
+def test_pages_that_stood_for_arrays_of_others_stand_for_others(
+    device: mt.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Code for two arrays that lie apart is not that for two which overlap, where the same pages stand for them."""
+    count, memory = device.library(TEXT)["count"], program.memory()
+    far, near = memory.gpu.take(4096), memory.gpu.take(64)
+    pages = itertools.cycle([mmap.mmap(-1, 4096), mmap.mmap(-1, 4096)])
+    monkeypatch.setattr("metalloid.backends.cuda.memory.mmap.mmap", lambda _, size: next(pages))
+    sizes = {"grid": 4, "threadgroup": 4}
+    for _ in range(4):
+        count(device.buffer(Theirs(far, 8)), device.buffer(Theirs(far + 1024, 4)), **sizes)
+    memory._foreign.update({(-n, 1): np.zeros(1, np.uint8) for n in range(300)})  # too many: none is kept
+    seen = on_gpu(near, 16)
+    seen[:] = 0
+    count(device.buffer(Theirs(near, 8)), device.buffer(Theirs(near, 4)), **sizes)
     assert seen[:5].tolist() == [5, 5, 5, 5, 0]
 
 

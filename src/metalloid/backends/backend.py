@@ -72,7 +72,8 @@ class Quick(Protocol):
     A `room` is what one launch uses at a time. `code` is what `find` has chosen for the memory. A device may also have
     `again(room, code, addresses, lengths)`: what runs the launch that a room was used for once more, given `told`, and
     says whether it could; and `count`, how many addresses it always takes, those of buffers that a function constant
-    has switched off included. One that finds the launch by the arguments itself has `repeats()`, and
+    has switched off included; and `epoch`, a number that is another where an address may stand for other memory than
+    before. One that finds the launch by the arguments itself has `repeats()`, and
     `repeat(repeats, room, code, addresses, lengths, facts, kept)`.
     """
 

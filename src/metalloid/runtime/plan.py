@@ -114,7 +114,7 @@ class Plan:
 
     __slots__ = (
         *("_at", "_count", "_free", "_gaps", "_go", "_kernel", "_known", "_parameters", "_quick", "_repeats"),
-        *("_slots", "launch"),
+        *("_dated", "_epoch", "_slots", "launch"),
     )
 
     def __init__(self, kernel: KernelCode, launch: Launch, quick: Quick) -> None:
@@ -128,6 +128,7 @@ class Plan:
         bound = 1 + max((slot.index for slot in self._slots), default=-1)
         self._count = max(bound, getattr(quick, "count", 0))
         self._gaps = self._count != len(self._slots)
+        self._dated, self._epoch = hasattr(quick, "epoch"), getattr(quick, "epoch", 0)
         self._repeats = repeats_of(quick, lambda arguments: self._told(arguments, None))
         self._go: Any = self._repeats and self._repeats.go
         self._at = self._repeats.at if self._repeats is not None else 0
@@ -220,7 +221,7 @@ class Plan:
             addresses.append(at)
             lengths.append(size)
         memory = (*places, *lengths)
-        known = self._known.get(memory)
+        known = self._of_now(memory) if self._dated else self._known.get(memory)
         if known is None and (known := self._first_seen(memory, addresses, lengths, shared)) is None:
             return None
         if self._gaps:
@@ -238,6 +239,13 @@ class Plan:
         # Not given back before that: another thread would fill it with what is its own.
         if not settled or not self._remember(bound, code):
             self._free.append(spare)
+
+    def _of_now(self, memory: tuple[int, ...]) -> Known | None:
+        """What is known of memory, where its addresses still stand for it."""
+        if self._epoch != (now := getattr(self._quick, "epoch", 0)):
+            self._epoch = now
+            self._known.clear()
+        return self._known.get(memory)
 
     def _first_seen(
         self, memory: tuple[int, ...], addresses: list[int], lengths: list[int], shared: bool

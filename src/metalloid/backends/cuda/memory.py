@@ -88,6 +88,7 @@ class Memory:
         self._foreign: dict[tuple[int, int], Array] = {}
         self._lock = threading.RLock()
         self.version = 0  # another where memory may lie elsewhere, or the host may have looked at it
+        self.epoch = 0  # another where pages that stood for memory of others may stand for other memory
 
     # ---- buffers ----------------------------------------------------------------------------------------------------
 
@@ -183,6 +184,7 @@ class Memory:
         if found is None:
             if len(self._foreign) > 256:
                 self._foreign.clear()
+                self.epoch += 1
             start = address % 16  # as far from a multiple of 16 as the memory itself
             pages = np.frombuffer(mmap.mmap(-1, start + size), np.uint8)[start : start + size]
             found = self._foreign[address, size] = self.adopt(pages, address)

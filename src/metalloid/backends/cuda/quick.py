@@ -30,6 +30,10 @@ class CudaQuick:
         self._memory, self._shape, self._written = memory, shape, written
         self.parameters, self._pick, self._finish = parameters, pick, finish
 
+    @property
+    def epoch(self) -> int:
+        return self._memory.epoch
+
     def room(self) -> Room:
         self._memory.gpu.enter()
         return Room(self._memory.gpu.told(), self._shape)
