@@ -281,6 +281,42 @@ def test_a_loop_of_many_rounds_stays_a_loop():
     np.testing.assert_array_equal(found, np.sort(found))
 
 
+def test_a_division_by_zero_that_the_size_makes_is_zero():
+    """LLVM left the store out: a number less the threadgroup's own is a divisor like any other."""
+    text = """kernel void k(device int* o, device const int* a, uint i [[thread_position_in_grid]],
+        uint t [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
+        threadgroup int s[64];
+        s[t] = a[i];
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        o[4 * i] = int(uint(s[t ^ 1]) / (n - 32u)); o[4 * i + 1] = s[t ^ 1] / (int(n) - 32);
+        o[4 * i + 2] = s[t ^ 1] % (int(n) - 33); o[4 * i + 3] = s[t] / (31 - int(n));
+    }"""
+    a = np.array([-(1 << 31), *range(1, 128)], np.int32)
+    for size in (16, 32, 64):
+        found, _ = same(text, [np.full(4 * 128, 77, np.int32), a], 128, size, widths=(0, 8))
+        if size == 32:
+            by = -a.astype(np.int64)
+            by[0] = a[0]  # what does not fit is the dividend
+            expected = np.stack([0 * a, 0 * a, 0 * a, by.astype(np.int32)], 1)
+            np.testing.assert_array_equal(found.reshape(128, 4), expected)
+
+
+def test_divisions_by_what_is_not_known_have_no_guards_left():
+    from metalloid.transforms.fold_sizes import folded
+
+    text = """kernel void k(device int* o, constant uint& w, constant int& h, uint i [[thread_position_in_grid]],
+        uint t [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
+        threadgroup int s[64];
+        s[t] = i / w;
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        o[i] = s[(t + 1) % n] / h + i % w;
+    }"""
+    code = [
+        i.opcode for i in folded(scalar_ir(text, "k")[0], (48, 1, 1)).function["__mt_entry"].instructions()
+    ]
+    assert "select" not in code and {"udiv", "sdiv", "urem"} <= {*code}
+
+
 def test_counting_in_threadgroup_memory_takes_no_lock():
     for size in (32, 64):
         a = RNG.integers(0, 1 << 30, 6 * size).astype(np.uint32)

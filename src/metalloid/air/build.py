@@ -21,13 +21,13 @@ from metalloid.air.translate import lowered
 from metalloid.errors import CompileError, DeviceError
 from metalloid.frontend import clang
 from metalloid.frontend.call_stack import with_stack
-from metalloid.frontend.divisions import plain_divisions
 from metalloid.frontend.examine import accesses, left_over, log_formats, threadgroup_memory
 from metalloid.frontend.kernel import Kernel
 from metalloid.frontend.reunite import reunited
 from metalloid.frontend.slim import slim
 from metalloid.frontend.spaces import resolve_spaces
 from metalloid.ir import Module, read, write
+from metalloid.ir.divisions import plain_divisions
 from metalloid.ir.intrinsics import ENTRY
 from metalloid.source import Constant
 from metalloid.types import Access, Parameter, Scalar, Signature, Struct

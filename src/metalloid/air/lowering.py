@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from metalloid.air import shapes
 from metalloid.air.constants import constant, elements_of
-from metalloid.air.guards import guarded
 from metalloid.air.refused import Refused
+from metalloid.ir.guards import guarded
 from metalloid.ir.module import Function, GlobalVariable, Instruction, Module
 from metalloid.ir.types import I32, VOID, PointerType, Type, VectorType
 from metalloid.ir.values import Global, Int, Local, Metadata, Value

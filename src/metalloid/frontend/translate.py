@@ -14,7 +14,6 @@ from metalloid.frontend.declarations import Entry, Span
 from metalloid.frontend.declarations import Kernel as Declared
 from metalloid.frontend.describe import signature
 from metalloid.frontend.diagnose import Preimage, Texts, Wanted, misfit, place
-from metalloid.frontend.divisions import plain_divisions
 from metalloid.frontend.entry import Binding, bindings, check_indices
 from metalloid.frontend.examine import left_over
 from metalloid.frontend.kernel import Kernel, Reading
@@ -34,6 +33,7 @@ from metalloid.frontend.unsupported import stage_function
 from metalloid.frontend.variables import refused_variables
 from metalloid.ir import Module, keep, read, write
 from metalloid.ir.debug import location
+from metalloid.ir.divisions import plain_divisions
 from metalloid.records import dataclass, replace
 from metalloid.source import Constant, Source
 

@@ -3,6 +3,9 @@
 `for (uint s = n / 2; s > 0; s /= 2)` with a barrier inside is a tree of known steps once n is known: at every one
 it is known which lanes run, and what they read. Only whole threadgroups run such code: those at an edge have fewer
 threads.
+
+Divisions have guards while LLVM looks at them: `x / (n - 32)` is 0 in threadgroups of 32, and LLVM would leave out what
+is done with it.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ from functools import cache
 import llvmlite.binding as llvm
 
 from metalloid.ir import Function, Instruction, Module, read, read_once, write
+from metalloid.ir.divisions import plain_divisions
+from metalloid.ir.guards import guarded_divisions
 from metalloid.ir.intrinsics import BARRIER, ENTRY, short
 from metalloid.ir.loops import loops
 from metalloid.ir.types import IntType
@@ -39,13 +44,13 @@ def folded(text: str, size: Triple) -> Module:
     module = module.with_function(function)
     if not any(i.called == BARRIER for i in function.instructions()):
         return canonical_form(module)
-    module = _passed(write(module), unroll=False)
+    module = _passed(write(module.with_function(guarded_divisions(function))), unroll=False)
     marked, notes = _marked(module.function[ENTRY])
     if not notes:
-        return canonical_form(module)
+        return canonical_form(plain_divisions(module))
     unrolled = _passed(write(module.with_function(marked)) + notes, unroll=True)
     long = sum(len(b.instructions) for b in unrolled.function[ENTRY].blocks) > MOST_UNROLLED
-    return canonical_form(module if long else unrolled)
+    return canonical_form(plain_divisions(module if long else unrolled))
 
 
 def _with_numbers(function: Function, size: Triple) -> Function:

@@ -3,7 +3,7 @@
 // To clang, a shift by the width or a division by zero is undefined: where it can tell, the result and all that
 // depends on it vanish, and after `a / b` it takes b for anything but zero. The front end writes `a << b` as
 // `a << by() << b`, which binds as the user's did, and `a <<= b` as `a <<= by() += b`. What the guards leave where b is
-// not known until the kernel runs, the front end takes out again (divisions.py): the engines define x / 0 themselves.
+// not known until the kernel runs, the front end takes out again (ir/divisions.py): the engines define x / 0 themselves.
 //
 // In a checked run the front end writes `a / dv() / b` instead (watched.py): a divisor that is 0, or has an element that
 // is, is told as well. Elements of vectors of 8 or 16 bits tell where a sum or product does not fit (`fitted`), if the

@@ -2,17 +2,18 @@
 
 The same guards that the front end puts around those of a source (`operators.h`): the amount of a shift modulo the
 width; a division by 0 is 0, and one that does not fit is the dividend. LLVM would take the code around them for never
-reached. Those that say nothing once it is done are taken out again (`frontend.divisions`).
+reached. Those that say nothing once it is done are taken out again (`divisions.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from itertools import count
 
-from metalloid.ir.module import Instruction
+from metalloid.ir.module import Function, Instruction
 from metalloid.ir.types import I1, IntType
 from metalloid.ir.values import Int, Local, Value
+from metalloid.records import replace
 
 _SHIFTS = frozenset(("shl", "lshr", "ashr"))
 _SIGNED = frozenset(("sdiv", "srem"))
@@ -27,6 +28,23 @@ def guarded(i: Instruction, fresh: Callable[[], str]) -> Iterator[Instruction]:
         yield from _division(i, fresh)
     else:
         yield i
+
+
+def guarded_divisions(function: Function) -> Function:
+    """The function with guards around its divisions, for LLVM to see once more."""
+    if not any(i.opcode in _SIGNED | _UNSIGNED for i in function.instructions()):
+        return function
+    names = (name for n in count() if (name := f"mt.guard.{n}") not in function.definitions)
+
+    def code(i: Instruction) -> Iterator[Instruction]:
+        yield from guarded(i, lambda: next(names)) if i.opcode in _SIGNED | _UNSIGNED else (i,)
+
+    return function.with_blocks(
+        tuple(
+            replace(b, instructions=tuple(made for i in b.instructions for made in code(i)))
+            for b in function.blocks
+        )
+    )
 
 
 def _shift(i: Instruction, fresh: Callable[[], str]) -> Iterator[Instruction]:
