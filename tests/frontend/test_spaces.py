@@ -83,6 +83,10 @@ FORMS = {  # the code, and what the threads 0 to 3 find; a[0] is 10, a[1] is 11
         "%p0 = select i1 %odd, ptr %ga, ptr %gt\n br label %x\nx:\n %p = phi ptr [ %p0, %entry ], [ %n, %x ]\n %s = phi i32 [ 0, %entry ], [ %s2, %x ]\n %k = phi i32 [ 0, %entry ], [ %k2, %x ]\n %v = load i32, ptr %p\n %s2 = add i32 %s, %v\n %n = getelementptr i32, ptr %p, i32 1\n %k2 = add i32 %k, 1\n %on = icmp ult i32 %k2, 2\n br i1 %on, label %x, label %y\ny:\n %r = add i32 %s2, 0",
         [101, 21, 101, 21],
     ),
+    "one that follows another": (
+        "br label %x\nx:\n %p = phi ptr [ %gq, %entry ], [ %c, %x ]\n %c = phi ptr [ %ga, %entry ], [ %n, %x ]\n %s = phi i32 [ 0, %entry ], [ %s2, %x ]\n %k = phi i32 [ 0, %entry ], [ %k2, %x ]\n %v = load i32, ptr %p\n %s2 = add i32 %s, %v\n %n = getelementptr i32, ptr %c, i32 1\n %k2 = add i32 %k, 1\n %on = icmp ult i32 %k2, %i\n br i1 %on, label %x, label %y\ny:\n %r = add i32 %s2, 0",
+        [30, 30, 40, 51],
+    ),
     "written and read back": (
         "%b1 = getelementptr { ptr, i32 }, ptr addrspace(5) %box, i32 1\n store ptr %gt, ptr addrspace(5) %box\n store ptr %ga, ptr addrspace(5) %b1\n %o = and i32 %i, 1\n %b = getelementptr { ptr, i32 }, ptr addrspace(5) %box, i32 %o\n %p = load ptr, ptr addrspace(5) %b\n %r = load i32, ptr %p",
         [50, 10, 50, 10],

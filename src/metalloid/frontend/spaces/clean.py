@@ -66,12 +66,15 @@ def _open(value: Value) -> bool:
 
 
 def _there(value: Local, i: Instruction, function: Function, dominates: Callable[[str, str], bool]) -> bool:
-    """Whether a value is known where a choice is made."""
+    """Whether a value is known where a choice is made. Of two phis of a loop's head, one has what the other was a round
+    ago, unless that one stays as it is."""
     if i.opcode == "select":
         return True
     above, here = function.home[value.name], function.home[i.name]
     if above == here:
-        return function.definitions[value.name].opcode == "phi"
+        other = function.definitions[value.name]
+        last = {source: case for case, source in other.cases} if other.opcode == "phi" else {}
+        return all(_open(case) or last.get(source) == value for case, source in i.cases)
     return dominates(above, here)
 
 
