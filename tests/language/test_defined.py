@@ -209,6 +209,37 @@ def test_bit_fields_are_shifted_as_they_are_written():
     np.testing.assert_array_equal(of("f(x[i], 1)", before=before)[0], low + (low << 3))
 
 
+def test_a_narrow_bit_field_is_an_int():
+    """The guards took it for what it is declared as: 9u / -2 is 0, and 9 / -2 is -4."""
+    before = """struct S { uint low : 5, high : 20; ulong far : 40;
+      int half_of(int d) { low = low + 1; return low / d; } };
+    int g(int a, S s) { a /= s.low; return a; }
+    S made(int a) { S s = {uint(a), 3, 1ul << 34}; return s; }
+    """
+    low, n = np.arange(1, 31), "int(i >> 10)"
+    for d in (-2, 3):
+        by = f"(int(i >> 10) + {d})"
+        found = of(
+            f"made(x[i]).low / {by}",
+            f"(made(x[i]).low) % {by}",
+            f"7 * made(x[i]).low / {by}",
+            f"(-77 - {n}) / made(x[i]).low",
+            f"{by} * 100 % (made(x[i]).low)",
+            f"made(x[i]).low << 27 + {n} >> {n} + 27",
+            f"made(x[i]).half_of({by})",
+            f"g({by} * 50, made(x[i]))",
+            "int(made(x[i]).far / ulong(made(x[i]).low))",
+            before=before,
+            x=low.astype(np.int32),
+        )
+        quotients = [low / d, 7 * low / d, -77 / low, (low + 1) / d, d * 50 / low]
+        first, third, fourth, seventh, eighth = map(np.trunc, quotients)
+        fifth, sixth = np.fmod(d * 100, low), np.where(low > 15, low - 32, low)
+        expected = [first, np.fmod(low, d), third, fourth, fifth, sixth, seventh, eighth]
+        np.testing.assert_array_equal(found[:-1], expected)
+        np.testing.assert_array_equal(found[-1], ((1 << 34) // low).astype(np.int32))
+
+
 def test_a_bit_field_assigned_by_a_constant_out_of_range_is_refused():
     body = "struct S { uint low : 5; };\nkernel void k(device uint* out) {\n  S s = {3};\n  s.low <<= 40;\n  out[0] = s.low;\n}"
     with pytest.raises(CompileError) as caught:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
 from metalloid.frontend import included
+from metalloid.frontend.bit_fields import bit_fields
 from metalloid.frontend.included import NAMELESS
 from metalloid.frontend.operators import operator_edits
 from metalloid.frontend.scan import Found, scan
@@ -47,7 +48,8 @@ class _Front:
         """`operator_edits`."""
         if self.before is None:
             return ()
-        return (*self.before.operators, *operator_edits(self.tokens[len(self.before.tokens) :]))
+        fields = bit_fields(self.tokens, self.words.places(":"))
+        return (*self.before.operators, *operator_edits(self.tokens[len(self.before.tokens) :], fields))
 
     def unit(self, text: str, front: int) -> Unit:
         return Unit(text, self.tokens, self.found.declarations(), self.pairs, self.words, front)
@@ -70,7 +72,8 @@ def guarded_operators(unit: Unit) -> list[tuple[int, int, str]]:
     """`operator_edits` of all its tokens."""
     parts = included.parted(unit.text) if unit.front else None
     known = _named_operators(parts.pieces, parts.name) if parts else ()
-    return [*known, *operator_edits(unit.tokens[unit.front :])]
+    fields = bit_fields(unit.tokens, unit.words.places(":"))
+    return [*known, *operator_edits(unit.tokens[unit.front :], fields)]
 
 
 def _parted(text: str) -> tuple[_Front, str]:

@@ -11,9 +11,10 @@ wrong guess does not compile, and the source is then compiled without any of the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from metalloid.frontend.bit_fields import begins_with, ends_in
 from metalloid.frontend.tokens import CLOSERS, OPENERS, Token
 
 BY = "__mt::by()"
@@ -34,12 +35,16 @@ class Operator(NamedTuple):
     tokens: int
 
 
-def operator_edits(tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
-    """(start, end, text) for each operator that needs its right side guarded."""
+def operator_edits(tokens: Sequence[Token], fields: Collection[str] = ()) -> Iterator[tuple[int, int, str]]:
+    """(start, end, text) for each operator that needs its right side guarded; `fields` are names of bit-fields."""
     for operator in _operators(tokens):
         if _needs(tokens, operator):
             sign = operator.text
             text = f"{sign} {BY} +=" if sign.endswith("=") else f"{sign} {BY} {sign}"
+            if not sign.endswith("=") and ends_in(tokens, operator.first - 1, fields):
+                text = f"* 1 {text}"
+            if begins_with(tokens, operator.first + operator.tokens, fields):
+                text = f"{text} + "
             yield operator.start, operator.start + len(sign), text
 
 
