@@ -578,6 +578,20 @@ def test_what_is_left_says_how_much_was_taken_away() -> None:
     assert proved(LEFT, [a[:19] for a in arrays[:2]] + arrays[2:], 64, 64) == (1, 3)
 
 
+def test_what_is_left_may_be_compared_with_a_longer_number() -> None:
+    """A limit of 2^32 + 5 was taken for 5, and the threads up to 50 for none."""
+    text = """kernel void k(device int* o, constant ulong& most, constant uint& n, uint i [[thread_position_in_grid]]) {
+      uint left = n - i;
+      if (ulong(left) < most) { o[i] += 7; if (i < 50) o[i + 100] = o[i + 100] * 3 + 1; } }"""
+    for most, taken in (((1 << 32) + 5, 100), (5, 4), (60, 59)):
+        arrays = [np.ones(200, np.int32), n_(most, np.uint64), n_(100)]
+        i = np.arange(100)
+        inside = 100 - i < most
+        expected = np.concatenate([np.where(inside, 8, 1), np.where(inside & (i < 50), 4, 1)])
+        np.testing.assert_array_equal(same(text, arrays, 100, 20, widths=(0, 8))[0], expected)
+        assert inside.sum() == taken
+
+
 def test_a_part_of_a_launch_has_its_own_proof() -> None:
     p = prover("""kernel void k(device float* out, constant uint& n, uint g [[threadgroup_position_in_grid]],
       uint t [[thread_index_in_threadgroup]], uint i [[thread_position_in_grid]]) {

@@ -120,7 +120,8 @@ class Evaluator:
             if limit is None:
                 return None
             if isinstance(shift, Instruction):
-                found = self._taken_away(found, shift, predicate, limit, context.parent or context)
+                said = predicate, limit, bits_of(other.type)
+                found = self._taken_away(found, shift, said, context.parent or context)
             elif shift:
                 found = refine_summand(found, predicate, limit, shift, bits, bits_of(other.type))
             else:
@@ -131,14 +132,15 @@ class Evaluator:
         return found
 
     def _taken_away(
-        self, found: Span, difference: Instruction, predicate: str, limit: Span, context: Context
+        self, found: Span, difference: Instruction, said: tuple[str, Span, int], context: Context
     ) -> Span | None:
-        """x of n - x, where it is known how the difference compares: n less the difference."""
-        bits = bits_of(difference.type)
+        """x of n - x, where it is known how the difference compares, perhaps with a number of more bits: n less the
+        difference."""
+        bits, (predicate, limit, wide) = bits_of(difference.type), said
         whole, rest = (self.value(v, context) for v in (difference.operands[0], difference.value))
         if whole is None or rest is None:
             return None
-        rest = refine(rest, predicate, limit, bits, bits)
+        rest = refine(rest, predicate, limit, bits, wide)
         return S.meet(found, S.sub(whole, rest, bits), bits) if rest is not None else None
 
     def slice(self, name: str) -> frozenset[str]:
