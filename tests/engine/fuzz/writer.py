@@ -148,7 +148,7 @@ class Writer:
                 return f"({self.condition(depth + 1)} ? {x} : {y})"
         return self.pick(
             (f"uint({self.pick(('short', 'char', 'ushort', 'long'))}({x}))", f"min({x}, {y})", f"popcount({x})",
-             f"({x} / ({y} | 1u))", f"({x} % ({y} | 1u))", f"uint(int({x}) >> 3)", f"mulhi({x}, {y})")
+             f"({x} / (size & 3u) ^ {y})", f"({x} % ({y} & 7u))", f"uint(int({x}) >> 3)", f"mulhi({x}, {y})")
         )  # fmt: skip
 
     def _out_of_type(self) -> str:
