@@ -153,6 +153,17 @@ def test_only_sums_that_may_be_reordered_are_split() -> None:
     assert text.count("load float") == 9
 
 
+def test_a_counter_that_does_not_hold_so_many_rounds_keeps_its_loop() -> None:
+    """Sixteen rounds of 32 are more than a byte: its limit was compared with what was left of 481, which is 225."""
+    narrow = LOOP.replace("FLAGS", "reassoc").replace("i32 %n", "i8 %n").replace("phi i32", "phi i8")
+    narrow = narrow.replace("i32 %i\n", "i8 %i\n").replace("add i32 %i, 1", "add i8 %i, 32")
+    narrow = narrow.replace("eq i8 %next", "ult i8 %next")
+    narrow = narrow.replace("label %exit, label %loop", "label %loop, label %exit")
+    function = read(narrow).function["f"]
+    (row,) = rows(function)
+    assert split(function, row, (16,)) is function and split(function, row, (4,)) is not function
+
+
 @pytest.mark.parametrize("n", [0, 1, 15, 16, 17, 63, 64, 79, 80, 81, 127, 250])
 def test_what_is_left_of_a_row_is_added_up_once(n: int) -> None:
     """First 64 rounds at once, then 16, then one by one: whole numbers tell a round that is missing or there twice."""

@@ -80,7 +80,7 @@ def _split(function: Function, row: Row, count: int) -> Function:
     if loop is None or _row(function, loop) != replace(row, tag=""):
         return function
     body = function.block[row.header]
-    if count < 2 or count * len(body.body) > MOST:
+    if count < 2 or count * len(body.body) > MOST or count * row.step > _largest(row):
         return function
     made = _Split(function, row, count)
     new = [*made.blocks(), made.rest()]
@@ -95,6 +95,12 @@ def _split(function: Function, row: Row, count: int) -> Function:
         else:
             blocks.append(block)
     return function.with_blocks(tuple(blocks))
+
+
+def _largest(row: Row) -> int:
+    """What the counter holds: so many rounds have to fit, or it would go round on the way."""
+    assert isinstance(row.limit.type, IntType)
+    return (1 << row.limit.type.bits) - 1
 
 
 def _row(function: Function, loop: Loop) -> Row | None:
