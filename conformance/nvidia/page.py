@@ -46,7 +46,9 @@ def _results(found: list[dict[str, Any]]) -> str:
     ]
     passed = sum(v["passed"] for v in verdicts)
     head = f"## Third-party kernels\n\n{passed} of {len(verdicts)} cases have the results that numpy expects."
-    head += f" {len(found) - len(verdicts)} were not run: their reference was missing, or time was up.\n"
+    if missing := len(found) - len(verdicts):
+        head += f" {missing} were not run: their reference was missing, or time was up."
+    head += "\n"
     return "\n".join([head, "| suite | passed | cases |", "|---|---|---|", *rows, "", *bad, ""])
 
 
