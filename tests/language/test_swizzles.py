@@ -5,7 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tests.language.launch import DTYPES, check, poisoned, run
+from metalloid.errors import CompileError
+from tests.language.launch import DTYPES, build, check, poisoned, run
 
 RGBA = str.maketrans("xyzw", "rgba")
 
@@ -66,6 +67,44 @@ def test_compound_assignment(kind: str) -> None:
         (f"device const {target}& a_", a),
         setup=f"{target} a = a_;",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["float", "uchar"])
+def test_parts_of_swizzles_as_targets(kind: str) -> None:
+    """In Metal a part of a swizzle is a part of the vector."""
+    stores = {
+        "v.xy.yx = {kind}2(8, 9);": [9, 8, 3, 4],
+        "v.xyz.xy *= {kind}(8);": [8, 16, 3, 4],
+        "v.wzyx.xyz.zy = {kind}2(8, 9);": [1, 8, 9, 4],
+        "v.rgb.r = 8;": [8, 2, 3, 4],
+        "v.yzw.x += 8;": [1, 10, 3, 4],
+        "v.bgr.g++; --v.xy.y; ++v.zw.y;": [1, 2, 3, 5],
+        "v.xyz[1] = 8;": [1, 8, 3, 4],
+        "v.zw[n - 1] += 8;": [1, 2, 3, 12],
+        "v.yz[0]++; v.xyz.yz[v.xy[0]] = 7;": [1, 3, 7, 4],
+        "v.zw[1] /= 2; v.rg[0] <<= 3;" if kind == "uchar" else "v.zw[1] /= 2; v.rg[0] = 8;": [8, 2, 3, 2],
+        "packed_{kind}4 p(v); p.xyz[1] = 7; p.zw.x = 6; v = p;": [1, 7, 6, 4],
+        "{kind}4* p = &v; p->yz[1] = 7; (*p).xy.x = v.xy.y;": [2, 2, 7, 4],
+        "*o = v; o->xyz[2] = 7; o[0].xy.x = 6; v = *o;": [6, 2, 7, 4],
+        "part(v);": [1, 8, 3, 4],
+    }
+    cases = [
+        (f"{kind}4", f"[&] {{ {kind}4 v(1, 2, 3, 4); {text.replace('{kind}', kind)} return v; }}()", expected)
+        for text, expected in stores.items()
+    ]
+    check(
+        cases,
+        ("constant int& n", np.array([2], np.int32)),
+        (f"device {kind}4* o", poisoned(4, DTYPES[kind])),
+        prelude="template <class V> void part(thread V& v) { v.yzw[0] = 8; }",
+    )
+
+
+def test_a_part_of_what_nothing_keeps_is_refused() -> None:
+    with pytest.raises(CompileError, match="is of a value that nothing keeps"):
+        build("float4 f() { return 1; }\nkernel void k(device float4* o) { f().xy = 2; o[0] = 1; }")
+    with pytest.raises(CompileError, match="not assignable"):
+        build("kernel void k(device float4* o) { o[0].xz[1] = 2; }")
 
 
 def test_through_device_and_threadgroup_memory() -> None:

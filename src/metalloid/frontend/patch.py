@@ -3,6 +3,7 @@
 - A cast between half and bfloat goes through float.
 - `c ? device_value : value` copies both sides, since they lie in different address spaces.
 - `v.xy * s` in a template calls the swizzle's function: clang forgets there that a property has a value.
+- `v.xyz.xy = w` and `v.yz[i] = s` store to the vector, not to the swizzle (swizzle_parts.py).
 - A text lies in constant memory: `constant char* s = "abc"`.
 - A bit-field has no address: what is assigned to it by an operator stays as it was written (operators.py).
 - A threadgroup variable of a class with a constructor is not constructed; it starts as whatever it is.
@@ -15,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from metalloid.frontend import swizzle_parts
 from metalloid.frontend.rewrite import Edit, Rewritten
 from metalloid.frontend.tokens import OPENERS, Token, pair_brackets, tokenize
 
@@ -63,6 +65,7 @@ def mend(messages: str, rewritten: Rewritten, lines_before: int) -> Rewritten | 
             closing = rewritten.original_offset(starts[lines[1]] + last[1] - 1)
             edits |= {Edit(opening, opening, f"{wrapper}("), Edit(closing, closing, ")")}
     edits |= set(_called_swizzles(messages, rewritten, starts, lines_before))
+    edits |= set(swizzle_parts.stores(messages, rewritten))
     edits |= set(_constant_texts(messages, rewritten, starts, lines_before))
     fresh = edits - set(rewritten.edits)
     if unguarded := _bit_fields(messages, rewritten, starts, lines_before):

@@ -209,6 +209,18 @@ def vector_index(
     )
 
 
+def part_of_copy(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    """`f(x).xy = v`: what is stored there, nobody reads."""
+    return replace(
+        diagnostic,
+        rule="M618",
+        message=f"'.{match[1]}' is of a value that nothing keeps, and cannot be written",
+        hint="write to a swizzle of a variable",
+    )
+
+
 def vector_condition(
     match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
 ) -> Diagnostic | None:
@@ -241,6 +253,7 @@ TABLE: Table = (
     (re.compile(rf"(?:reinterpret|static)_cast from {_S} to {_T}"), cast),
     (re.compile(r"cannot assign to [^']*'(?P<name>\w+)'.*(?:const|constant)"), read_only),
     (re.compile(r"read-only variable is not assignable|cannot assign to return value because"), read_only),
+    (re.compile(r"'this' argument to member function '__put_(\w+)' is an rvalue"), part_of_copy),
     (re.compile(r"variable length array"), array_size),
     (re.compile(r"value of type '([^']+)' is not contextually convertible to 'bool'"), vector_condition),
     (re.compile(r"array subscript is not an integer|no viable overloaded operator\[\]"), vector_index),

@@ -8,8 +8,7 @@ namespace metal {
   packed_vec() = default;                                                                \
   __MT_VOLATILE(packed_vec, N)                                                           \
   using value_type = T;                                                                  \
-  constexpr T& operator[](size_t i) { return (&x)[i]; }                                  \
-  constexpr const T& operator[](size_t i) const { return (&x)[i]; }                      \
+  __MT_SUBSCRIPT                                                                         \
   template <class U>                                                                     \
   explicit constexpr operator vec<U, N>() const { return vec<U, N>(vec<T, N>(*this)); }  \
   __MT_PACKED_ASSIGN(N, +) __MT_PACKED_ASSIGN(N, -) __MT_PACKED_ASSIGN(N, *)             \

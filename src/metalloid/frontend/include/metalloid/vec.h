@@ -46,30 +46,36 @@ constexpr T __to(U u) {
 }
 
 // Swizzles are properties, so that `v.xy` is a value of type vec<T, 2> and `v.xy = w` a store.
-// The second letter of each pair is the colour name.
+// The second letter of each pair is the colour name. `&`: in `v.xyz.xy = w` the store would be to a copy, and lost.
 #define __MT_SWIZZLE2(a, A, b, B)                                              \
   constexpr vec<T, 2> __get_##a##b() const { return vec<T, 2>(a, b); }         \
   constexpr vec<T, 2> __get_##a##b() const volatile { return vec<T, 2>(a, b); } \
-  constexpr vec<T, 2> __put_##a##b(const vec<T, 2>& u) { vec<T, 2> v = u; a = v.x, b = v.y; return v; } \
+  constexpr vec<T, 2> __put_##a##b(const vec<T, 2>& u) & { vec<T, 2> v = u; a = v.x, b = v.y; return v; } \
   __declspec(property(get = __get_##a##b, put = __put_##a##b)) vec<T, 2> a##b; \
   __declspec(property(get = __get_##a##b, put = __put_##a##b)) vec<T, 2> A##B;
 #define __MT_SWIZZLE3(a, A, b, B, c, C)                                                 \
   constexpr vec<T, 3> __get_##a##b##c() const { return vec<T, 3>(a, b, c); }            \
   constexpr vec<T, 3> __get_##a##b##c() const volatile { return vec<T, 3>(a, b, c); }   \
-  constexpr vec<T, 3> __put_##a##b##c(const vec<T, 3>& u) { vec<T, 3> v = u; a = v.x, b = v.y, c = v.z; return v; } \
+  constexpr vec<T, 3> __put_##a##b##c(const vec<T, 3>& u) & { vec<T, 3> v = u; a = v.x, b = v.y, c = v.z; return v; } \
   __declspec(property(get = __get_##a##b##c, put = __put_##a##b##c)) vec<T, 3> a##b##c; \
   __declspec(property(get = __get_##a##b##c, put = __put_##a##b##c)) vec<T, 3> A##B##C;
 #define __MT_SWIZZLE4(a, A, b, B, c, C, d, D)                                                       \
   constexpr vec<T, 4> __get_##a##b##c##d() const { return vec<T, 4>(a, b, c, d); }                  \
   constexpr vec<T, 4> __get_##a##b##c##d() const volatile { return vec<T, 4>(a, b, c, d); }         \
-  constexpr vec<T, 4> __put_##a##b##c##d(const vec<T, 4>& u) { vec<T, 4> v = u; a = v.x, b = v.y, c = v.z, d = v.w; return v; } \
+  constexpr vec<T, 4> __put_##a##b##c##d(const vec<T, 4>& u) & { vec<T, 4> v = u; a = v.x, b = v.y, c = v.z, d = v.w; return v; } \
   __declspec(property(get = __get_##a##b##c##d, put = __put_##a##b##c##d)) vec<T, 4> a##b##c##d; \
   __declspec(property(get = __get_##a##b##c##d, put = __put_##a##b##c##d)) vec<T, 4> A##B##C##D;
 #define __MT_COLOUR(a, A)                    \
   constexpr T __get_##a() const { return a; } \
   constexpr T __get_##a() const volatile { return a; } \
-  constexpr T __put_##a(T v) { return a = v; } \
+  constexpr T __put_##a(T v) & { return a = v; } \
   __declspec(property(get = __get_##a, put = __put_##a)) T A;
+
+// An element of a swizzle is a value: a reference would be to a copy, and what is stored there lost.
+#define __MT_SUBSCRIPT                                                         \
+  constexpr T& operator[](size_t i) & { return (&x)[i]; }                      \
+  constexpr const T& operator[](size_t i) const& { return (&x)[i]; }           \
+  constexpr T operator[](size_t i) && { return (&x)[i]; }
 
 // The swizzles a source may use: the ordered ones always, all of them where a source needs more.
 #define __MT_SWIZZLES_2 __MT_COLOUR(x, r) __MT_COLOUR(y, g) __MT_SWIZZLE2(x, r, y, g)
@@ -138,10 +144,9 @@ constexpr void __copy_elements(To& to, From& from) {
   vec() = default;                                                                       \
   __MT_VOLATILE(vec, N)                                                                  \
   using value_type = T;                                                                  \
-  constexpr T& operator[](size_t i) { return (&x)[i]; }                                  \
-  constexpr const T& operator[](size_t i) const { return (&x)[i]; }                      \
-  constexpr volatile T& operator[](size_t i) volatile { return (&x)[i]; }                \
-  constexpr const volatile T& operator[](size_t i) const volatile { return (&x)[i]; }    \
+  __MT_SUBSCRIPT                                                                         \
+  constexpr volatile T& operator[](size_t i) volatile& { return (&x)[i]; }               \
+  constexpr const volatile T& operator[](size_t i) const volatile& { return (&x)[i]; }   \
   __MT_VEC_WATCHED(+, EACH, CALL, element_sum) __MT_VEC_WATCHED(-, EACH, CALL, element_difference) \
   __MT_VEC_WATCHED(*, EACH, CALL, element_product)                                       \
   __MT_VEC_BINARY(&, EACH) __MT_VEC_BINARY(|, EACH) __MT_VEC_BINARY(^, EACH)             \
