@@ -200,13 +200,19 @@ def test_uniform_and_traits() -> None:
             ("bool", "is_same_v<conditional_t<(sizeof(int) > 2), half, float>, half>", True),
             ("bool", "is_same_v<make_unsigned_t<int>, uint> && is_same_v<decay_t<const int&>, int>", True),
             ("bool", "is_same_v<common_type_t<int, float>, float> && is_same_v<underlying_type_t<E>, uchar>", True),
+            ("bool", "is_same_v<common_type_t<float, float>, float> && is_same_v<common_type_t<const int&, int>, int>", True),
+            ("bool", "is_same_v<common_type_t<char, char, half>, half> && is_same_v<common_type_t<const uint>, uint>", True),
+            ("int", "sum_of(n, 40)", 42),
+            ("bool", "is_floating_point_v<device half> && is_arithmetic_v<const device float> && is_scalar_v<threadgroup bfloat>", True),
+            ("bool", "is_trivial_v<A> && !is_trivial_v<Set> && is_trivially_copyable_v<Set>", True),
             ("bool", "is_same_v<vec_element_, half>", True),
             ("int", "from_sequence(make_index_sequence<4>{})", 6),
             ("int", "integral_constant<int, 7>::value + true_type::value", 8),
         ],
         N,
         prelude="""
-struct A {}; struct B : A {};
+struct A {}; struct B : A {}; struct Set { int a = 3; };
+template <class T, class U> common_type_t<T, U> sum_of(T a, U b) { return a + b; }
 enum class E : uchar { a };
 using vec_element_ = remove_reference_t<decltype(half4()[0])>;
 template <size_t... i> int from_sequence(index_sequence<i...>) { return (int(i) + ...); }

@@ -115,7 +115,7 @@ struct decay : type_identity<decay_t<T>> {};
   template <class T>                                             \
   inline constexpr constant bool name##_v = (value_expression);
 
-#define __MT_IS(A, B) __is_same(remove_cv_t<A>, B)
+#define __MT_IS(A, B) __is_same(remove_addrspace_t<remove_cv_t<A>>, B)
 
 __MT_TRAIT(is_const, __is_const(T))
 __MT_TRAIT(is_volatile, __is_volatile(T))
@@ -136,7 +136,7 @@ __MT_TRAIT(is_lvalue_reference, __is_lvalue_reference(T))
 __MT_TRAIT(is_rvalue_reference, __is_rvalue_reference(T))
 __MT_TRAIT(is_function, __is_function(T))
 __MT_TRAIT(is_standard_layout, __is_standard_layout(T))
-__MT_TRAIT(is_trivial, __is_trivially_copyable(T))
+__MT_TRAIT(is_trivial, __is_trivial(T))
 __MT_TRAIT(is_trivially_copyable, __is_trivially_copyable(T))
 
 template <class A, class B>
@@ -212,12 +212,14 @@ using invoke_result_t = typename invoke_result<F, A...>::type;
 
 template <class... T>
 struct common_type;
-template <class A>
-struct common_type<A> : type_identity<A> {};
-template <class A, class B>
-struct common_type<A, B> : type_identity<remove_cv_t<decltype(true ? declval<A>() : declval<B>())>> {};
 template <class... T>
 using common_type_t = typename common_type<T...>::type;
+template <class A>
+struct common_type<A> : type_identity<decay_t<A>> {};
+template <class A, class B>
+struct common_type<A, B> : type_identity<decay_t<decltype(true ? declval<A>() : declval<B>())>> {};
+template <class A, class B, class... C>
+struct common_type<A, B, C...> : common_type<common_type_t<A, B>, C...> {};
 
 // integer_sequence, and index lists for expanding vectors into scalars.
 template <class T, T... i>
