@@ -66,6 +66,10 @@ def test_literals() -> None:
             ("half", "0.1h", np.float16(0.1)),
             ("half", "1e-3h", np.float16(1e-3)),
             ("half", "-65504.0h", -65504),
+            ("half", "1.00048828125000001h", 1 + 2**-10),  # above a tie that a float would round it to
+            ("half", "1.00048828124999999h", 1),
+            ("half", "0x1.002001p0h", 1 + 2**-10),
+            ("bfloat", "1.0039062500001bf", 1 + 2**-7),
             ("bfloat", "1bf", 1),
             ("bfloat", "1.0bf", 1),
             ("bfloat", "0.3bf", bf(0.3)),

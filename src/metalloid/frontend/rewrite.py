@@ -264,8 +264,9 @@ def _token_edits(unit: Unit) -> list[Edit]:
         if token.kind == "number":
             if literal := _HALF_LITERAL.match(token.text):
                 digits = literal[1] if re.search(r"[.eEpP]", literal[1]) else f"{literal[1]}.0"
-                name = "half" if literal[2] in "hH" else "bfloat"
-                edits.append(Edit(token.start, token.end, f"(({name}){digits}f)"))
+                # Not by way of a float, which would round twice. A bfloat has no literal; `L` is a double.
+                value = f"{digits}f16" if literal[2] in "hH" else f"((bfloat){digits}L)"
+                edits.append(Edit(token.start, token.end, value))
         elif token.text == "kernel" and _declares(tokens, index):
             edits.append(Edit(token.start, token.end, " " * len(token.text)))
         elif token.text == "coherent" and "".join(t.text for t in tokens[index + 1 : index + 4]) in _COHERENT:
