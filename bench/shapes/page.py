@@ -19,8 +19,8 @@ Written by `python -m bench shapes` (with `BENCH_PAGE=docs/speed.md`) on {cpu}. 
 
 Every result is held against numpy in double precision before it is
 timed, the kernel's and C's. "C" are plain loops for the same result, compiled by the clang that metalloid carries with
-`-O3 -march=native -ffast-math`, on one thread; a ratio above 1 means that the kernel is ahead. Times are the least of
-several, in turns, by the processor's clock, and hold the launch itself. numpy and OpenBLAS
+`-O3 -march=native -ffast-math`, on one thread; a ratio above 1 means that the kernel is ahead. Times are those that one
+of ten runs stays below, in turns, by the processor's clock, and hold the launch itself. numpy and OpenBLAS
 are on one thread as well. The cliff is the slowest threadgroup's time over the fastest's, on the same data. Two threads
 against one are measured by the clock, and say little where a machine does other things besides.
 
