@@ -150,16 +150,8 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
     values = [i.operands[0] for _, i in group.stores]
     rows = [] if e.mask is not None else _loaded(e, values)
     vectors = [] if rows else [e.vector(v) for v in values]
-    fine, mask = "", None
-    if e.mask is not None:
-        mask = inside_mask(e, place, group.stores, size, True)
-    elif not found:
-        fine = free_bounds(e, place, [offset for offset, _ in group.stores])
-    elif place.limit is not None:
-        start, span = bounds(e, place.check)
-        begin = e.put(f"add i64 {start}, {low}")
-        reach = e.put(f"add i64 {span}, {group.stores[-1][0] - low}")
-        fine = inside(e, begin, reach, place.limit)
+    mask = None if e.mask is None else inside_mask(e, place, group.stores, size, True)
+    fine = _all_inside(e, group, place, found) if e.mask is None else ""
 
     def write() -> list[str]:
         offsets = "" if found else e.expand(place.offset)
@@ -194,6 +186,19 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
         stop_unless(e, fine, first, place, size, True, places)
     write()
     return True
+
+
+def _all_inside(e: Emitter, group: StoreGroup, place: MemRef, found: tuple[Spot, ...]) -> str:
+    """Whether the rows of all lanes are inside; "" where nobody has to ask."""
+    offsets = [offset for offset, _ in group.stores]
+    if not found:
+        return free_bounds(e, place, offsets)
+    if place.limit is None:
+        return ""
+    start, span = bounds(e, place.check)
+    begin = e.put(f"add i64 {start}, {offsets[0]}")
+    reach = e.put(f"add i64 {span}, {offsets[-1] - offsets[0]}")
+    return inside(e, begin, reach, place.limit)
 
 
 def _one_by_one(e: Emitter, group: StoreGroup, place: MemRef, kind: str, size: int, align: int) -> list[str]:
