@@ -221,6 +221,18 @@ def part_of_copy(
     )
 
 
+def no_place(
+    match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
+) -> Diagnostic | None:
+    """`v.xz[1] = s`, `a + b = s`."""
+    return replace(
+        diagnostic,
+        rule="M618",
+        message="what stands before the `=` is a value and no variable: it cannot be written",
+        hint="write to a variable, or to an element of it by its own name, as in `v.z = s`",
+    )
+
+
 def vector_condition(
     match: re.Match[str], diagnostic: Diagnostic, context: Context, notes: Sequence[Diagnostic]
 ) -> Diagnostic | None:
@@ -252,6 +264,7 @@ TABLE: Table = (
     (re.compile(rf"cannot initialize [^']*{_T} with an? [lrx]+value of type {_S}"), conversion),
     (re.compile(rf"(?:reinterpret|static)_cast from {_S} to {_T}"), cast),
     (re.compile(r"cannot assign to [^']*'(?P<name>\w+)'.*(?:const|constant)"), read_only),
+    (re.compile(r"^expression is not assignable"), no_place),
     (re.compile(r"read-only variable is not assignable|cannot assign to return value because"), read_only),
     (re.compile(r"'this' argument to member function '__put_(\w+)' is an rvalue"), part_of_copy),
     (re.compile(r"variable length array"), array_size),
