@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import metalloid as mt
+from metalloid.backends.backend import SCALARS
 from metalloid.backends.cpu import repeats
 from metalloid.errors import KernelFault, LaunchError
 from metalloid.runtime.again import key_of
@@ -104,6 +105,23 @@ def test_equal_numbers_repeat_a_launch_and_others_do_not(library: mt.Library, lo
     assert (launched(kernel, a, out, np.uint32(1 << 20)) == a + (1 << 20)).all() and looked[0] > seen
     with pytest.raises(LaunchError):
         launched(kernel, a, out, 1 << 70)
+
+
+@pytest.mark.parametrize("kind", sorted(SCALARS, key=str))
+def test_numbers_of_numpy_repeat_a_launch(library: mt.Library, looked: list[int], kind: type) -> None:
+    out, kernel = np.empty(8, np.float32), library["fill"]
+    for _ in range(80):
+        kernel(out, kind(1), grid=8, threadgroup=8)  # each time another object
+    seen = looked[0]
+    kernel(out, kind(1), grid=8, threadgroup=8)
+    assert (out == 1).all() and looked[0] == seen
+    for other in (kind(0), 1.0, True):
+        out[:] = 7
+        kernel(out, other, grid=8, threadgroup=8)
+        assert (out == float(other)).all()
+    assert looked[0] > seen
+    keys = [key_of((value,)) for value in (kind(1), kind(0), 1)]
+    assert len(set(keys)) == 3 and keys[0] == key_of((kind(1),))
 
 
 def test_many_launches_in_turn_are_repeated_and_the_oldest_is_forgotten(

@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import numpy as np
+
 from metalloid.backends.base import Fault, Guard, Launch, LogMessage, Memory, Triple
 from metalloid.backends.observe import Observation
 from metalloid.errors import KernelFault
@@ -50,20 +52,24 @@ class NativeLaunch:
     threads: int
 
 
+SCALARS = frozenset(np.dtype(code).type for code in "?bBhHiIlLqQefd")  # numpy's numbers of up to eight bytes
+
+
 class Fact(NamedTuple):
     """What an argument of a launch has to be for the launch to be the same: numbers of this process."""
 
-    kind: str  # "integer", "float", "array", "buffer" or "shared", a buffer whose array is the caller's own
+    # "integer", "float", "scalar" (numpy's), "array", "buffer" or "shared", a buffer whose array is the caller's own
+    kind: str
     object: int = 0  # which buffer
     place: int = 0  # of the array in it
     array: int = 0  # which one it is
     value: int = 0  # of a number, its bits; of an array, where its elements lie
-    description: int = 0  # which dtype
+    description: int = 0  # which dtype; of a number of numpy's, which type
     elements: int = 0
     copy: int = (
         0  # where the launch has one of the elements, which may not change: a parameter that code rests on
     )
-    bytes: int = 0  # of the copy
+    bytes: int = 0  # of the copy, or of a number of numpy's
 
 
 class Quick(Protocol):

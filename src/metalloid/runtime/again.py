@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from metalloid.backends.backend import Fact
+from metalloid.backends.backend import SCALARS, Fact
 from metalloid.backends.base import Launch
 from metalloid.runtime.buffer import Buffer
 
@@ -77,8 +77,15 @@ def _own(value: Any) -> Any:
 
 
 def key_of(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    # 0.0 and -0.0 are equal, and not the same number.
-    return tuple([a if type(a) is int else (a or str(a)) if type(a) is float else id(a) for a in arguments])
+    return tuple([a if type(a) is int else _told_apart(a) for a in arguments])
+
+
+def _told_apart(value: Any) -> Any:
+    """0.0 and -0.0 are equal, and not the same number."""
+    kind = type(value)
+    if kind is float:
+        return value or str(value)
+    return (kind, value.tobytes()) if kind in SCALARS else id(value)
 
 
 def repeats(value: Any, dtype: Any) -> bool:
@@ -88,7 +95,7 @@ def repeats(value: Any, dtype: Any) -> bool:
     array = _own(value)
     if array is not None:
         return array.dtype is dtype and bool(array.flags.carray)  # what can be looked at quickly
-    return type(value) in (int, float, Buffer)
+    return type(value) in (int, float, Buffer) or type(value) in SCALARS
 
 
 def fact(value: Any, place: int) -> Fact | None:
@@ -99,6 +106,9 @@ def fact(value: Any, place: int) -> Fact | None:
         return Fact("integer", value=value & (1 << 64) - 1) if -(1 << 63) <= value < 1 << 63 else None
     if kind is float:
         return Fact("float", value=struct.unpack("Q", struct.pack("d", value))[0])
+    if kind in SCALARS:
+        bits = int.from_bytes(value.tobytes(), "little")
+        return Fact("scalar", value=bits, description=id(kind), bytes=value.nbytes)
     array = value._array if kind is Buffer else value
     if array is None:  # released since
         return None

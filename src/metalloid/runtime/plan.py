@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.backends.backend import Quick
+from metalloid.backends.backend import SCALARS, Quick
 from metalloid.backends.base import Launch
 from metalloid.runtime.again import repeats, repeats_of
 from metalloid.runtime.arguments import WRITES, argument, element
@@ -56,6 +56,18 @@ _PLAIN: dict[Any, tuple[type, Any, float, float]] = {
 _LARGEST = float(np.finfo(np.float32).max)
 _PLAIN[np.dtype(np.float32)] = (float, ctypes.c_float, -_LARGEST, _LARGEST)
 _NOTHING: tuple[Any, Any, float, float] = (None, None, 0, 0)
+_WHOLE = 1 << 24  # whole numbers up to here are floats
+
+
+def _plain(wanted: type, value: Any) -> Any:
+    """A number of numpy's as Python's, a truth as 0 or 1, a whole one as a float where that is wanted and holds it."""
+    if type(value) in SCALARS:
+        value = value.item()
+    if type(value) is bool:
+        value = int(value)
+    if wanted is float and type(value) is int and -_WHOLE <= value <= _WHOLE:
+        return float(value)
+    return value
 
 
 class Slot:
@@ -192,12 +204,13 @@ class Plan:
         held: list[Held] = []  # memory of buffers
         for slot, value, (cell, at) in zip(slots, arguments, spare.cells):  # noqa: B905  # counted above; strict costs
             kind = type(value)
-            if kind is slot.number and slot.low <= value <= slot.high:
-                cell.value = value
+            number = value if kind is slot.number or slot.number is None else _plain(slot.number, value)
+            if type(number) is slot.number and slot.low <= number <= slot.high:
+                cell.value = number
                 size = slot.size
                 places.append(0)
-                if slot.index in live and kind is int:
-                    numbers.append(value)
+                if slot.index in live and type(number) is int:
+                    numbers.append(number)
             else:
                 if kind is Buffer and value.device is kernel.device:
                     if slot.written:

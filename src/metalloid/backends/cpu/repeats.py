@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.backends.backend import Fact
+from metalloid.backends.backend import SCALARS, Fact
 from metalloid.backends.base import Launch
 from metalloid.backends.cpu import native
 
 MOST = 32  # layers of a model launch the same kernel in turns
-_KINDS = ("integer", "float", "array", "buffer", "shared")  # in the order of runtime/again.h
+_KINDS = ("integer", "float", "scalar", "array", "buffer", "shared")  # in the order of runtime/again.h
 _FLAGS = 0x1 | 0x100 | 0x400  # numpy's: in C's order, aligned, to be written
 _Word = ctypes.c_uint64
 
@@ -30,7 +30,7 @@ class _Python(ctypes.Structure):
         for name in (
             *("type", "tuple_length", "tuple_items"),
             *("data", "axes", "lengths", "description", "flags", "flags_wanted"),
-            *("array", "integer", "floating", "to_integer", "to_double"),
+            *("array", "integer", "floating", "scalar", "to_integer", "to_double"),
             *("unlock", "lock", "hold", "drop", "main"),
         )
     ]
@@ -79,6 +79,7 @@ def _python() -> _Python | None:
         array=id(np.ndarray),
         integer=id(int),
         floating=id(float),
+        scalar=head,
         **{name: ctypes.cast(call, ctypes.c_void_p).value or 0 for name, call in calls.items()},
         main=threading.main_thread().ident or 0,
     )
@@ -86,7 +87,7 @@ def _python() -> _Python | None:
 
 
 def _is_right(p: _Python) -> bool:
-    """Whether two arrays and a tuple are what their fields say."""
+    """Whether two arrays, a tuple and numpy's numbers are what their fields say."""
     words = (ctypes.c_int64 * 2).from_address
     plain, fixed = np.zeros((3, 5), np.float32), np.zeros((2, 7), np.uint8)
     fixed.flags.writeable = False
@@ -99,6 +100,9 @@ def _is_right(p: _Python) -> bool:
         if axes != 2 or flags & _FLAGS != array.flags.num & _FLAGS:
             return False
         if tuple(words(_Word.from_address(at + p.lengths).value)) != array.shape:
+            return False
+    for number in (kind(103) for kind in SCALARS):
+        if ctypes.string_at(id(number) + p.scalar, number.itemsize) != number.tobytes():
             return False
     both = plain, fixed
     items = tuple(words(id(both) + p.tuple_items))

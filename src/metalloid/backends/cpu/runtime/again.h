@@ -12,6 +12,7 @@ struct Python {
     u64 data, axes, lengths, description, flags;  // of an array
     u64 flags_wanted;
     const void *array, *integer, *floating;  // types
+    u64 scalar;  // where a number of numpy's has its bytes
     i64 (*to_integer)(const void *, i32 *overflow);
     double (*to_double)(const void *);
     void *(*unlock)();
@@ -20,7 +21,8 @@ struct Python {
     u64 main;  // the main thread
 };
 
-enum Kind : u64 { INTEGER, FLOAT, ARRAY, BUFFER, SHARED };  // SHARED: a buffer whose array is the caller's own
+// SCALAR: a number of numpy's. SHARED: a buffer whose array is the caller's own.
+enum Kind : u64 { INTEGER, FLOAT, SCALAR, ARRAY, BUFFER, SHARED };
 
 struct Argument {
     Kind kind;
@@ -28,10 +30,10 @@ struct Argument {
     u64 place;           // of the array in it
     const void *array;   // in it
     u64 value;           // of a number, its bits; of an array, where its elements lie
-    const void *description;
+    const void *description;  // of an array, its dtype; of a number of numpy's, its type
     u64 count;           // of elements
     const void *copy;    // of a parameter, which the launch reads instead; null where it reads the array
-    u64 bytes;           // of the copy
+    u64 bytes;           // of the copy, or of a number of numpy's
 };
 
 struct Again {
@@ -87,6 +89,9 @@ inline bool same_argument(const Python &p, const Argument &a, const void *given)
         if (field<const void *>(given, p.type) != p.floating) return false;
         number = p.to_double(given);
         return field<u64>(&number, 0) == a.value;
+    case SCALAR:
+        return field<const void *>(given, p.type) == a.description &&
+               same_bytes(static_cast<const char *>(given) + p.scalar, &a.value, a.bytes);
     default:
         return same_memory(p, a, given) &&
                (!a.copy || same_bytes(a.copy, reinterpret_cast<const void *>(a.value), a.bytes));
