@@ -13,13 +13,13 @@ PAGE = ROOT / "docs/second-opinion.md"
 HEAD = """\
 # A second opinion for launches of others
 
-This page is written by `python -m conformance results --backend both`. It runs small cases of ggml's, MLX's, mlx-lm's
-and PyTorch's kernels, launched as their host code does, on the oracle, one thread after the other, and on the engine on
-the same data: with as many lanes as it chooses and with 1 to 64, with and without guards, first and last instances
-first, in good code, in baseline code and without LLVM's optimiser (kernels with SIMD-group operations have 32 lanes).
-Every run is compared with a reference (numpy, `gguf`, MLX) and with the oracle's bits; sums may be off by as many ulps
-as their order costs. Verdicts stay in `conformance/results/second.json`; cases that never ran come first in the next
-run, then those whose verdict is oldest.
+This page is written by `python -m conformance results --backend both`. It runs small cases of ggml's, MLX's, mlx-lm's,
+PyTorch's and hashcat's kernels, launched as their host code does, on the oracle, one thread after the other, and on the
+engine on the same data: with as many lanes as it chooses and with 1 to 64, with and without guards, first and last
+instances first, in good code, in baseline code and without LLVM's optimiser (kernels with SIMD-group operations have 32
+lanes). Every run is compared with a reference (numpy, `gguf`, MLX, `hashlib`) and with the oracle's bits; sums may be
+off by as many ulps as their order costs. Verdicts stay in `conformance/results/second.json`; cases that never ran come
+first in the next run, then those whose verdict is oldest.
 """
 
 

@@ -37,8 +37,8 @@ def test_waiting_for_a_turn_does_not_count(monkeypatch: pytest.MonkeyPatch) -> N
     held: list[int] = []
     real = clang._limit
 
-    def slow(pid: int) -> int:
-        found = real(pid)
+    def slow(pid: int, seconds: float) -> int:
+        found = real(pid, seconds)
         os.kill(pid, signal.SIGSTOP)
         held.append(pid)
         threading.Timer(3.0, os.kill, (pid, signal.SIGCONT)).start()
@@ -49,3 +49,11 @@ def test_waiting_for_a_turn_does_not_count(monkeypatch: pytest.MonkeyPatch) -> N
     result = clang.run([*clang._LANGUAGE, "-fsyntax-only", "-x", "c++", "-"], "int x;\n")
     assert held and time.monotonic() - start > 2.5
     assert not result.stopped and not result.failed, result
+
+
+def test_a_long_text_has_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+    monkeypatch.setattr(clang, "_limit", lambda pid, seconds: given.append(seconds) or 1)
+    for text in ("int x;", f"int x;{' ' * 1_000_000}"):
+        assert not clang.run([*clang._LANGUAGE, "-fsyntax-only", "-x", "c++", "-"], text).failed
+    assert given == [15, 45]

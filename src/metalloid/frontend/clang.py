@@ -25,7 +25,10 @@ from metalloid.records import dataclass
 from metalloid.source import MathMode
 
 INCLUDE = Path(__file__).parent / "include"
-TIMEOUT = 15.0  # seconds of a processor; the largest real kernel takes 5
+TIMEOUT = 15.0  # seconds of a processor; of short texts the longest real kernel takes 5
+PER_CHARACTER = (
+    30e-6  # more of them: hashcat's kernels are a megabyte after needless functions are left out, and take 25
+)
 PATIENCE = 8  # times as long by the clock: on a busy machine the compiler has to wait for its turn
 GAVE_UP = "the compiler gave up"
 _OUT_OF_TIME = getattr(signal, "SIGXCPU", 24)
@@ -170,12 +173,13 @@ def run(arguments: Sequence[str], text: str | bytes) -> Result:
             stderr=subprocess.PIPE,
             env=environment,
         ) as process:
-            patience = _limit(process.pid)
             data = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
+            seconds = TIMEOUT + int(PER_CHARACTER * len(data))
+            patience = _limit(process.pid, seconds)
             with stopwatch.stage("clang", elsewhere=True):
-                output, messages, stopped = _communicate(process, data, TIMEOUT * patience)
+                output, messages, stopped = _communicate(process, data, seconds * patience)
             if process.returncode == -_OUT_OF_TIME:
-                stopped = f"{GAVE_UP} after {TIMEOUT:.0f} seconds"
+                stopped = f"{GAVE_UP} after {seconds:.0f} seconds"
             if stopped:
                 return Result("", f"error: {stopped}", True, stopped=True)
     except OSError as problem:
@@ -228,7 +232,7 @@ def _communicate(process: subprocess.Popen[bytes], data: bytes, timeout: float) 
     return bytes(output), bytes(messages), "".join(stopped[:1])
 
 
-def _limit(pid: int) -> int:
+def _limit(pid: int, seconds: float) -> int:
     """Limit a process's memory and its time on a processor; how many times as long the clock may run."""
     if sys.platform != "linux":
         return 1  # only the clock is left
@@ -236,7 +240,7 @@ def _limit(pid: int) -> int:
 
     try:
         resource.prlimit(pid, resource.RLIMIT_AS, (MEMORY, MEMORY))
-        resource.prlimit(pid, resource.RLIMIT_CPU, (int(TIMEOUT), int(TIMEOUT) + 5))
+        resource.prlimit(pid, resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5))
     except (OSError, ValueError):
         return 1
     return PATIENCE
