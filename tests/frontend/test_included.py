@@ -27,10 +27,10 @@ def runs(monkeypatch):
     """The lengths of what clang is given to make code of."""
     found, real = [], clang.run
 
-    def run(arguments, text):
+    def run(arguments, text, *more):
         if "-emit-llvm" in arguments or "-fsyntax-only" in arguments:
             found.append(len(text))
-        return real(arguments, text)
+        return real(arguments, text, *more)
 
     monkeypatch.setattr(build.clang, "run", run)
     return found
@@ -85,10 +85,10 @@ def _lines(ir):
 def test_sources_that_begin_alike_share_the_beginning(tmp_path, monkeypatch):
     made, real = [], clang.run
 
-    def run(arguments, text):
+    def run(arguments, text, *more):
         if "-emit-pch" in arguments:
             made.append(arguments[-1])
-        return real(arguments, text)
+        return real(arguments, text, *more)
 
     monkeypatch.setattr(clang, "run", run)
     monkeypatch.setenv("METALLOID_CACHE_DIR", str(tmp_path / "cache"))

@@ -97,10 +97,10 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     run = clang.run
 
-    def noted(arguments: list[str], text: str | bytes) -> clang.Result:
+    def noted(arguments: list[str], text: str | bytes, *more: int) -> clang.Result:
         kinds = {"-E": "preprocess", "-fsyntax-only": "examine", "-emit-llvm": "compile"}
         seen.extend(kind for flag, kind in kinds.items() if flag in arguments)
-        return run(arguments, text)
+        return run(arguments, text, *more)
 
     monkeypatch.setattr(clang, "run", noted)
     return seen

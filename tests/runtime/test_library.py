@@ -125,9 +125,9 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]]
     asked: list[str] = []
     original = clang.run
 
-    def run(arguments: list[str], text: str) -> clang.Result:
+    def run(arguments: list[str], text: str, *more: int) -> clang.Result:
         asked.extend(a for a in arguments if a in ("-E", "-fsyntax-only", "-emit-llvm"))
-        return original(arguments, text)
+        return original(arguments, text, *more)
 
     monkeypatch.setattr(clang, "run", run)
     yield asked

@@ -166,7 +166,8 @@ def _mended(
                     return first
             else:
                 rest = PROLOGUE + included.standing_alone(parted.rest) + epilogue
-                if not (result := clang.run([*first, *words], rest)).failed:
+                result = clang.run([*first, *words], rest, len(rewritten.text))
+                if result.stopped or not result.failed:
                     return result
                 break
         return clang.run([*header, *words], before + rewritten.text + epilogue)

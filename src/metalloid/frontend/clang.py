@@ -161,8 +161,9 @@ def language(math: MathMode, all_swizzles: bool) -> tuple[str, ...]:
     )
 
 
-def run(arguments: Sequence[str], text: str | bytes) -> Result:
-    """clang -cc1 with `text` on its standard input. A crash or a time-out is a failed result."""
+def run(arguments: Sequence[str], text: str | bytes, length: int = 0) -> Result:
+    """clang -cc1 with `text` on its standard input. A crash or a time-out is a failed result. `length`: of all that it
+    compiles, where most of that was read before."""
     command = [str(executable()), "clang", "-cc1", *arguments]
     environment = {"PATH": os.environ.get("PATH", ""), "HOME": os.environ.get("HOME", "/")}
     try:
@@ -174,7 +175,7 @@ def run(arguments: Sequence[str], text: str | bytes) -> Result:
             env=environment,
         ) as process:
             data = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
-            seconds = TIMEOUT + int(PER_CHARACTER * len(data))
+            seconds = TIMEOUT + int(PER_CHARACTER * max(len(data), length))
             patience = _limit(process.pid, seconds)
             with stopwatch.stage("clang", elsewhere=True):
                 output, messages, stopped = _communicate(process, data, seconds * patience)
