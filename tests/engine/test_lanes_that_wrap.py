@@ -1,5 +1,7 @@
 """Numbers of lanes that are shifted out of their type, and divided, widened and compared behind that."""
 
+# ruff: noqa: E501  kernels are quoted as they are
+
 from __future__ import annotations
 
 import re
@@ -65,3 +67,25 @@ def test_a_pattern_that_a_mask_takes_away_leaves_the_base() -> None:
     o = np.full(32, 9, np.uint32)
     cpu_program(ir, signature).run(launch([o], (2, 16), (2, 16)))
     assert count == 1 and not o.any()
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        "uint x = t; for (uint k = 0; k < 5; k++) x += n[0]; s = a[x];",
+        "uint x = t; for (uint k = 0; k < 5; k++) { x += n[0]; s = s * 0.5f + a[x]; }",
+        "s = a[(t + 5 * n[0]) * 2 + 1];",
+        "s = a[t + n[1]" + "".join(f" + n[{m}]" for m in range(2, 20)) + "];",
+    ],
+)
+def test_lanes_whose_base_is_below_zero_are_no_sums_without_wrapping(index: str) -> None:
+    """Only the lanes from 5 on run, so no index wraps; but that of lane 0, from which the others are counted, does."""
+    text = f"""kernel void k(device const float* a, device float* o, constant uint* n, uint t [[thread_position_in_grid]]) {{
+        float s = 0;
+        if (t >= 5) {{ {index} o[t] = s; }}
+    }}"""
+    n = np.zeros(20, np.uint32)
+    n[0], n[1] = 0xFFFFFFFF, 0xFFFFFFFB
+    a = np.arange(1, 129, dtype=np.float32)
+    o = same(text, [a, np.zeros(64, np.float32), n], 64, 64, widths=(0, 4, 16))[1]
+    assert not o[:5].any() and (o[5:] > 0).all()

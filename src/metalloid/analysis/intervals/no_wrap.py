@@ -18,6 +18,10 @@ from metalloid.ir.types import IntType
 from metalloid.ir.values import Int, Local, Value
 
 LIMIT = 1 << 31
+MOST = 100  # sums that one index is made of
+# Operations that hand on the base of their operands, or make sums and products of them.
+SUMMED = frozenset({"add", "mul", "shl", "or", "freeze", "phi"})
+Known = dict[tuple[str, str], Span | None]
 
 
 def is_no_wrap(e: Evaluator, i: Instruction, block: str) -> bool:
@@ -26,8 +30,7 @@ def is_no_wrap(e: Evaluator, i: Instruction, block: str) -> bool:
         return False
     if not _grows(e.function, i.operands[0], {}):
         return False
-    found = _true(e, i.operands[0], e.contexts.block(block), 16)
-    return found is not None and found.hi < LIMIT
+    return _true(e, i.operands[0], e.contexts.block(block), frozenset(), {}) is not None
 
 
 # Operations that make no less of a lane's value than of the base's, and of no base a negative number.
@@ -51,21 +54,40 @@ def _grows(function: Function, value: Value, seen: dict[str, bool]) -> bool:
     return seen[value.name]
 
 
-def _true(e: Evaluator, value: Value, context: Context, depth: int) -> Span | None:
-    """What a number is, computed without wrapping; None where that cannot be told."""
+def _true(e: Evaluator, value: Value, context: Context, seen: frozenset[str], known: Known) -> Span | None:
+    """What a number is, computed without wrapping; None where that cannot be told. What lanes have as a base is summed
+    up by phis and behind `freeze` and `or` as well, so nothing may wrap there either, however far up."""
     i = e.function.definitions[value.name] if isinstance(value, Local) else None
-    if i is not None and i.opcode in ("add", "mul", "shl") and depth:
-        a, b = (_true(e, o, context, depth - 1) for o in i.operands)
-        if a is None or b is None:
-            return None
-        if i.opcode == "shl":
-            if b.hi >= 31:
-                return None
-            a, b = a, Span(1 << b.lo, 1 << b.hi)
-        low, high = (a.lo + b.lo, a.hi + b.hi) if i.opcode == "add" else (a.lo * b.lo, a.hi * b.hi)
-        return S.make(low, high) if high < LIMIT else None
     found = e.value(value, context)
     if found is None:
         return S.number(0)  # nobody gets here
     found = S.unsigned(found, bits_of(value.type))
-    return found if found.hi < LIMIT else None
+    if i is None or i.opcode not in SUMMED or i.name in seen:
+        return found if found.hi < LIMIT else None
+    key = (i.name, context.key)
+    if key in known:
+        return known[key]
+    known[key] = None
+    if len(known) > MOST:
+        return None
+    if i.opcode == "phi":
+        home, seen = e.function.home[i.name], seen | {i.name}
+        parts = [_true(e, v, e.contexts.edge(b, home), seen, known) for v, b in i.cases]
+    else:
+        parts = [_true(e, o, context, seen, known) for o in i.operands]
+    if all(part is not None for part in parts):
+        known[key] = _summed(i, [part for part in parts if part is not None], found)
+    return known[key]
+
+
+def _summed(i: Instruction, parts: list[Span], found: Span) -> Span | None:
+    """A number that is made of these, which have not wrapped, if it has not either."""
+    if i.opcode not in ("add", "mul", "shl"):
+        return found if found.hi < LIMIT else None
+    a, b = parts
+    if i.opcode == "shl":
+        if b.hi >= 31:
+            return None
+        b = Span(1 << b.lo, 1 << b.hi)
+    low, high = (a.lo + b.lo, a.hi + b.hi) if i.opcode == "add" else (a.lo * b.lo, a.hi * b.hi)
+    return S.make(low, high) if high < LIMIT else None
