@@ -49,6 +49,19 @@ def test_one_rounding(target: str, width: int) -> None:
     np.testing.assert_array_equal(got[~nan].view(np.uint16), expected[~nan].view(np.uint16))
 
 
+@pytest.mark.parametrize("width", [0, 16, 32])
+def test_three_parts_of_each_thread(width: int) -> None:
+    """As they lie in memory they fill three registers, or six."""
+    text = """kernel void k(device const packed_half3* a, device packed_half3* b, uint i [[thread_position_in_grid]]) {
+        half3 x = a[i], y = a[i + 1];
+        b[i] = packed_half3(x * 0.25h + y);
+    }"""
+    a = (np.arange(3 * 65) % 97 * 0.123).astype(np.float16)
+    got = np.zeros(3 * 64, np.float16)
+    cpu_program(*scalar_ir(text, "k", "fast"), width).run(launch([a, got], 64, 64))
+    np.testing.assert_array_equal(got, (a[:-3].astype(np.float64) * 0.25 + a[3:]).astype(np.float16))
+
+
 @pytest.mark.parametrize("target", [WIDE, codegen.Target("x86-64-v3", "+avx2,+f16c", WIDE.triple)])
 def test_no_lane_calls_a_function(target: codegen.Target) -> None:
     variant = ((64, 1, 1), False, False, False, False, None)

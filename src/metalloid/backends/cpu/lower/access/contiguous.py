@@ -54,7 +54,9 @@ def _further(e: Emitter, start: str, by: int) -> str:
 
 
 def concat(e: Emitter, kind: str, chunks: list[str], count: int) -> str:
-    """Short vectors end to end; their number is a power of two."""
+    """Short vectors end to end. Their number is a power of two, but for vectors of three parts to a lane."""
+    whole = len(chunks) * count
+    chunks = [*chunks, *["poison"] * ((1 << (len(chunks) - 1).bit_length()) - len(chunks))]
     while len(chunks) > 1:
         picks = ", ".join(f"i32 {n}" for n in range(2 * count))
         chunks = [
@@ -64,4 +66,9 @@ def concat(e: Emitter, kind: str, chunks: list[str], count: int) -> str:
             for a, b in zip(chunks[::2], chunks[1::2], strict=True)
         ]
         count *= 2
-    return chunks[0]
+    if count == whole:
+        return chunks[0]
+    picks = ", ".join(f"i32 {n}" for n in range(whole))
+    return e.put(
+        f"shufflevector <{count} x {kind}> {chunks[0]}, <{count} x {kind}> poison, <{whole} x i32> <{picks}>"
+    )
