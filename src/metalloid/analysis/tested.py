@@ -17,7 +17,10 @@ def between(uniformity: Uniformity, value: Value, block: str) -> tuple[int, int]
     return _tested(uniformity, value, block)[0], most(uniformity, value, block)
 
 
-def most(uniformity: Uniformity, value: Value, block: str) -> int:
+DEEPEST = 8  # sums in sums; a sum of two that have a summand in common would be gone through for ever
+
+
+def most(uniformity: Uniformity, value: Value, block: str, depth: int = 0) -> int:
     """No lane that runs a block has a larger number, read as unsigned."""
     if isinstance(value, Int):
         return value.value
@@ -26,15 +29,17 @@ def most(uniformity: Uniformity, value: Value, block: str) -> int:
     i = uniformity.flow.function.definitions[value.name] if isinstance(value, Local) else None
     if i is None:
         return limit
+    if depth == DEEPEST:
+        return min(limit, _tested(uniformity, value, block)[1])
     if i.opcode in ("zext", "freeze"):
-        limit = min(limit, most(uniformity, i.operands[0], block))
+        limit = min(limit, most(uniformity, i.operands[0], block, depth + 1))
     elif i.opcode in ("add", "or"):
         a, b = i.operands
         if isinstance(b, Int) and b.signed < 0 and i.opcode == "add":
             if _tested(uniformity, a, block)[0] >= -b.signed:  # it does not fall below 0
-                limit = min(limit, most(uniformity, a, block) + b.signed)
+                limit = min(limit, most(uniformity, a, block, depth + 1) + b.signed)
         else:  # a sum that wraps is smaller
-            limit = min(limit, most(uniformity, a, block) + most(uniformity, b, block))
+            limit = min(limit, sum(most(uniformity, o, block, depth + 1) for o in i.operands))
     return min(limit, _tested(uniformity, value, block)[1])
 
 
