@@ -20,7 +20,7 @@ def test_a_seed_makes_the_same_program_again():
 
 def test_every_feature_is_made():
     made = {name for seed in range(400) for name in case(seed, EVERYTHING).features}
-    assert made == {*FEATURES, "messages", "short", "counting"}
+    assert made == {*FEATURES, "messages", "short", "counting", "below"}
 
 
 def test_threadgroups_have_rows_shorter_than_lanes():

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from tests.engine.fuzz.features import (
     Feature,
+    below,
     classic,
     columns,
     counting,
@@ -65,7 +66,8 @@ MATHS = ("maths", "turned", "complex", "halves", "math vectors")
 # Only outside of all blocks. Of every SIMD-group some lanes have to come to what `some lanes` writes.
 TOP = ("columns", "classic", "some lanes", "some groups")
 LEAVES = ("early", "columns", "classic")  # after these, some threads of a threadgroup may be gone
-COUNTING = 0xC0DE  # numbers of its own: other seeds make what they made before there were such programs
+# Numbers of their own: other seeds make what they made before there were such programs.
+COUNTING, BELOW = 0xC0DE, 0xBE10
 # Kinds of programs that can be left out: threads that leave before barriers, SIMD-groups that pass them by, pointers
 # of two address spaces.
 SWITCHES = {"leaving": True, "skipping": True, "spaces": False}
@@ -90,6 +92,8 @@ def case(seed: int, switches: Mapping[str, bool] | None = None, without: Collect
     on = {**SWITCHES, **(switches or {})}
     if random.Random(seed ^ COUNTING).randrange(20) == 0 and "counting" not in without:
         return _counting(seed, r)
+    if random.Random(seed ^ BELOW).randrange(20) == 0 and "below" not in without:
+        return _below(seed, r)
     if r.randrange(60) == 0 and "messages" not in without:
         return _message(seed, r)
     if r.randrange(6) == 0 and "short" not in without:
@@ -132,6 +136,13 @@ def _counting(seed: int, r: random.Random) -> Case:
     grid, group = launch(r)
     counting.write(w, grid[0] * grid[1] * grid[2])
     return Case(seed, text_of([], [], w.lines, ()), grid, group, "safe", ("counting",))
+
+
+def _below(seed: int, r: random.Random) -> Case:
+    w = Writer(r)
+    below.write(w)
+    grid, group = launch(r)
+    return Case(seed, text(w), grid, group, "safe", ("below",))
 
 
 def _short(seed: int, r: random.Random) -> Case:
