@@ -63,10 +63,21 @@ def test_slices_and_views_share_memory(library):
     assert buffer.numpy().tolist() == [1] * 4 + [2] * 4 + [1] * 8
     half = buffer.view(np.uint16, offset=16, nbytes=16)
     assert half.shape == (8,) and half.numpy()[1] == np.float32(2).view(np.uint32) >> 16
-    with pytest.raises(LaunchError, match="not a contiguous piece"):
-        buffer[::2]
+    for copied in (slice(None, None, 2), [1, 2], np.arange(16) > 12):
+        with pytest.raises(LaunchError, match="not a contiguous piece"):
+            buffer[copied]
     with pytest.raises(LaunchError, match="no whole, aligned number"):
         buffer.view(np.float32, offset=2)
+
+
+def test_numpy_copies_where_it_is_asked_to(library):
+    buffer = mt.device().buffer([1.0, 2.0])
+    before, same = np.array(buffer), np.asarray(buffer)
+    library["twice"](buffer, grid=2)
+    assert before.tolist() == [1, 2] and same.tolist() == [2, 4]
+    assert np.array(buffer, np.float64).tolist() == [2, 4]
+    with pytest.raises(ValueError, match="no float64 without a copy"):
+        np.array(buffer, np.float64, copy=False)
 
 
 def test_bfloat16_and_structs(library):

@@ -130,7 +130,9 @@ class Buffer:
             part = self.memory()[key]
         except (IndexError, TypeError, ValueError) as error:
             raise LaunchError(f"[buffer] M306 {key!r} is no piece of {self}: {error}.") from None
-        if not isinstance(part, np.ndarray) or not part.flags.c_contiguous:
+        # Lists of places and masks make a copy: what a kernel writes there would be lost.
+        shares = isinstance(part, np.ndarray) and (not part.size or np.may_share_memory(part, self.memory()))
+        if not shares or not part.flags.c_contiguous:
             raise LaunchError(
                 f"[buffer] M306 {key!r} is not a contiguous piece; kernels see memory without gaps.\n"
                 "Slice whole rows, or make a buffer of a copy."
@@ -175,8 +177,13 @@ class Buffer:
         self.release()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """The same memory for `np.asarray`, a copy for `np.array`: numpy makes none of its own where it asks here."""
         array = self.numpy()
-        return array.astype(dtype) if dtype is not None and dtype != array.dtype else array
+        if dtype is None or dtype == array.dtype:
+            return array.copy() if copy else array
+        if copy is False:
+            raise ValueError(f"{self} holds {array.dtype}: it is no {np.dtype(dtype)} without a copy.")
+        return array.astype(dtype)
 
     @property
     def __cuda_array_interface__(self) -> Mapping[str, Any]:
