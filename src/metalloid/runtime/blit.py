@@ -55,7 +55,7 @@ class BlitEncoder(Encoder):
             )
         tell("copy", self.kind, f"{count} bytes from {first} of {source} to {to} of {destination}")
 
-        def run() -> None:
+        def run(_held: object = (source, destination)) -> None:  # their room in a heap is not free before
             there[...] = here
 
         self._change(destination, run)
@@ -76,7 +76,7 @@ class BlitEncoder(Encoder):
         target, pattern = memory[first : first + count], _pattern(value, count)
         tell("fill", self.kind, f"{count} bytes from {first} of {buffer} with {value!r}")
 
-        def run() -> None:
+        def run(_held: object = buffer) -> None:
             target.reshape(-1, len(pattern))[...] = pattern
 
         self._change(buffer, run)

@@ -257,7 +257,7 @@ class CommandBuffer(Work, Groups):
         later: Callable[[Launch], Launch] | None,
         key: object,
     ) -> None:
-        def run() -> None:
+        def run(_held: object = arguments) -> None:  # a buffer's room in a heap is not free before
             sized = later(launch) if later is not None else launch
             if 0 not in sized.grid:
                 kernel.run(sized, guard)

@@ -45,7 +45,9 @@ class ComputeCommands(Commands, Protocol):
         guard: Guard,
         later: Later | None,
         key: object,
-    ) -> None: ...
+    ) -> None:
+        """`arguments` are held until it has run; those behind the kernel's own are only held."""
+        ...
 
     def _encoded_quick(self, kernel: Kernel, plan: Plan, bound: Bound, guard: Guard) -> None: ...
 
@@ -346,7 +348,8 @@ class ComputeEncoder(Encoder):
         if watchers:
             sizes = "in threadgroups of".join(f" {size} " for size in (launch.grid, launch.threadgroup))
             tell("dispatch", self.kind, f"{kernel.name},{sizes}".rstrip())
-        self._commands._encoded(kernel, launch, arguments, self.guard, later, key)
+        held = [*arguments, *self._used.values()]
+        self._commands._encoded(kernel, launch, held, self.guard, later, key)
 
     def _belongs(self, kernel: object) -> None:
         if not isinstance(kernel, Kernel):
