@@ -65,6 +65,18 @@ REFUSED = {
         ("many", (ones(), np.zeros(2, [("scale", "f8"), ("shift", "i4")]))),
         r"records of 12(.|\n)*expected(.|\n)*\+4 +int shift(.|\n)*got 12 bytes(.|\n)*\+8 +int32 shift",
     ),
+    "fields in another order": (
+        ("shift", (ones(), np.array((3, 0.5), [("shift", "i4"), ("scale", "f4")]))),
+        r"'args' has 'shift' elsewhere(.|\n)*\+4 +int shift(.|\n)*\+0 +int32 shift",
+    ),
+    "fields of another type": (
+        ("many", (ones(), np.zeros(8, [("scale", "i4"), ("shift", "i4")]))),
+        "'args' has 'scale' elsewhere than the kernel, or as another type",
+    ),
+    "bytes in another order": (
+        ("many", (ones(), np.zeros(8, [("scale", ">f4"), ("shift", "i4")]))),
+        "'args' has 'scale' elsewhere than the kernel, or as another type",
+    ),
     "missing field": (("shift", (ones(), {"scale": 1})), "missing: shift"),
     "rows of three": (
         ("vectors", (ones(), (1, 2, 3), np.eye(2), np.ones((4, 3), np.float32))),
@@ -151,8 +163,9 @@ def test_vectors_matrices_and_small_numbers(library):
     out = np.zeros(3, np.float32)
     rows = np.arange(8, dtype=np.float32).reshape(2, 4)
     for v in ((1, 2, 3), [1, 2, 3], np.array([1.0, 2.0, 3.0])):
-        library["vectors"](out, v, np.array([[1, 2], [3, 4]]), rows, grid=1)
-        assert out.tolist() == [321, 3, 6]
+        for m in ([[1, 2], [3, 4]], np.array([[1, 2], [3, 4]]), np.array([[1, 2], [3, 4]], np.float32)):
+            library["vectors"](out, v, m, rows, grid=1)
+            assert out.tolist() == [321, 3, 6]
     small = np.zeros(3, np.float16)
     for h, b, c in (
         (0.5, 1.5, 7),

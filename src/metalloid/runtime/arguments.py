@@ -258,6 +258,11 @@ def _array(signature: Signature, parameter: Parameter, value: Memory) -> Memory:
             signature,
             f"'{name}' takes {type.size} bytes each; got records of {value.dtype.itemsize}.\n{_layouts(type, value)}",
         )
+    if isinstance(type, Struct) and (field := _misplaced(type, value.dtype)):
+        refuse(
+            signature,
+            f"'{name}' has '{field}' elsewhere than the kernel, or as another type.\n{_layouts(type, value)}",
+        )
     if parameter.reference and value.nbytes != type.size:
         refuse(
             signature,
@@ -267,6 +272,26 @@ def _array(signature: Signature, parameter: Parameter, value: Memory) -> Memory:
     return value.view(np.uint16) if value.dtype.name == "bfloat16" else value  # memoryview knows no bfloat16
 
 
+def _misplaced(type: Struct, record: np.dtype[Any]) -> str:
+    """The first field of a record that the struct has under this name, and the kernel would read wrongly."""
+    known = {} if type.union else {field.name: field for field in type.fields}
+    for name, (inner, offset, *_) in (record.fields or {}).items():
+        field, have = known.get(name), inner.base
+        if field is None:
+            continue
+        if field.offset != offset:
+            return name
+        if isinstance(field.type, Struct) and (deeper := _misplaced(field.type, have)):
+            return f"{name}.{deeper}"
+        want = element(field.type)
+        whole = (
+            want is not None and have.kind in "iu" and want.kind in "iu" and have.itemsize == want.itemsize
+        )
+        if not have.isnative or (want is not None and have != want and not whole and not alike(have, want)):
+            return name
+    return ""
+
+
 def _layouts(type: Type, value: Memory) -> str:
     fields = value.dtype.fields or {}
     lines = [f"    +{offset:<5} {inner} {name}" for name, (inner, offset, *_) in fields.items()]
@@ -274,8 +299,10 @@ def _layouts(type: Type, value: Memory) -> str:
 
 
 def _converts(type: Type, value: Memory) -> bool:
-    """Whether an array is a value to be converted, as np.array(3) is."""
+    """Whether an array is a value to be converted, as np.array(3) is. Rows of a matrix are: it lies by columns."""
     wanted = element(type)
+    if isinstance(type, Matrix) and value.shape == (type.rows, type.columns):
+        return bool(value.dtype != np.uint8)
     if wanted is None or (value.dtype == wanted and value.nbytes == type.size):
         return False
     return (

@@ -20,7 +20,7 @@ from metalloid.runtime.again import repeats, repeats_of
 from metalloid.runtime.arguments import WRITES, argument, element
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.kernel_code import KernelCode
-from metalloid.types import Parameter, Scalar, Struct, Vector
+from metalloid.types import Matrix, Parameter, Scalar, Struct, Vector
 
 _address = ctypes.addressof
 _exported = ctypes.c_char.from_buffer  # refuses what is not writable or not contiguous
@@ -82,6 +82,8 @@ class Slot:
         self.size = parameter.type.size if parameter.reference else 0
         if isinstance(parameter.type, Vector) and parameter.type.length == 3:
             self.dtype = None  # rows of three are looked at closely
+        if isinstance(parameter.type, Matrix) and parameter.reference:
+            self.dtype = None  # rows become columns
         if isinstance(parameter.type, Struct) and parameter.reference:
             self.dtype = np.dtype(np.uint8)  # its bytes, when they are as many as they should be
         scalar = parameter.reference and isinstance(parameter.type, Scalar) and not self.written
