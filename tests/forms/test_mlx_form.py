@@ -130,6 +130,20 @@ def test_broadcast_and_reversed_inputs_keep_their_values(xp):
         assert to_numpy(out).tolist() == expected
 
 
+def test_numpys_other_layouts_keep_their_values():
+    """Bytes in another order, and a field of packed records: its strides count no elements."""
+    packed = np.zeros(8, [("flag", "u1"), ("value", "f4")])
+    packed["value"] = np.arange(8)
+    kernel = double(
+        source="uint i = thread_position_in_grid.x; out[i] = 2 * inp[i * inp_strides[0]];",
+        ensure_row_contiguous=False,
+    )
+    for x in (np.arange(8, dtype=">f4"), packed["value"]):
+        for _ in range(2):
+            (out,) = kernel(inputs=[x], output_shapes=[(8,)], output_dtypes=[np.float32], **one(8))
+            assert (out == 2 * np.arange(8)).all()
+
+
 def test_templates(xp):
     source = "uint i = thread_position_in_grid.x; T v = x[i]; out[i] = (flag ? v : -v) * T(N);"
     kernel = metal_kernel("templated", ["x"], ["out"], source)

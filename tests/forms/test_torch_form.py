@@ -46,6 +46,13 @@ def test_the_first_tensor_says_how_many_threads(lib):
     assert (t[:10] == 1).all() and t[10] == torch.tensor(3.14)
 
 
+def test_parameters_may_be_called_as_the_launch_calls_its_own():
+    text = "kernel void k(device float* grid, constant float& overlap, uint i [[thread_position_in_grid]]) {"
+    t = torch.zeros(4)
+    compile_shader(text + " grid[i] = overlap; }").k(t, 2.0)
+    assert t.tolist() == [2] * 4
+
+
 def test_python_numbers_go_as_int64_and_float32(lib):
     t = torch.arange(5)
     lib.add_long(t, 1 << 40)

@@ -77,7 +77,9 @@ def span(array: np.ndarray[Any, Any]) -> Memory:
     strides = tuple(s // array.itemsize for s in array.strides)
     if array.size == 0:
         return Memory(np.empty(0, array.dtype), strides)
-    if min(strides, default=0) < 0:  # the first element is not the lowest: kernels would index below it
+    # Copied where the first element is not the lowest, which kernels would index below, and where strides count no
+    # elements: a field of a record that is packed.
+    if min(strides, default=0) < 0 or any(s % array.itemsize for s in array.strides):
         return span(np.ascontiguousarray(array))
     reach = 1 + sum((n - 1) * s for n, s in zip(array.shape, strides, strict=True))
     flat = np.lib.stride_tricks.as_strided(array, (reach,), (array.itemsize,))
@@ -88,11 +90,10 @@ class NumpyArrays:
     """Arrays of numpy, and lists of numbers."""
 
     def take(self, value: Any) -> np.ndarray[Any, Any]:
-        if isinstance(value, np.ndarray):
-            return value
         if isinstance(value, bool | int | float):
             return scalar(value)
-        return np.asarray(value)
+        array = np.asarray(value)
+        return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
     def name(self, dtype: Any) -> str:
         return "bfloat16" if str(dtype) == "bfloat16" else np.dtype(dtype).name

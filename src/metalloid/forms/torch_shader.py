@@ -136,8 +136,8 @@ class ShaderKernel:
             for p in signature.buffers
             if p.index < len(args)
         }
-        named = {p.name: values[p.index] for p in signature.buffers if p.index in values}
-        return kernel.launch(grid=grid, threadgroup=group, overlap=True, sized_by=sized_by, **named)
+        # By position: a parameter may be called what the launch calls its own, `grid`.
+        return kernel.launch(*values.values(), grid=grid, threadgroup=group, overlap=True, sized_by=sized_by)
 
     def _group(self, where: str, grid: tuple[int, int, int], threads: Any, wanted: Any) -> tuple[int, ...]:
         limit = self._kernel.max_threads_per_threadgroup
