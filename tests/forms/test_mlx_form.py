@@ -173,6 +173,37 @@ def test_outputs_can_start_from_a_value_and_be_atomic(xp):
         assert to_numpy(out).tolist() == expected
 
 
+@pytest.mark.parametrize("shape", [(3,), (1 << 20,)])
+@pytest.mark.parametrize(
+    ("value", "dtype", "found"),
+    [
+        (-1, "uint32", 0),
+        (1 << 31, "int32", (1 << 31) - 1),
+        ((1 << 24) + 1, "int32", 1 << 24),
+        (float("nan"), "int32", 0),
+        (2.7, "int8", 2),
+        (-0.0, "float32", -0.0),
+        (0.5, "bool_", True),
+    ],
+)
+def test_a_first_value_is_a_float_of_cpp(xp, value, dtype, found, shape):
+    kernel = metal_kernel("idle", ["x"], ["out"], "if (x < 0) { out[0] = 1; }")
+    kind = getattr(xp, dtype, None) or getattr(np, dtype)
+    (out,) = kernel(inputs=[1], output_shapes=[shape], output_dtypes=[kind], init_value=value, **one(1))
+    assert str(to_numpy(out)[1]) == str(to_numpy(out).dtype.type(found))
+
+
+def test_a_first_value_has_to_fit_a_small_type(xp):
+    with pytest.raises(ValueError, match="init_value is 300; uint8 holds 0 to 255"):
+        double()(
+            inputs=[xp.array([1], xp.uint8)],
+            output_shapes=[(1,)],
+            output_dtypes=[xp.uint8],
+            init_value=300,
+            **one(1),
+        )
+
+
 def test_large_outputs_are_written_in_place(xp):
     n = 1 << 20
     x = xp.array(np.arange(n, dtype=np.float32))
@@ -212,6 +243,14 @@ def test_the_threadgroup_is_no_larger_than_the_grid(xp):
         inputs=[], output_shapes=[(10,)], output_dtypes=[xp.int32], grid=(10, 1, 1), threadgroup=(256, 1, 1)
     )
     assert to_numpy(out).tolist() == [1001] * 10
+    with pytest.raises(LaunchError, match=r"M302 threadgroup is \(2048, 1, 1\)"):  # what MLX looks at
+        kernel(
+            inputs=[],
+            output_shapes=[(10,)],
+            output_dtypes=[xp.int32],
+            grid=(10, 1, 1),
+            threadgroup=(2048, 1, 1),
+        )
 
 
 def test_a_grid_that_counts_threadgroups_is_warned_about(xp):

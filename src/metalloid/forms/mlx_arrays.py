@@ -72,6 +72,23 @@ def scalar(value: Scalar) -> np.ndarray[Any, Any]:
     return np.array(value, np.float32)
 
 
+def filling(value: float, dtype: np.dtype[Any]) -> bool | int | float:
+    """An `init_value` as MLX has it: a float first, then the output's type, as a Mac's processor converts it. Types of
+    8 and 16 bits have to hold it."""
+    with np.errstate(over="ignore"):
+        number = float(np.float32(value))
+    if dtype.kind == "b":
+        return bool(number)
+    if dtype.kind not in "iu":
+        return number
+    if number != number:
+        return 0
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    if dtype.itemsize < 4 and not low <= number <= high:
+        raise ValueError(f"[metal_kernel] init_value is {value!r}; {dtype} holds {low} to {high}.")
+    return high if number >= high else low if number <= low else int(number)
+
+
 def span(array: np.ndarray[Any, Any]) -> Memory:
     """All memory that a strided array reaches, from its first element on."""
     strides = tuple(s // array.itemsize for s in array.strides)
@@ -104,7 +121,7 @@ class NumpyArrays:
     def output(
         self, shape: tuple[int, ...], dtype: np.dtype[Any], value: float | None
     ) -> np.ndarray[Any, Any]:
-        return np.empty(shape, dtype) if value is None else np.full(shape, value, dtype)
+        return np.empty(shape, dtype) if value is None else np.full(shape, filling(value, dtype), dtype)
 
     def finish(self, output: Any) -> Any:
         return output
@@ -142,8 +159,9 @@ class MlxArrays:
 
     def output(self, shape: tuple[int, ...], dtype: np.dtype[Any], value: float | None) -> Any:
         if prod(shape) * dtype.itemsize < _IN_PLACE:
-            return np.empty(shape, dtype) if value is None else np.full(shape, value, dtype)
-        made = self.mx.full(shape, value or 0, dtype=getattr(self.mx, dtype.name.replace("bool", "bool_")))
+            return NUMPY.output(shape, dtype, value)
+        start = 0 if value is None else filling(value, dtype)
+        made = self.mx.full(shape, start, dtype=getattr(self.mx, dtype.name.replace("bool", "bool_")))
         self.mx.eval(made)
         return made
 

@@ -60,7 +60,9 @@ class Site:
         """MLX makes a threadgroup no larger than the grid, axis by axis."""
         whole = triple(f"[metal_kernel {self.kernel.name}]", "grid", grid)
         x, y, z = (min(g, t) for g, t in zip(whole, self._asked, strict=True))
-        return sizes(self.kernel.signature, self.kernel.device.backend.limits, whole, (x, y, z), None)
+        signature, limits = self.kernel.signature, self.kernel.device.backend.limits
+        sizes(signature, limits, whole, self._asked, None)  # MLX holds what was asked for against the limit
+        return sizes(signature, limits, whole, (x, y, z), None)
 
     def run(self, values: list[Any], init_value: float | None) -> list[Any]:
         """Outputs of a call with these inputs."""
