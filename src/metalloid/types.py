@@ -113,9 +113,12 @@ class Field:
     type: Type
     offset: int
     id: int | None = None  # [[id(n)]], where it is written
+    bits: int = 0  # of a bit-field: how many, and how many lie below them in its first byte
+    shift: int = 0
 
     def __str__(self) -> str:
-        return f"{self.type} {self.name}{'' if self.id is None else f' [[id({self.id})]]'}"
+        bits = f" : {self.bits}" if self.bits else ""
+        return f"{self.type} {self.name}{bits}{'' if self.id is None else f' [[id({self.id})]]'}"
 
 
 @dataclass(frozen=True)

@@ -159,6 +159,19 @@ def test_structs_come_in_every_form(library):
     assert x.tolist() == [3, 7]
 
 
+def test_bit_fields_lie_beside_each_other():
+    text = """struct Bits { uint a : 3; int b : 6; bool c : 1; uint d : 20; ulong e : 40; short f; };
+    kernel void bits(device long* out, constant Bits& s) {
+        out[0] = s.a; out[1] = s.b; out[2] = s.c; out[3] = s.d; out[4] = s.e; out[5] = s.f; }"""
+    bits, out = mt.device().library(text)["bits"], np.zeros(6, np.int64)
+    for values in ((5, -17, True, 1 << 19, (1 << 40) - 1, -2), (7, 31, False, 3, 1 << 33, 9)):
+        bits(out, dict(zip("abcdef", values, strict=True)), grid=1)
+        assert out.tolist() == list(values)
+    for name, value, says in (("a", 8, "a has 3 bits, which hold 0 to 7"), ("b", 32, "-32 to 31")):
+        with pytest.raises(LaunchError, match=says):
+            bits(out, {**dict.fromkeys("abcdef", 0), name: value}, grid=1)
+
+
 def test_vectors_matrices_and_small_numbers(library):
     out = np.zeros(3, np.float32)
     rows = np.arange(8, dtype=np.float32).reshape(2, 4)

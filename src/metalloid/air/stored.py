@@ -21,7 +21,7 @@ from metalloid.types import Signature
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_FORMAT = 1  # of an entry; raise it when Kernel or Signature change
+_FORMAT = 2  # of an entry; raise it when Kernel or Signature change
 
 
 def kernel_names(binary: Binary) -> tuple[str, ...]:

@@ -168,7 +168,9 @@ class DebugInfo:
 
     def member(self, info: dict[str, str]) -> Field:
         name, type_ = _unquote(info.get("name", '""')), self.type(info["baseType"])
-        offset = int(info.get("offset", "0")) // 8
+        offset, shift = divmod(int(info.get("offset", "0")), 8)
+        if "DIFlagBitField" in info.get("flags", ""):
+            return Field(name, type_, offset, bits=int(info["size"]), shift=shift)
         if not self.has_ids and not _points(type_):
             return Field(name, type_, offset)
         said = self.members.get((name, int(info.get("line", "0"))), Member())

@@ -25,7 +25,7 @@ from metalloid.types import Signature
 if TYPE_CHECKING:
     from metalloid.frontend.parse import Parsed
 
-_FORMAT = 2  # of an entry; raise it when Kernel or Signature change
+_FORMAT = 3  # of an entry; raise it when Kernel or Signature change
 
 
 def compile_kernel(

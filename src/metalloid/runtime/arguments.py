@@ -279,7 +279,7 @@ def _misplaced(type: Struct, record: np.dtype[Any]) -> str:
         field, have = known.get(name), inner.base
         if field is None:
             continue
-        if field.offset != offset:
+        if field.offset != offset or field.bits:
             return name
         if isinstance(field.type, Struct) and (deeper := _misplaced(field.type, have)):
             return f"{name}.{deeper}"

@@ -152,10 +152,30 @@ def _struct(type: Struct, value: object, where: str) -> bytes:
         raise LaunchError(f"{where}: the fields do not match; {'; '.join(said)}.\n{layout(type)}")
     data = bytearray(type.size)
     for field in type.fields:
-        if field.name in value:
+        if field.name in value and field.bits:
+            _bits(field, value[field.name], f"{where}.{field.name}", data)
+        elif field.name in value:
             piece = pack(field.type, value[field.name], f"{where}.{field.name}")
             data[field.offset : field.offset + len(piece)] = piece
     return bytes(data)
+
+
+def _bits(field: Field, value: object, where: str, data: bytearray) -> None:
+    """A bit-field among its neighbours: those of `data` stay as they are."""
+    assert isinstance(field.type, Scalar)
+    number = int.from_bytes(pack(field.type, value, where), "little")
+    signed = field.type.dtype.msl in ("char", "short", "int", "long")
+    if signed and number >> 8 * field.type.size - 1:
+        number -= 1 << 8 * field.type.size
+    low, high = (-(1 << field.bits - 1), (1 << field.bits - 1) - 1) if signed else (0, (1 << field.bits) - 1)
+    if not low <= number <= high:
+        raise LaunchError(
+            f"{where} has {field.bits} bits, which hold {low} to {high}; {value!r} does not fit.", "M307"
+        )
+    whole = int.from_bytes(data, "little")
+    mask = (1 << field.bits) - 1
+    whole |= (number & mask) << 8 * field.offset + field.shift
+    data[:] = whole.to_bytes(len(data), "little")
 
 
 def _record(type: Type, value: np.void, where: str) -> bytes:
