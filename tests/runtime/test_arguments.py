@@ -159,6 +159,24 @@ def test_structs_come_in_every_form(library):
     assert x.tolist() == [3, 7]
 
 
+def test_an_array_by_reference_takes_values_of_any_type():
+    text = """#include <metal_stdlib>
+    kernel void sums(device float* out, constant int (&a)[4], constant float (&m)[2][2],
+                     constant metal::float3 (&v)[2]) {
+        out[0] = a[0] + 10 * a[1] + 100 * a[2] + 1000 * a[3]; out[1] = m[0][1]; out[2] = v[1].z; }"""
+    sums, out = mt.device().library(text)["sums"], np.zeros(3, np.float32)
+    for kind in (np.int32, np.int64, np.float32, np.float64):
+        for _ in range(2):
+            sums(
+                out,
+                np.arange(1, 5, dtype=kind),
+                np.arange(4).reshape(2, 2).astype(kind),
+                np.arange(6).reshape(2, 3).astype(kind),
+                grid=1,
+            )
+            assert out.tolist() == [4321, 1, 5]
+
+
 def test_bit_fields_lie_beside_each_other():
     text = """struct Bits { uint a : 3; int b : 6; bool c : 1; uint d : 20; ulong e : 40; short f; };
     kernel void bits(device long* out, constant Bits& s) {

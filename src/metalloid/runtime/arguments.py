@@ -15,7 +15,7 @@ from metalloid.errors import LaunchError
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.pack import NUMPY, layout, pack
 from metalloid.runtime.processor import Processor
-from metalloid.types import Matrix, Parameter, Scalar, Signature, Struct, Type, Vector
+from metalloid.types import Array, Matrix, Parameter, Scalar, Signature, Struct, Type, Vector
 
 Memory = np.ndarray[Any, Any]
 Resources = list[tuple[int, Memory]]
@@ -316,6 +316,8 @@ def element(type: Type) -> np.dtype[Any] | None:
         return NUMPY[type.dtype]
     if isinstance(type, Vector | Matrix):
         return NUMPY[type.element.dtype]
+    if isinstance(type, Array) and not isinstance(type.element, Matrix):  # those lie by columns
+        return element(type.element)
     return None
 
 

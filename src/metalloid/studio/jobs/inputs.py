@@ -14,7 +14,7 @@ from metalloid.errors import LaunchError
 from metalloid.runtime.arguments import element
 from metalloid.runtime.device import device
 from metalloid.studio import limits
-from metalloid.types import Matrix, Parameter, Signature, Vector
+from metalloid.types import Parameter, Scalar, Signature, Vector
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
@@ -97,7 +97,7 @@ def _size(parameter: Parameter, text: str) -> tuple[int, Shape]:
     if isinstance(type, Vector):
         length = type.size // type.element.size
         shape = (*shape, length)
-    elif isinstance(type, Matrix) or element(type) is None:
+    elif not isinstance(type, Scalar):
         inner = element(type)
         shape = (*shape, type.size // (inner.itemsize if inner is not None else 1))
     return prod(shape), shape
