@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +18,29 @@ MATH_MODES: tuple[MathMode, ...] = ("fast", "relaxed", "safe")
 Number = bool | int | float
 Constant = Number | tuple[Number, ...]  # a vector's elements
 MAGIC = b"MTLB"  # how a compiled library begins
+_WHOLE = re.compile(r"(?:metal::)?u?(char|short|int|long|int8_t|int16_t|int32_t|int64_t)[234]?")
+_BITS = {
+    "char": 8,
+    "short": 16,
+    "int": 32,
+    "long": 64,
+    "int8_t": 8,
+    "int16_t": 16,
+    "int32_t": 32,
+    "int64_t": 64,
+}
+
+
+def unfit(type: str, value: Constant) -> str:
+    """Why a function constant of this type cannot have a value; "" where it can. -1 is a `uint` of all ones."""
+    whole = _WHOLE.fullmatch(type)
+    for number in (value if isinstance(value, tuple | list) else (value,)) if whole else ():
+        if number % 1 != 0:
+            return f"is declared {type}; {number!r} would lose its fraction"
+        assert whole is not None
+        if not -(1 << _BITS[whole[1]] - 1) <= number < 1 << _BITS[whole[1]]:
+            return f"is declared {type}; {number!r} does not fit"
+    return ""
 
 
 def _empty() -> Mapping[str, str]:

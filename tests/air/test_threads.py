@@ -187,6 +187,11 @@ def test_function_constants_decide_by_name_or_index_what_is_there() -> None:
     assert np.array_equal(out, more - 20)
     assert [p.name for p in made.signature.buffers] == ["b0", "b1"]
     assert made.signature.undefined_constants == ()
+    for flag in (0.5, 256):  # true, as in a source
+        run(WITH_CONSTANTS, out, more, grid=8, threadgroup=8, constants={"flag": flag, "scale": 0})
+        assert np.array_equal(out, more)
+    with pytest.raises(CompileError, match=r"'scale' is declared int; 2.5 would lose its fraction"):
+        compiled(WITH_CONSTANTS, {"flag": False, "scale": 2.5})
 
 
 def test_a_kernel_without_its_constants_can_be_read_and_not_run() -> None:

@@ -29,6 +29,14 @@ def test_given_by_name_or_index_it_runs(constants, result):
     assert out[0] == result
 
 
+@pytest.mark.parametrize(
+    ("value", "says"), [(2.5, "2.5 would lose"), (1 << 40, "does not fit"), (float("nan"), "nan would lose")]
+)
+def test_a_number_that_would_become_another_is_refused(value, says):
+    with pytest.raises(mt.CompileError, match=f"function constant 'n' is declared int; .*{says}"):
+        mt.device().library(TEXT).kernel("k", constants={"n": value})
+
+
 def test_a_kernel_whose_last_buffer_is_switched_off_runs_again_and_again() -> None:
     text = """#include <metal_stdlib>
 using namespace metal;

@@ -12,6 +12,7 @@ from metalloid.air.shapes import memory
 from metalloid.ir.types import FloatType, IntType, Type, VectorType
 from metalloid.ir.values import Aggregate, Constant, const
 from metalloid.source import Constant as Number
+from metalloid.source import unfit
 
 
 def by_symbol(described: Described, given: Mapping[str | int, Number]) -> dict[str, Number]:
@@ -20,7 +21,9 @@ def by_symbol(described: Described, given: Mapping[str | int, Number]) -> dict[s
     for constant in described.constants:
         for key in (constant.name, constant.index):
             if key in given:
-                values[constant.symbol] = given[key]
+                if wrong := unfit(constant.type, given[key]):
+                    raise Refused(f"its function constant '{constant.name}' {wrong}")
+                values[constant.symbol] = bool(given[key]) if constant.type == "bool" else given[key]
     return values
 
 

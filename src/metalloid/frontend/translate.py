@@ -35,7 +35,7 @@ from metalloid.ir import Module, keep, read, write
 from metalloid.ir.debug import location
 from metalloid.ir.divisions import plain_divisions
 from metalloid.records import dataclass, replace
-from metalloid.source import Constant, Source
+from metalloid.source import Constant, Source, unfit
 
 
 def find_kernels(source: Source) -> tuple[Entry, ...]:
@@ -224,6 +224,9 @@ def constant_values(parsed: Parsed, given: Mapping[str | int, Constant]) -> dict
         if not match:
             names = ", ".join(f"{c.name} ({c.index})" for c in known) or "none"
             message = f"there is no function constant {key!r}; the source declares {names}"
+            raise CompileError([Diagnostic(message, parsed.source.name, 0)])
+        if wrong := unfit(match[0].type, value):
+            message = f"function constant '{match[0].name}' {wrong}"
             raise CompileError([Diagnostic(message, parsed.source.name, 0)])
         values[match[0].name] = constant_text(match[0].type, value)
     return values
