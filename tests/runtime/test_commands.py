@@ -159,6 +159,22 @@ def test_bindings_stay_between_dispatches_and_offsets_count_bytes(library):
     assert (x.numpy()[:64] == 0).all() and (x.numpy()[64:] == 8).all()
 
 
+def test_bytes_are_those_of_the_call_that_set_them():
+    text = """struct Args { float v[2]; int n; };
+    kernel void k(device float* out, constant Args& a) { out[0] = a.v[0] + a.n; }"""
+    out, args = DEVICE.zeros(1), {"v": [1.0, 2.0], "n": 3}
+    commands = DEVICE.queue().command_buffer()
+    with commands.compute_encoder() as encoder:
+        encoder.set_pipeline(DEVICE.library(text)["k"])
+        encoder.set_buffer(out)
+        encoder.set_bytes(args, index=1)
+        args["v"][0], args["n"] = 100.0, 50
+        encoder.dispatch_threads(1, 1)
+    commands.commit()
+    commands.wait_until_completed()
+    assert out.numpy()[0] == 4
+
+
 def test_threadgroup_memory_is_set_on_the_encoder(library):
     out = DEVICE.zeros(64, np.int32)
     commands = DEVICE.queue().command_buffer()

@@ -50,6 +50,8 @@ def test_arrays_are_read_at_each_run_and_numbers_are_kept(library):
     a[0] = 10
     recording.run()
     assert (x == 12).all()
+    with pytest.raises(LaunchError, match=r"'a' is an array of float64 that is converted now"):
+        recording.add(library["add"], x, np.ones(1), grid=7, threadgroup=4)
 
 
 def test_a_recording_can_grow(library):

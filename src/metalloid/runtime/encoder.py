@@ -141,7 +141,7 @@ class ComputeEncoder(Encoder):
                 "[encoder] M306 set_bytes copies values; got a Buffer.\nBind it with set_buffer."
             )
         self._below.pop(at, None)
-        self._bound[at] = bytes(value) if isinstance(value, bytearray | memoryview) else copy(value)
+        self._bound[at] = bytes(value) if isinstance(value, bytearray | memoryview) else _copied(value)
         if watchers:
             tell("bind", self.kind, f"index {at}, {value!r}")
 
@@ -361,6 +361,17 @@ class ComputeEncoder(Encoder):
                 f"[encoder] M306 {kernel} is of {kernel.device}; this queue is of"
                 f" {self.device}.\nMake the library and the queue from one device."
             )
+
+
+def _copied(value: object) -> object:
+    """What the caller may change afterwards; arrays inside a struct stay, since a pointer may lead to them."""
+    if isinstance(value, dict):
+        return {name: _part(part) for name, part in value.items()}
+    return [_part(part) for part in value] if isinstance(value, list) else copy(value)
+
+
+def _part(value: object) -> object:
+    return _copied(value) if isinstance(value, dict | list) else value
 
 
 def _index(index: object) -> int:

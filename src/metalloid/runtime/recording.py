@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from itertools import groupby
 
+import numpy as np
+
 from metalloid import config
 from metalloid.backends.backend import Batch, Recorded
 from metalloid.backends.base import Guard, Launch
-from metalloid.runtime.arguments import matched
+from metalloid.runtime.arguments import matched, refuse
 from metalloid.runtime.kernel import Kernel, Local
 from metalloid.runtime.sizes import Size
 from metalloid.runtime.watch import watchers
@@ -55,6 +57,19 @@ class Recording:
             **named,
         )
         values = matched(kernel.signature, arguments, named)
+        for p in kernel.signature.buffers:
+            given = values[p.index]
+            if (
+                isinstance(given, np.ndarray)
+                and given.size
+                and not np.may_share_memory(given, launch.buffers[p.index])
+            ):
+                refuse(
+                    kernel.signature,
+                    f"'{p.name}' is an array of {given.dtype} that is converted now, and each run would read it as it"
+                    f" is now.\nPass it as it lies in memory ({p.type}; a matrix flat, by columns), or as a tuple"
+                    " where it does not change.",
+                )
         live = {
             index
             for index, value in values.items()
