@@ -216,6 +216,15 @@ def test_elements_of_another_size_are_warned_about(lib):
         lib.full(torch.zeros(4, dtype=torch.float64), 1.0)
 
 
+def test_a_conjugate_that_is_not_worked_out_is_warned_about():
+    text = "#include <metal_stdlib>\nkernel void y(device const metal::float2* a, device float* o) { o[0] = a[0].y; }"
+    library, out = compile_shader(text), torch.zeros(1)
+    with pytest.warns(LaunchWarning, match="'a' is a conjugate or a negation"):
+        library.y(torch.tensor([1 + 2j]).conj(), out, threads=1)
+    library.y(torch.tensor([1 + 2j]).conj().resolve_conj(), out, threads=1)
+    assert out[0] == -2
+
+
 def test_headers_of_pytorch_are_at_hand():
     special = compile_shader("""
 #include <c10/metal/special_math.h>

@@ -40,6 +40,15 @@ def test_a_function_runs_over_any_python_buffer(mc):
     assert not out.any()
 
 
+def test_a_piece_of_a_buffer_is_that_piece_and_what_numpy_makes_of_one_is_no_buffer(mc):
+    device = mc.Device()
+    function, values = device.kernel(PROGRAM).function("test"), np.arange(8, dtype=np.float32)
+    given, out = device.buffer(values), device.buffer(32)
+    function(4, given[16:], out[16:])
+    function(4, given.view(np.float32) * 2, out)
+    assert np.allclose(out.view(np.float32), np.sin([0, 2, 4, 6, 4, 5, 6, 7]), rtol=1e-5)
+
+
 def test_the_simple_functions(mc):
     mc.init()
     mc.compile(PROGRAM, "test")

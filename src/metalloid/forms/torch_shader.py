@@ -218,13 +218,22 @@ def _memory(signature: Signature, parameter: Parameter, tensor: Any) -> np.ndarr
         refuse(signature, f"'{parameter.name}' is on {tensor.device}; pass a tensor on the CPU.")
     size = tensor.element_size()
     wanted = element(parameter.type)
-    if wanted is not None and size != wanted.itemsize and size != 1:
+    complex_ = tensor.is_complex() and size == parameter.type.size  # a float2
+    if wanted is not None and size != wanted.itemsize and size != 1 and not complex_:
         warn_once(
             "M306",
             f"launch {signature.name}",
             f"'{parameter.name}' is declared {parameter.type}; the tensor's elements ({tensor.dtype}) have another"
             " size, and the kernel reads their bytes.",
             f"Pass a tensor of {wanted}.",
+        )
+    if tensor.is_conj() or tensor.is_neg():
+        warn_once(
+            "M306",
+            f"launch {signature.name}",
+            f"'{parameter.name}' is a conjugate or a negation that PyTorch has not worked out yet, and the kernel reads"
+            " memory as it lies.",
+            "Pass tensor.resolve_conj().resolve_neg().",
         )
     if tensor.numel() == 0:
         return np.empty(0, np.uint8)

@@ -71,6 +71,14 @@ class Device:
             own.memory()[:] = np.frombuffer(data, np.uint8)
         return made
 
+    def _own(self, given: Any) -> Any:
+        """The memory of an argument: a buffer's or a piece of it, else a copy. What numpy computes of one is none."""
+        own = given._buffer if isinstance(given, Buffer) else None
+        start = given.ctypes.data - own.address if own is not None else -1
+        if own is None or not given.flags.c_contiguous or not 0 <= start <= own.nbytes - given.nbytes:
+            return self.buffer(given)._buffer
+        return own.view(np.uint8, start, given.nbytes) if given.nbytes != own.nbytes else own
+
     def __str__(self) -> str:
         return f"metalcompute.Device({self._device.info.name})"
 
@@ -116,12 +124,12 @@ class Run:
 
     def __init__(self, function: Function, count: int, buffers: tuple[Any, ...]) -> None:
         device = function._device
-        self._kept = [one if isinstance(one, Buffer) else device.buffer(one) for one in buffers]
+        self._kept = [device._own(one) for one in buffers]
         self._commands = device._queue.command_buffer()
         encoder = self._commands.compute_encoder(raw=True)
         encoder.set_pipeline(function._kernel)
         for index, buffer in enumerate(self._kept):
-            encoder.set_buffer(buffer._buffer, 0, index)
+            encoder.set_buffer(buffer, 0, index)
         try:
             encoder.dispatch_threads(count, min(count, function._kernel.max_threads_per_threadgroup))
         except MetalloidError as failed:
