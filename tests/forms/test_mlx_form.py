@@ -9,9 +9,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from metalloid import config
 from metalloid.errors import CompileError, KernelFault, LaunchError
 from metalloid.mlx import metal_kernel
 from metalloid.runtime import places
+from metalloid.runtime.guarding import OutsideWarning
 from metalloid.runtime.places import LaunchWarning
 
 MLX = find_spec("mlx") is not None
@@ -128,6 +130,21 @@ def test_broadcast_and_reversed_inputs_keep_their_values(xp):
         n = len(expected)
         (out,) = kernel(inputs=[x], output_shapes=[(n,)], output_dtypes=[xp.float32], **one(n))
         assert to_numpy(out).tolist() == expected
+
+
+def test_a_call_is_guarded_as_calls_are_at_the_time(monkeypatch):
+    monkeypatch.delenv("METALLOID_GUARD", raising=False)
+    kernel = double(source="uint i = thread_position_in_grid.x; out[i] = inp[i + 2];")
+    call = {"inputs": [np.ones(8, np.float32)], "output_shapes": [(8,)], "output_dtypes": [np.float32]}
+    undo = config.guard_as_hardware()
+    try:
+        with pytest.warns(OutsideWarning):
+            for _ in range(2):
+                assert kernel(**call, **one(8))[0].tolist() == [1] * 6 + [0] * 2
+    finally:
+        undo()
+    with pytest.raises(KernelFault):
+        kernel(**call, **one(8))
 
 
 def test_numpys_other_layouts_keep_their_values():

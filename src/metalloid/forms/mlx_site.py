@@ -44,6 +44,7 @@ class Site:
         self._bindings = generated.bindings
         self._idle = 0 in grid and not any(prod(shape) for shape in output_shapes)
         self._plan: Plan | None = None
+        self._guard = config.guard()  # of the plan: `metalloid.metal.install` changes it
         self._checked = False
         if not self._idle:
             with refusals(kernel):
@@ -72,7 +73,7 @@ class Site:
             for shape, dtype in zip(self.output_shapes, self.output_dtypes, strict=True)
         ]
         if not self._idle:
-            plan = self._plan
+            plan = self._plan if self._guard is config.guard() else None
             if plan is None or watchers or not self._quick(plan, values, outputs):
                 self._slow(values, outputs, init_value is None)
         return [arrays.finish(output) for output in outputs]
@@ -113,8 +114,9 @@ class Site:
             self._checked = True
             warn_about_grid(kernel, self._grid, self._asked, dict(launch.buffers), "MLX launches")
         kernel.run(launch)
-        if self._plan is None:
-            self._plan = kernel.plan(launch, config.guard())
+        if self._plan is None or self._guard is not config.guard():
+            self._guard = config.guard()
+            self._plan = kernel.plan(launch, self._guard)
 
     def memory(self, values: list[Any], outputs: list[Any]) -> dict[int, Any]:
         """The memory of a launch by index, as numpy arrays."""
