@@ -214,16 +214,17 @@ class Plan:
                 if slot.index in live and type(number) is int:
                     numbers.append(number)
             else:
+                given = value
                 if kind is Buffer and value.device is kernel.device:
                     if slot.written:
                         value.fresh = False
-                    buffer, value = value, value.memory()
-                    held.append((buffer, value))
+                    value = given.memory()
+                    held.append((given, value))
                     kind = np.ndarray
                 size = value.nbytes if kind is np.ndarray else 0
                 exact = kind is np.ndarray and value.dtype is slot.dtype
                 if not exact or (slot.size and size != slot.size):
-                    value = _converted(kernel, slot, value, raw)
+                    value = _converted(kernel, slot, value if raw else given, raw)  # a buffer is memory, no values
                     if value is None:
                         return None
                     size = value.nbytes
