@@ -15,6 +15,7 @@ inline float total(thread const float* a, int n) {
     for (int k = 0; k < n; k++) s += a[k];
     return s;
 }
+inline void add(thread float4& a, float b) { a += b; }
 inline Point made(float x) { Point p; p.a = x; p.b = 2; p.v = float3(1, x, 2); return p; }
 inline void fill(thread Point& p, float x) { p.a = x; p.b = 2; p.v = float3(1, x, 2); }
 template <typename T, int N> struct Tile {
@@ -128,6 +129,33 @@ PAIRS = {
         "Tile<float, 4> t; t.add(x[i]); out[i] = t.v[2];",
         "Tile<float, 4> t; t.clear(); t.add(x[i]); out[i] = t.v[2];",
         "'v[k]'",
+    ),
+    "a vector that is added to": (
+        "float4 a; for (int k = 0; k < n; k++) a += float4(x[i]); ((device float4*)out)[i] = a;",
+        "float4 a = 0; for (int k = 0; k < n; k++) a += float4(x[i]); ((device float4*)out)[i] = a;",
+        "'a' is used, and this thread has never set it",
+    ),
+    "a vector that a function adds to": (
+        "float4 a; add(a, x[i]); out[i] = a.x + a.w;",
+        "float4 a = 0; add(a, x[i]); out[i] = a.x + a.w;",
+        "never set",
+    ),
+    "vectors of which some were cleared": (
+        "float4 a[4]; for (int k = 0; k < n - 1; k++) a[k] = 0;"
+        " for (int k = 0; k < 4; k++) a[k] *= x[i]; out[i] = a[3].x;",
+        "float4 a[4]; for (int k = 0; k < n; k++) a[k] = 0;"
+        " for (int k = 0; k < 4; k++) a[k] *= x[i]; out[i] = a[3].x;",
+        "never set",
+    ),
+    "a pointer that is set later": (
+        "float a[4]; thread float* p; p = a; for (int k = 0; k < 4; k++) p[k] += x[i]; out[i] = a[2];",
+        "float a[4] = {}; thread float* p; p = a; for (int k = 0; k < 4; k++) p[k] += x[i]; out[i] = a[2];",
+        "'p[k]'",
+    ),
+    "a flag that nobody cleared": (
+        "bool any; for (int k = 0; k < n; k++) if (x[i] > 30 + k) any = true; out[i] = any ? 1 : 0;",
+        "bool any; if (n == 4) any = x[i] > 30; out[i] = n == 4 && any ? 1 : 0;",
+        "'any'",
     ),
     "a narrow array": (
         "half h[3]; h[0] = x[i]; h[2] = h[0] + h[1]; out[i] = h[2];",

@@ -64,7 +64,7 @@ def _derive(found: Pointers, known: dict[str, set[str]], held: dict[str, set[str
             base[line.name] = next(iter(into))
     elif line.form == "store" and line.type in _POINTERS:
         slot = base.get(line.of, "")
-        if found.types.get(slot) in _POINTERS:
+        if found.types.get(slot) in _POINTERS and line.value != "null":  # which leads to no variable
             held.setdefault(slot, set()).add(base.get(line.value, ""))
 
 

@@ -41,7 +41,11 @@ class Writer:
             yield text
             return
         if line.form in ("other", "compare"):
-            yield from self._asks(text)
+            yield from self._asks(text, text)
+        elif (
+            line.form == "move" and line.type == "select"
+        ):  # what it chooses from is no use, what it goes by is
+            yield from self._asks(text, line.value.partition(",")[0])
         if not (line.form == "fill" and line.bytes > _CLEARED and self.annotated in text):
             yield text
         if (more := getattr(self, f"_{line.form}", None)) is not None:
@@ -90,7 +94,7 @@ class Writer:
         into = self.known.leads(line.of)
         if into in self.known.slots:
             if self._followed(line.of):
-                yield _renamed(text, line.value, line.of)
+                yield _renamed(text, *([line.value] * (line.value != "null")), line.of)
             return
         if into not in self.flow.variables:
             return
@@ -140,14 +144,14 @@ class Writer:
 
     # ---- questions --------------------------------------------------------------------------------------------
 
-    def _asks(self, text: str) -> Iterator[str]:
-        """Before a line that uses values: whether they were set."""
+    def _asks(self, text: str, used: str) -> Iterator[str]:
+        """Before a line that uses values: whether those in this part of it were set."""
         if _NO_USE.match(text):
             return
         called = _CALL.search(text)
         if called and not (called["name"].startswith("llvm.") or is_ours(called["name"])):
             return
-        for name in dict.fromkeys(NAMES.findall(text)):
+        for name in dict.fromkeys(NAMES.findall(used)):
             value = self.flow.values.get(name)
             if value is not None and name not in self.asked and value.type not in self.flow.structs:
                 self.asked.add(name)
