@@ -209,3 +209,18 @@ kernel void k(constant Arguments& x, uint i [[thread_position_in_grid]]) { x.o[i
         ("constant half2*[3] tables [[id(8)]]", 32),
         ("float scale [[id(20)]]", 56),
     ]
+
+
+UNTOUCHED = ("atomic_uint", "float4x4", "uchar4", "packed_short2", "bfloat4", "array<float4, 2>", "array<array<int, 3>, 2>")  # fmt: skip
+
+
+def test_members_that_a_kernel_does_not_touch_have_their_types() -> None:
+    members = "".join(f"device {kind}* m{n};\n" for n, kind in enumerate(UNTOUCHED))
+    body = f"struct A {{\n{members}device float* o; }};\nkernel void k(constant A& a) {{ a.o[0] = 1; }}"
+    [arguments] = build(body).signature.parameters
+    assert isinstance(arguments.type, Struct)
+    found = [f.type.element for f in arguments.type.fields if isinstance(f.type, Pointer)]
+    assert found == [
+        *(parameter(f"device {kind}* a", "out_[0] = int((ulong)a);").type for kind in UNTOUCHED),
+        F32,
+    ]

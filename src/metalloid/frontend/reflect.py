@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 
+from metalloid.frontend.declared import declared
 from metalloid.frontend.members import Member, Members, members
 from metalloid.frontend.names import LIMIT, SIGNATURE
 from metalloid.frontend.unit import Unit
@@ -179,7 +180,10 @@ class DebugInfo:
     def composite(self, reference: str, info: dict[str, str]) -> Type:
         name = _unquote(info.get("name", '""'))
         template = _TEMPLATE.match(name)
-        if template and template[1] in _TEMPLATES:
+        if template and template[1] in _TEMPLATES and "templateParams" not in info:
+            if (only := declared(name, _SCALARS)) is not None:
+                return only
+        elif template and template[1] in _TEMPLATES:
             parameters = [self.fields(p) for p in self.items(info["templateParams"])]
             known = _TEMPLATES[template[1]](self, parameters)
             if known is not None:
