@@ -22,6 +22,7 @@ import numpy as np
 
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch, Triple
+from metalloid.backends.behind import NOTHING, Behind, behind, size_behind, unchanged_behind
 from metalloid.backends.interpret import Wanted
 from metalloid.backends.interpret.notes import unflattened
 from metalloid.backends.observe import Observation, Record
@@ -45,8 +46,8 @@ SPREAD = 8  # threadgroups of a sample, as far as the steps suffice
 SMALL = 1 << 20  # bytes of a buffer that is kept in any case
 MOST = 1 << 26  # bytes of all that is kept: a check takes no more than twice the buffers and 256 MB
 TOO_LARGE = (
-    "M401 to M406: numbers and orders of threads were not followed, since the launch changes {} MB in place, of which"
-    " no copy is kept"
+    "M401 to M406: numbers and orders of threads were not followed, since the launch changes {} MB in place, or has"
+    " pointers to them, of which no copy is kept"
 )
 LARGE = 1 << 24  # bytes of an output that is looked at whole
 MOST_LOOKS = 3  # at the NaNs of one kernel
@@ -101,6 +102,7 @@ class Before:
     launch: Launch
     contents: dict[int, Any]
     lost: int = 0  # bytes that the launch reads and changes, and that were not kept
+    pointed: Behind = NOTHING  # what pointers lead to
 
     @property
     def written(self) -> list[int]:
@@ -112,7 +114,11 @@ class Before:
         ]
 
     def again(self) -> Launch:
-        """The same launch over copies of what it changes, as it was; of what it only writes, as it is."""
+        """The same launch over copies of what it changes, as it was; of what it only writes, as it is.
+
+        What pointers lead to is put back as it was: whoever runs it leaves there what the launch has left.
+        """
+        self.pointed.put_back()
         copies = {i: np.array(self.contents.get(i, self.launch.buffers[i]), copy=True) for i in self.written}
         return replace(self.launch, buffers={**self.launch.buffers, **copies})
 
@@ -129,12 +135,12 @@ def before(kernel: KernelCode, launch: Launch) -> Before:
     seen = Before(kernel, launch, {})
     read = {p.index for p in kernel.signature.buffers if p.access == "read_write"}
     wanted = [i for i in seen.written if i in read or memoryview(launch.buffers[i]).nbytes <= SMALL]
-    size = sum(memoryview(launch.buffers[i]).nbytes for i in wanted)
+    size = sum(memoryview(launch.buffers[i]).nbytes for i in wanted) + size_behind(launch)
     if size > MOST:
         return replace(seen, lost=size)
     for index in wanted:
         seen.contents[index] = np.array(launch.buffers[index], copy=True)
-    return seen
+    return replace(seen, pointed=behind(launch)) if launch.resources else seen
 
 
 def forget(kernel: KernelCode | None = None) -> None:
@@ -151,6 +157,11 @@ def with_numbers(seen: Before, observation: Observation, until: float = float("i
         return replace(observation, left=(*observation.left, TOO_LARGE.format(seen.lost >> 20)))
     new = key not in seen.known.sampled
     seen.known.sampled.add(key)
+    with unchanged_behind(seen.launch):
+        return _with_numbers(seen, observation, new, until)
+
+
+def _with_numbers(seen: Before, observation: Observation, new: bool, until: float) -> Observation:
     found, looked = _examined(seen, observation, new, until)
     records, left = (*observation.records, *found), [*observation.left, *filter(None, [looked])]
     if (

@@ -11,7 +11,7 @@ with a counter asks for.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from math import prod
@@ -21,8 +21,10 @@ import numpy as np
 
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch
+from metalloid.backends.behind import size_behind
 from metalloid.backends.interpret import Schedule
 from metalloid.backends.observe import Access, Memory, Record
+from metalloid.checker.pointed import members
 from metalloid.errors import KernelFault, NotVectorised, NotWatched
 from metalloid.ir import read
 from metalloid.ir.debug import Location
@@ -66,13 +68,14 @@ def order_matters(
     No order is begun, and none goes on, after `until` on the monotonic clock.
     """
     launch = again()
-    threads, size = prod(launch.grid), sum(memoryview(launch.buffers[i]).nbytes for i in written)
+    size = sum(memoryview(launch.buffers[i]).nbytes for i in written) + size_behind(launch)
+    threads = prod(launch.grid)
     if size > MOST_WRITTEN:
         return Tried(left=TOO_LARGE.format(size >> 20))
     for orders in (_ENGINE, _SEEDED, _ORACLE):  # each with its own roundings, so compared with itself
         if orders is _ORACLE and threads > ORACLE_THREADS:
             return Tried(left=UNTRIED.format(threads))
-        first: Mapping[int, Any] = {}
+        first: list[Output] = []
         deadline = min(time.monotonic() + SECONDS, until)
         for words, run in orders:
             if (now := time.monotonic()) > until:
@@ -87,8 +90,8 @@ def order_matters(
             except KernelFault:  # its time was up, or other rules have more to say
                 return Tried(left=UNTRIED.format(threads) if orders is _ORACLE else "")
             if not first:
-                first = launch.buffers
-            elif found := _difference(kernel, written, first, launch.buffers, words, place):
+                first = _outputs(kernel, launch, written)
+            elif found := _difference(kernel, first, _outputs(kernel, launch, written), words, place):
                 return Tried((found,))
     return Tried()
 
@@ -128,34 +131,41 @@ _ORACLE: tuple[Order, ...] = (
 )
 
 
-def _difference(
-    kernel: KernelCode,
-    written: Sequence[int],
-    first: Mapping[int, Any],
-    second: Mapping[int, Any],
-    words: str,
-    place: Location | None,
-) -> Record | None:
-    """The first element of an output that two orders do not agree on."""
+Output = tuple[Memory, "np.ndarray[Any, Any]"]
+
+
+def _outputs(kernel: KernelCode, launch: Launch, written: Sequence[int]) -> list[Output]:
+    """What a launch has written, in buffers and behind pointers; the memory of these is used again."""
+    found: list[Output] = []
     for parameter in kernel.signature.buffers:
         if parameter.index in written:
-            kind = element(parameter.type) or np.dtype(np.uint8)
-            one, two = (_values(run[parameter.index], kind) for run in (first, second))
-            at = _differs(one, two)
-            if (
-                at is not None
-                and kind.kind in "iu"
-                and kind.itemsize == 4
-                and exchanges_floats(kernel.checked_ir)
-            ):
-                at = _differs(
-                    one.view(np.float32), two.view(np.float32)
-                )  # sums, kept in the bits of whole numbers
-            if at is not None:
-                detail = {"forward": one[at].item(), "other": two[at].item(), "order": words, "index": at}
-                access = Access(place, (0, 0, 0), (0, 0, 0), "atomic")
-                memory = Memory("buffer", parameter.index, bytes=int(one.nbytes))
-                return Record("depends on the schedule", access, None, memory, at * kind.itemsize, 1, detail)
+            values = _values(launch.buffers[parameter.index], element(parameter.type))
+            found.append((Memory("buffer", parameter.index, bytes=int(values.nbytes)), values))
+    told: set[int] = set()
+    resources = dict(launch.resources)
+    for member in members(kernel.signature, launch) if resources else ():
+        type = member.pointer.element
+        if not member.pointer.const and member.resource not in told:
+            told.add(member.resource)
+            values = _values(resources[member.resource], element(type) if type is not None else None)
+            name = launch.resource_name(member.resource)
+            found.append((Memory("resource", name=name, bytes=int(values.nbytes)), values.copy()))
+    return found
+
+
+def _difference(
+    kernel: KernelCode, first: Sequence[Output], second: Sequence[Output], words: str, place: Location | None
+) -> Record | None:
+    """The first element of an output that two orders do not agree on."""
+    for (memory, one), (_, two) in zip(first, second, strict=True):
+        at, kind = _differs(one, two), one.dtype
+        floats = at is not None and kind.kind in "iu" and kind.itemsize == 4
+        if floats and exchanges_floats(kernel.checked_ir):  # sums, kept in the bits of whole numbers
+            at = _differs(one.view(np.float32), two.view(np.float32))
+        if at is not None:
+            detail = {"forward": one[at].item(), "other": two[at].item(), "order": words, "index": at}
+            access = Access(place, (0, 0, 0), (0, 0, 0), "atomic")
+            return Record("depends on the schedule", access, None, memory, at * kind.itemsize, 1, detail)
     return None
 
 
@@ -185,7 +195,8 @@ def exchanges_floats(ir: str) -> bool:
     return False
 
 
-def _values(memory: Any, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def _values(memory: Any, kind: np.dtype[Any] | None) -> np.ndarray[Any, Any]:
+    kind = kind or np.dtype(np.uint8)
     data = np.frombuffer(memoryview(memory).cast("B"), np.uint8)
     return data[: data.size // kind.itemsize * kind.itemsize].view(kind)
 

@@ -18,6 +18,10 @@ COPY = ARGUMENTS.replace("{BODY}", "if (i < args.n) args.out[i] = 2 * args.x[i];
 EVEN = ARGUMENTS.replace("{BODY}", "if (i < args.n) args.out[{AT}] = args.x[i];")
 RACE = ARGUMENTS.replace("{BODY}", "if (i < args.n) args.out[{AT}] = args.x[i];")
 READ = ARGUMENTS.replace("{BODY}", "args.out[i] {SET} args.x[i];")
+LAST = """struct Args { device const uint* x; device atomic_uint* last; };
+kernel void k(constant Args& args, uint i [[thread_position_in_grid]]) {
+    {WORD}(args.last, args.x[i], memory_order_relaxed);
+}"""
 NESTED = """struct Inner { device float* to; device const float* from; };
 struct Outer { Inner pair[2]; uint n; };
 kernel void k(constant Outer& job, uint i [[thread_position_in_grid]]) {
@@ -136,6 +140,15 @@ CASES = (
         ALL,
         "M105",
         "'args.out'",
+    ),
+    *pair(
+        "the last one wins behind a pointer",
+        LAST.replace("{WORD}", "atomic_store_explicit"),
+        LAST.replace("{WORD}", "atomic_fetch_max_explicit"),
+        lambda: [{"x": np.arange(128, dtype=np.uint32), "last": np.zeros(1, np.uint32)}],
+        {"grid": 128, "threadgroup": 64},
+        "M406",
+        "'args.last'[0] is 127 when they run forward",
     ),
     Case("a first part that an argument names", COPY, given(zeros(), 32), {"grid": 32}),
 )

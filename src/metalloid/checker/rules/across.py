@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from metalloid.backends import interpret
+from metalloid.backends.behind import unchanged_behind
 from metalloid.checker.case import Case
 from metalloid.checker.conspicuous import writers_of
 from metalloid.checker.holes import Flags, by_byte, holes
@@ -54,7 +55,8 @@ def _in_place(case: Case, parameter: Parameter, unset: Flags, elements: Elements
         i: np.array(case.before.get(i, memory), copy=True) for i, memory in case.launch.buffers.items()
     }
     again = replace(case.launch, buffers=buffers, below={}, holes={index: unset}, undefined=frozenset())
-    seen = interpret.observe(case.kernel.checked_ir, again, seconds=_SECONDS, positions=tuple(groups))
+    with unchanged_behind(case.launch):
+        seen = interpret.observe(case.kernel.checked_ir, again, seconds=_SECONDS, positions=tuple(groups))
     for record in seen.records:
         if record.rule == "M105" and record.offset is not None:
             yield case.finding(

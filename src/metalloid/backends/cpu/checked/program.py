@@ -19,6 +19,7 @@ import numpy as np
 from metalloid import deadline
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch, LogMessage, Triple
+from metalloid.backends.behind import size_behind, unchanged_behind
 from metalloid.backends.cpu import native
 from metalloid.backends.cpu.checked.arena import ARENA, Piece
 from metalloid.backends.cpu.checked.attempt import CheckedRun
@@ -255,11 +256,12 @@ def _told(seen: Observation, run: CheckedRun, ir: str) -> Observation:
     """With what the oracle says of the threadgroup whose threads are not all at a barrier: it knows where each
     of them went. It starts with that threadgroup, and that ends it."""
     launch, fault = run.launch, run.record.fault
-    if sum(range_of(m)[1] for m in launch.buffers.values()) > MOST_COPIED:
+    if _copied_bytes(launch) > MOST_COPIED:
         return seen
     buffers: dict[int, Any] = {i: bytes_of(m).copy() for i, m in launch.buffers.items()}
     schedule = _First(group=(fault.x, fault.y, fault.z))
-    one = interpret.observe(ir, replace(launch, buffers=buffers), schedule, seconds=10.0)
+    with unchanged_behind(launch):
+        one = interpret.observe(ir, replace(launch, buffers=buffers), schedule, seconds=10.0)
     better = [r for r in one.records if r.rule == "M204"]
     if not better:
         return seen
@@ -271,14 +273,19 @@ def _located(seen: Observation, run: CheckedRun, ir: str) -> Observation:
     """With the place where the threadgroup that ran last goes round: the oracle starts with it, from what memory holds
     now, and gives up soon."""
     launch, count = run.launch, int(run.check.group_count)
-    if not count or sum(range_of(m)[1] for m in launch.buffers.values()) > MOST_COPIED:
+    if not count or _copied_bytes(launch) > MOST_COPIED:
         return seen
     last = run.groups[count - 1]
     buffers: dict[int, Any] = {i: bytes_of(m).copy() for i, m in launch.buffers.items()}
     first = _First(group=(int(last["x"]), int(last["y"]), int(last["z"])))
     again = replace(launch, buffers=buffers)
-    one = interpret.observe(ir, again, first, step_limit=GOES_ROUND, seconds=5.0)
+    with unchanged_behind(launch):
+        one = interpret.observe(ir, again, first, step_limit=GOES_ROUND, seconds=5.0)
     return replace(seen, records=(*seen.records, *(r for r in one.records if r.rule == "M209")))
+
+
+def _copied_bytes(launch: Launch) -> int:
+    return sum(range_of(m)[1] for m in launch.buffers.values()) + size_behind(launch)
 
 
 def _copied(view: np.ndarray[Any, Any]) -> Piece:
