@@ -18,7 +18,7 @@ from metalloid.analysis.intervals.prove import Prover
 from metalloid.analysis.intervals.values import Facts, TooLong
 from metalloid.backends.base import Launch
 from metalloid.errors import MetalloidError
-from metalloid.ir.module import Instruction
+from metalloid.ir.module import Function, Instruction
 from metalloid.ir.types import IntType
 from metalloid.ir.values import Local
 from metalloid.transforms.canonicalize import canonical
@@ -63,15 +63,11 @@ _known: weakref.WeakKeyDictionary[KernelCode, Known] = weakref.WeakKeyDictionary
 
 def never_wraps(kernel: KernelCode, launch: Launch) -> bool:
     """Whether no index of this launch can wrap around; False where that is not known."""
-    known = _known.get(kernel)
-    if known is None:
-        known = _known[kernel] = Known(_prover(kernel))
+    known = _known_of(kernel)
     prover = known.prover
     if prover is None:
         return False
-    sizes = {index: memoryview(memory).nbytes for index, memory in launch.buffers.items()}
-    small = [index for index in prover.parameters if sizes.get(index, ROOM + 1) <= ROOM]
-    contents = {index: bytes(memoryview(launch.buffers[index])) for index in small}
+    sizes, contents = _given(prover, launch)
     key = launch.grid, launch.threadgroup, tuple(sizes.items()), tuple(contents.items())
     if key not in known.answers:
         if len(known.answers) >= MOST_ANSWERS:
@@ -80,10 +76,36 @@ def never_wraps(kernel: KernelCode, launch: Launch) -> bool:
     return known.answers[key]
 
 
-def _proved(prover: Prover, launch: Launch, sizes: Mapping[int, int], contents: Mapping[int, bytes]) -> bool:
+def evaluator_of(kernel: KernelCode, launch: Launch) -> tuple[Function, Evaluator] | None:
+    """Who knows the spans of values in this launch, and the code that they are of."""
+    prover = _known_of(kernel).prover
+    return None if prover is None else (prover.function, _evaluator(prover, launch, *_given(prover, launch)))
+
+
+def _known_of(kernel: KernelCode) -> Known:
+    known = _known.get(kernel)
+    if known is None:
+        known = _known[kernel] = Known(_prover(kernel))
+    return known
+
+
+def _given(prover: Prover, launch: Launch) -> tuple[dict[int, int], dict[int, bytes]]:
+    """Bytes of the buffers, and the contents of those that hold sizes."""
+    sizes = {index: memoryview(memory).nbytes for index, memory in launch.buffers.items()}
+    small = [index for index in prover.parameters if sizes.get(index, ROOM + 1) <= ROOM]
+    return sizes, {index: bytes(memoryview(launch.buffers[index])) for index in small}
+
+
+def _evaluator(
+    prover: Prover, launch: Launch, sizes: Mapping[int, int], contents: Mapping[int, bytes]
+) -> Evaluator:
     local = launch.threadgroup_memory
     facts = Facts(launch.grid, launch.threadgroup, launch.threadgroups, sizes, local, contents)
-    evaluator = Evaluator(prover.flow, prover.roots, prover.layout, facts)
+    return Evaluator(prover.flow, prover.roots, prover.layout, facts)
+
+
+def _proved(prover: Prover, launch: Launch, sizes: Mapping[int, int], contents: Mapping[int, bytes]) -> bool:
+    evaluator = _evaluator(prover, launch, sizes, contents)
     try:
         return all(_fits(evaluator, i, prover.function.home[i.name]) for i in _indices(prover))
     except (TooLong, RecursionError):

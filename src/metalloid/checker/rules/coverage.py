@@ -9,6 +9,7 @@ evidence that all elements were meant:
   element each, and stopped (M305), or all but a rest too small for one more share of several (M106);
 - one that had a thread for every element, some of which a condition turned away (M106: `meant.turned_away`);
 - one whose rows all end with a rest that is too short for one more round of their threads (M106: `tails`);
+- a condition that lets so many threads write as it has elements, and more than ran (M305: `bounds`);
 - an axis that its index asks for and the grid lacks, or as many threads as it has rows for threadgroups (M305);
 - a number of threads that nobody passed, of a tensor that the kernel does not go through (M305: `by_default`);
 - an input of which the threads of a reduction read a first part, one element each (M305).
@@ -32,8 +33,8 @@ from typing import Any
 import numpy as np
 
 from metalloid.checker.case import Case, nbytes
-from metalloid.checker.guards import guards, scalars, stores_to
-from metalloid.checker.rules import by_default, meant, mixed, tails
+from metalloid.checker.guards import guards, looks_at_data, placed_by_data, scalars, stores_to
+from metalloid.checker.rules import bounds, by_default, meant, mixed, tails
 from metalloid.checker.rules.effect import nothing_stored, without_effect
 from metalloid.findings import Finding
 from metalloid.findings import launch_words as words
@@ -135,9 +136,13 @@ def _output(case: Case, written: Extent) -> Iterator[Finding]:
     memory = case.launch.buffers[parameter.index]
     away = not undefined and meant.turned_away(case, parameter.index, written.touched, memory)
     mixed_up = mixed.one_of_each_group(case, parameter.index, written.total)
+    lacking = () if mixed_up else _lacking(case, written, undefined)
+    crossed = tails.crossed_hint(case, written.count, written.total) if away or undefined or lacking else ""
+    if lacking and not crossed:
+        yield _short_axes(case, written, lacking)
+        return
     tail = tails.row_hint(case, written.touched, memory)
-    crossed = tails.crossed_hint(case, written.count, written.total) if away or undefined else ""
-    if not undefined and not away and not mixed_up and not tail and written.count in meant.numbers(case):
+    if not (undefined or away or mixed_up or tail or lacking) and written.count in meant.numbers(case):
         return
     share = written.count // threads if threads and written.count % threads == 0 else 0
     short_grid = (
@@ -145,7 +150,14 @@ def _output(case: Case, written: Extent) -> Iterator[Finding]:
     )
     if short_grid and (undefined or (share == 1 and _all_meant(case, written))):
         yield _short_grid(case, written, share)
-    elif undefined or away or mixed_up or tail or (meant.whole(case, written.total) and _rest(case, written)):
+    elif (
+        undefined
+        or away
+        or mixed_up
+        or tail
+        or lacking
+        or (meant.whole(case, written.total) and _rest(case, written))
+    ):
         yield finding_of(
             case,
             "M106",
@@ -174,6 +186,41 @@ def _short_grid(case: Case, written: Extent, share: int) -> Finding:
         + (f"; {why}" if (why := by_default.why(case)) else ""),
         f"launch {words.threads(case.kernel.source.form, needed)}, or let each thread write"
         f" {-(-written.total // threads)} elements",
+    )
+
+
+def _lacking(case: Case, written: Extent, undefined: bool) -> tuple[bounds.Bound, ...]:
+    """The conditions that let more threads write than the launch has; none where a part may be meant."""
+    if written.count in (*meant.inputs(case), *meant.numbers(case)):
+        return ()  # a cache that is filled so far
+    stores = [s for s in stores_to(case, written.parameter.index) if s.count]
+    if any(looks_at_data(case, s) or placed_by_data(case, s) for s in stores):
+        return ()
+    memory = case.launch.buffers[written.parameter.index]
+    if not undefined and not meant.fresh(written.touched, memory):
+        return ()
+    return bounds.too_few(case, written.count, written.total)
+
+
+def _short_axes(case: Case, written: Extent, lacking: tuple[bounds.Bound, ...]) -> Finding:
+    """A grid that has fewer positions along an axis than the kernel's conditions let through."""
+    form, launch, name = case.kernel.source.form, case.launch, written.parameter.name
+    needed = bounds.needed(launch.grid, lacking)
+    groups = tuple(-(-n // t) for n, t in zip(needed, launch.threadgroup, strict=False))
+    here = launch.threadgroups[: len(groups)]
+    why = ""
+    if groups == launch.grid[: len(groups)] and max(launch.threadgroup) > 1:
+        why = f"{words.grid(form)} counts threads, not threadgroups: "
+    elif groups != here and sorted(groups) == sorted(here):
+        why = "the axes of the grid, or two sizes, have changed places: "
+    several = f", or threadgroups={bounds.shown(groups)} (rounded up)" if words.has_groups(form) else ""
+    return finding_of(
+        case,
+        "M305",
+        written,
+        f"the grid does not cover '{name}': {bounds.said(lacking)}; {written.count} of {written.total} elements were"
+        " written",
+        f"{why}launch {words.threads(form, bounds.shown(needed))}{several}",
     )
 
 

@@ -31,9 +31,10 @@ def row_hint(case: Case, touched: Marks, memory: Any) -> str:
         rounds = next((w for w in (each, _SIMDGROUP) if 1 < w <= each and length // w * w == written > 0), 0)
         alike = bool(rounds and rows[0][:written].all() and (rows == rows[0]).all())
         if alike and written < length and written not in meant.numbers(case) and meant.fresh(touched, memory):
-            return (
-                f"every row of {length} ends with {length - written} that nobody writes: the loop makes whole rounds of"
-                f" {rounds} only; let it go on while the index is below {length}"
+            return f"every row of {length} ends with {length - written} that nobody writes: " + (
+                f"the loop makes whole rounds of {rounds} only; let it go on while the index is below {length}"
+                if case.kernel.loops
+                else f"a row has {written} threads; launch {length} for each"
             )
     return ""
 
