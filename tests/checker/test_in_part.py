@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 
 import metalloid as mt
+from metalloid.checker import Report, sampled
 from tests.checker.triplet import HEADER, compiled
 
 SQUARE = """kernel void square(device const half* x, device half* y, uint i [[thread_position_in_grid]]) {
     y[i] = x[i] * x[i];
+}"""
+HIDDEN = """kernel void hidden(device const half* x, device float* y, uint i [[thread_position_in_grid]]) {
+    half square = x[i] * x[i];
+    y[i] = 1 / (1 + float(square));
 }"""
 MIDDLE = """kernel void middle(device atomic_uint* next, device uint* out, uint group [[threadgroup_position_in_grid]],
                            uint groups [[threadgroups_per_grid]], uint i [[thread_position_in_threadgroup]]) {
@@ -46,6 +52,25 @@ def test_threadgroups_between_the_first_and_the_last_are_looked_at():
     x = halves(64 * 64, slice(32 * 64, 33 * 64))
     report = mt.check(compiled(HEADER + SQUARE), x, x.copy(), grid=x.size, threadgroup=64)
     assert [f.rule for f in report.findings] == ["M403"]
+
+
+def launches(*values: float) -> Report:
+    kernel = compiled(HEADER + HIDDEN)
+    with mt.checked() as report:
+        for value in values:
+            kernel(np.full(64, value, np.float16), np.zeros(64, np.float32), grid=64)
+    return report
+
+
+def test_later_launches_with_other_data_are_followed():
+    assert [f.rule for f in launches(1, 2, 300).findings] == ["M403"]  # the output is 0, and no infinity
+    assert launches(1, 2, 3).left == ()
+
+
+def test_later_launches_that_are_not_followed_are_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sampled, "SECONDS", 0.0)
+    assert launches(1, 1, 1).left == ()  # the same data
+    assert launches(1, 300).left == (sampled.LEFT,)
 
 
 def test_results_that_only_a_seeded_order_changes_are_found_in_large_launches():

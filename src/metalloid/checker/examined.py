@@ -3,9 +3,9 @@
 Following every number costs a thousand times the run, so only a sample is followed: the first and the last
 threadgroup, where indices are smallest and largest, some between them, and those where the run itself gives a
 reason: an access outside, a NaN in an output. The report says how many of how many. They run again on the oracle,
-from the contents that buffers had before the launch. A sample is taken once per kernel and size of launch, and only
-where the code can go wrong in that way: where the spans of all indices are known to fit, none can wrap; float code
-that makes no NaN needs no look.
+from the contents that buffers had before the launch. A sample is taken of each kernel and size of launch, of further
+launches with other data while that takes little time (sampled.py), and only where the code can go wrong in that way:
+where the spans of all indices are known to fit, none can wrap; float code that makes no NaN needs no look.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from metalloid.checker.conspicuous import LOOKED_AT, odd_elements, writers_of
 from metalloid.checker.finite import not_finite
 from metalloid.checker.orders import arrives, order_matters
 from metalloid.checker.proofs import never_wraps
+from metalloid.checker.sampled import KNOWN, LATER, LEFT, NEW, Sampled
 from metalloid.ir import Module, read_once
 from metalloid.ir.debug import Location, location
 from metalloid.ir.intrinsics import ENTRY
@@ -59,7 +60,7 @@ class Known:
     """What is remembered of a kernel between launches."""
 
     kernel: weakref.ref[KernelCode]
-    sampled: set[object] = field(default_factory=set)
+    sampled: Sampled = field(default_factory=Sampled)
     looks: int = 0
 
     @cached_property
@@ -77,6 +78,12 @@ class Known:
             and i.opcode not in ("load", "phi")
             for i in self.module.function[ENTRY].instructions()
         )
+
+    @property
+    def follows(self) -> bool:
+        """Whether its floats are followed, whatever the data."""
+        kernel = self.kernel()
+        return self.narrow or (kernel is not None and kernel.source.math == "fast" and self.infinite)
 
     @cached_property
     def arrivals(self) -> list[Instruction]:
@@ -152,13 +159,17 @@ def forget(kernel: KernelCode | None = None) -> None:
 
 def with_numbers(seen: Before, observation: Observation, until: float = float("inf")) -> Observation:
     """The observation, with what the numbers of a sample did, as far as that can be seen `until` then."""
-    key = seen.launch.grid, seen.launch.threadgroup
+    known, launch = seen.known, seen.launch
     if seen.lost:
         return replace(observation, left=(*observation.left, TOO_LARGE.format(seen.lost >> 20)))
-    new = key not in seen.known.sampled
-    seen.known.sampled.add(key)
-    with unchanged_behind(seen.launch):
-        return _with_numbers(seen, observation, new, until)
+    blind = {p.index for p in seen.kernel.signature.buffers if p.access == "write"}
+    given = {i: seen.contents.get(i, memory) for i, memory in launch.buffers.items() if i not in blind}
+    wish = known.sampled.wish(launch, given)
+    if wish is LATER and not (known.follows or known.arrivals) and never_wraps(seen.kernel, launch):
+        wish = KNOWN
+    with unchanged_behind(launch), known.sampled.taking_time():
+        made = _with_numbers(seen, observation, wish is NEW, until)
+    return replace(made, left=(*made.left, LEFT)) if wish is LATER else made
 
 
 def _with_numbers(seen: Before, observation: Observation, new: bool, until: float) -> Observation:
