@@ -79,7 +79,13 @@ def never_wraps(kernel: KernelCode, launch: Launch) -> bool:
 def evaluator_of(kernel: KernelCode, launch: Launch) -> tuple[Function, Evaluator] | None:
     """Who knows the spans of values in this launch, and the code that they are of."""
     prover = _known_of(kernel).prover
-    return None if prover is None else (prover.function, _evaluator(prover, launch, *_given(prover, launch)))
+    if prover is None:
+        return None
+    sizes, contents = _given(prover, launch)
+    for p in kernel.signature.buffers:  # sizes beside pointers: what these lead to is something else
+        if p.reference and p.access == "read" and 0 < sizes.get(p.index, 0) <= ROOM:
+            contents.setdefault(p.index, bytes(memoryview(launch.buffers[p.index])))
+    return prover.function, _evaluator(prover, launch, sizes, contents)
 
 
 def _known_of(kernel: KernelCode) -> Known:

@@ -22,6 +22,10 @@ LAST = """struct Args { device const uint* x; device atomic_uint* last; };
 kernel void k(constant Args& args, uint i [[thread_position_in_grid]]) {
     {WORD}(args.last, args.x[i], memory_order_relaxed);
 }"""
+TABLE = """struct Args { device const float* x; device float* out; uint rows; uint columns; };
+kernel void k(constant Args& args, uint2 p [[thread_position_in_grid]]) {
+    if (p.x < args.columns && p.y < args.rows) args.out[p.y * args.columns + p.x] = 2 * args.x[p.y];
+}"""
 NESTED = """struct Inner { device float* to; device const float* from; };
 struct Outer { Inner pair[2]; uint n; };
 kernel void k(constant Outer& job, uint i [[thread_position_in_grid]]) {
@@ -106,6 +110,14 @@ SECOND = Case(
     "M106",
     "'args.out'",
 )
+SQUARES = Case(
+    "threadgroups for threads behind a pointer",
+    TABLE,
+    lambda: [{"x": floats(20), "out": zeros(720)(), "rows": 20, "columns": 36}],
+    {"grid": (5, 3), "threadgroup": (8, 8)},
+    "M305",
+    "lets 36 x 20 threads write, and 5 x 3 of them ran",
+)
 CASES = (
     FRESH,
     twin(FRESH, arguments=given(fresh(), 64)),
@@ -150,5 +162,7 @@ CASES = (
         "M406",
         "'args.last'[0] is 127 when they run forward",
     ),
+    SQUARES,
+    twin(SQUARES, sizes={"threadgroups": (5, 3), "threadgroup": (8, 8)}),
     Case("a first part that an argument names", COPY, given(zeros(), 32), {"grid": 32}),
 )

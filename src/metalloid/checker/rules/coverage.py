@@ -139,7 +139,7 @@ def _output(case: Case, written: Extent) -> Iterator[Finding]:
     lacking = () if mixed_up else _lacking(case, written, undefined)
     crossed = tails.crossed_hint(case, written.count, written.total) if away or undefined or lacking else ""
     if lacking and not crossed:
-        yield _short_axes(case, written, lacking)
+        yield short_axes(case, written, lacking)
         return
     tail = tails.row_hint(case, written.touched, memory)
     if not (undefined or away or mixed_up or tail or lacking) and written.count in meant.numbers(case):
@@ -202,7 +202,7 @@ def _lacking(case: Case, written: Extent, undefined: bool) -> tuple[bounds.Bound
     return bounds.too_few(case, written.count, written.total)
 
 
-def _short_axes(case: Case, written: Extent, lacking: tuple[bounds.Bound, ...]) -> Finding:
+def short_axes(case: Case, written: Extent, lacking: tuple[bounds.Bound, ...]) -> Finding:
     """A grid that has fewer positions along an axis than the kernel's conditions let through."""
     form, launch, name = case.kernel.source.form, case.launch, written.parameter.name
     needed = bounds.needed(launch.grid, lacking)

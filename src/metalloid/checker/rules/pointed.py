@@ -18,8 +18,8 @@ from metalloid.backends.observe import Pointed
 from metalloid.checker.case import Case
 from metalloid.checker.guards import decided_by_data
 from metalloid.checker.pointed import Member
-from metalloid.checker.rules import meant
-from metalloid.checker.rules.coverage import Extent, finding_of
+from metalloid.checker.rules import bounds, meant
+from metalloid.checker.rules.coverage import Extent, finding_of, short_axes
 from metalloid.findings import Finding
 from metalloid.findings import launch_words as words
 from metalloid.ir.module import Instruction
@@ -43,6 +43,9 @@ def behind_pointers(case: Case) -> Iterator[Finding]:
             if undefined and _silent(case):
                 told.add(member.resource)
                 yield _nothing(case, written)
+        elif written.count < written.total and (lacking := _lacking(case, member, written)):
+            told.add(member.resource)
+            yield short_axes(case, written, lacking)
         elif written.count < written.total and (undefined or _short(case, member, written)):
             told.add(member.resource)
             yield _part(case, written, undefined)
@@ -87,6 +90,20 @@ def _short(case: Case, member: Member, written: Extent) -> bool:
         for m in case.pointed
         if (read := _extent(m, case.observation.pointed.get(m.resource), "read")) is not None
     )
+
+
+def _lacking(case: Case, member: Member, written: Extent) -> tuple[bounds.Bound, ...]:
+    """The conditions that let more threads write than the launch has; none where a part may be meant."""
+    if case.observation.pointed[member.resource].read.any() or not _by_position(case, member, written):
+        return ()
+    lengths = [
+        read.total
+        for m in case.pointed
+        if (read := _extent(m, case.observation.pointed.get(m.resource), "read")) is not None
+    ]
+    if written.count in (*lengths, *meant.inputs(case), *meant.numbers(case), *_numbers(case)):
+        return ()  # a cache that is filled so far
+    return bounds.too_few(case, written.count, written.total)
 
 
 def _by_position(case: Case, member: Member, written: Extent) -> bool:
