@@ -204,9 +204,9 @@ class Plan:
         numbers: list[int] = []  # what parameters hold
         kept: list[object] = []  # copies, alive until the kernel has read them
         held: list[Held] = []  # memory of buffers
-        for slot, value, (cell, at) in zip(slots, arguments, spare.cells):  # noqa: B905  # counted above; strict costs
-            kind = type(value)
-            number = value if kind is slot.number or slot.number is None else _plain(slot.number, value)
+        for slot, given, (cell, at) in zip(slots, arguments, spare.cells):  # noqa: B905  # counted above; strict costs
+            kind, value = type(given), given
+            number = given if kind is slot.number or slot.number is None else _plain(slot.number, given)
             if type(number) is slot.number and slot.low <= number <= slot.high:
                 cell.value = number
                 size = slot.size
@@ -214,17 +214,15 @@ class Plan:
                 if slot.index in live and type(number) is int:
                     numbers.append(number)
             else:
-                given = value
-                if kind is Buffer and value.device is kernel.device:
+                if kind is Buffer and given.device is kernel.device:
                     if slot.written:
-                        value.fresh = False
-                    value = given.memory()
+                        given.fresh = False
+                    kind, value = np.ndarray, given.memory()
                     held.append((given, value))
-                    kind = np.ndarray
                 size = value.nbytes if kind is np.ndarray else 0
                 exact = kind is np.ndarray and value.dtype is slot.dtype
                 if not exact or (slot.size and size != slot.size):
-                    value = _converted(kernel, slot, value if raw else given, raw)  # a buffer is memory, no values
+                    value = _converted(kernel, slot, given, raw)
                     if value is None:
                         return None
                     size = value.nbytes
@@ -359,11 +357,13 @@ class Plan:
 
 
 def _converted(kernel: KernelCode, slot: Slot, value: Any, raw: bool) -> np.ndarray[Any, Any] | None:
-    """What a parameter gets of a value that is not simply its memory; None where the long road has to say."""
+    """What a parameter gets of a value that is not simply its memory; None where the long road has to say. A buffer is
+    memory and no values: nothing in it is converted."""
     if value is None:
         return None
     if not raw:
         return argument(kernel.signature, slot.parameter, value, [], kernel.device)
+    value = value.memory() if type(value) is Buffer else value
     if isinstance(value, np.ndarray):
         return value if value.size else None
     return np.frombuffer(bytearray(value), np.uint8) if isinstance(value, bytes) and value else None
