@@ -171,9 +171,9 @@ class Writer:
         x, y = self.real(depth + 1), self.real(depth + 1)
         if what <= 4:
             return f"({x} {self.pick(('+', '-', '*'))} {y})"
-        return self.pick(
-            (f"fabs({x})", f"min({x}, {y})", f"max({x}, {y})", f"fma({x}, 2.0f, {y})", f"floor({x})")
-        )
+        # Of 0 and -0 the least may be either; with 0 added it is 0.
+        least, most = (f"({name}({x}, {y}) + 0.0f)" for name in ("min", "max"))
+        return self.pick((f"fabs({x})", least, most, f"fma({x}, 2.0f, {y})", f"floor({x})"))
 
     def condition(self, depth: int = 1) -> str:
         """A condition that threads of a SIMD-group may see differently."""

@@ -38,7 +38,7 @@ FUNCTIONS = (
     *(
         "fabs({x})",
         "fma({x}, 0.5f, {y})",
-        "min({x}, {y})",
+        "(min({x}, {y}) + 0.0f)",  # of 0 and -0 it may be either
         "mix({x}, {y}, 0.25f)",
         "1.0f / (fabs({x}) + 1.0f)",
     ),
