@@ -56,6 +56,11 @@ def test_a_clean_launch_gives_an_empty_report():
     assert report.text() == "no findings (1 launch, 16 threads checked)"
 
 
+def test_a_text_is_no_kernel():
+    with pytest.raises(TypeError, match=r"takes a kernel and its arguments; got str.*library\(text\)"):
+        mt.check("kernel void k() {}", grid=1)
+
+
 def test_json_holds_the_same_as_the_text():
     report = mt.check(kernel(), np.zeros(16, np.float32), np.zeros(20, np.float32), grid=20)
     data = json.loads(report.json())

@@ -48,6 +48,11 @@ def check(
     Outputs are written as by the launch itself. A launch that is refused is a finding too; so is one that has not ended
     after `timeout` seconds, 60 where nothing is said.
     """
+    if not hasattr(kernel, "launch"):
+        raise TypeError(
+            f"[check] takes a kernel and its arguments; got {type(kernel).__name__}. "
+            "A text becomes one by mt.device().library(text)['name']."
+        )
     try:
         with listening() as heard:
             launch = kernel.launch(
