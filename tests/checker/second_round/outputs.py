@@ -59,6 +59,11 @@ TRANSPOSE = Case(
     {"grid": (32, 1)},
     "M305",
 )
+BATCH = """kernel void batch(device const float* x, device float* out, constant uint& n,
+                   uint3 p [[thread_position_in_grid]], uint3 g [[threads_per_grid]]) {
+    uint row = p.x * g.y + p.y;
+    for (uint k = p.z; k < n; k += g.z) out[row * n + k] = 2 * x[row * n + k];
+}"""
 PAIRS = """kernel void pairs(device const float* x, device float* out, uint i [[thread_position_in_grid]]) {
     out[2 * i] = x[2 * i] + x[2 * i + 1];
     {SECOND}
@@ -104,6 +109,12 @@ CASES = (
     ),
     TRANSPOSE,
     twin(TRANSPOSE, sizes={"grid": (32, 32)}),
+    Case(
+        "one row of a batch, in memory with room for more",
+        BATCH,
+        lambda: [floats(4 * 64), np.zeros((4, 64), np.float32), 64],
+        {"grid": (1, 1, 32)},
+    ),
     *pair(
         "the second of two results",
         PAIRS.replace("{SECOND}", ""),

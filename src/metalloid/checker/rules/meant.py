@@ -70,10 +70,11 @@ def rows(case: Case, total: int) -> bool:
 
 
 def lacking_axis(case: Case, index: int) -> int:
-    """The axis of the thread's position that a store's address asks for and the grid does not have; 0 where none is."""
+    """The axis of the thread's position that a store's address asks for and the grid does not have; 0 where none is. An
+    axis that has one thread in front of one with more was given so: a batch of one."""
     code, lacking = case.code, 0
     for axis in (1, 2):
-        if case.launch.grid[axis] != 1:
+        if any(size != 1 for size in case.launch.grid[axis:]):
             continue
         names = {
             i.name
