@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from metalloid.frontend.declared import template_arguments
+
 _INSTANCE = re.compile(r"decltype\((.*?)\) ")
 _SHORT = {"float": "float32", "half": "float16", "bool": "bool_", "nomask_t": "nomask"}
 _REDUCTION = {"And": "and", "Or": "or", "Sum": "sum", "Prod": "prod", "Min": "min", "Max": "max"}
@@ -25,19 +27,7 @@ def instance_of(text: str) -> tuple[str, tuple[str, ...]]:
     if not found:
         return "", ()
     template, _, rest = found[-1].partition("<")
-    return template, _split(rest.removesuffix(">"))
-
-
-def _split(text: str) -> tuple[str, ...]:
-    """At commas that no bracket holds."""
-    parts, depth = [""], 0
-    for letter in text:
-        depth += (letter == "<") - (letter == ">")
-        if letter == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return tuple(part.strip() for part in parts if part.strip())
+    return template, tuple(part for part in template_arguments(rest.removesuffix(">")) if part)
 
 
 def host_names(text: str) -> list[str]:

@@ -22,7 +22,7 @@ def declared(name: str, scalars: Mapping[str, DType]) -> Type | None:
     found = _TEMPLATE.fullmatch(name)
     if found is None:
         return None
-    first, *rest = _parts(found["rest"])
+    first, *rest = template_arguments(found["rest"])
     element = declared(first, scalars)
     sizes = [int(digits[0]) for part in rest if (digits := re.match(r"\d+", part))]
     match found["name"], element, sizes:
@@ -37,7 +37,7 @@ def declared(name: str, scalars: Mapping[str, DType]) -> Type | None:
     return None
 
 
-def _parts(text: str) -> list[str]:
+def template_arguments(text: str) -> list[str]:
     """`vec<float, 4>, 2` at the commas that are in no brackets."""
     parts, depth = [""], 0
     for letter in text:
