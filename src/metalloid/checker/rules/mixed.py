@@ -6,6 +6,7 @@ an address is made of, and who stored there, tells which was meant.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 
 from metalloid.backends.observe import Record
@@ -14,6 +15,7 @@ from metalloid.checker.code import LANE, LOCAL_LOAD, SIMD_RESULT, THREAD
 from metalloid.checker.guards import buffers_of, stores_to
 from metalloid.checker.rules.meant import inputs, numbers
 from metalloid.ir.intrinsics import short
+from metalloid.ir.module import Instruction
 from metalloid.ir.values import Int, Local, Value
 
 GRID, GROUP = "thread_position_in_grid", "threadgroup_position_in_grid"
@@ -40,12 +42,12 @@ def made_of(case: Case, address: Value) -> frozenset[str]:
     return frozenset(found)
 
 
-def _axes(case: Case, address: Value, *positions: str) -> frozenset[int]:
-    """The axes of these positions that an address is computed from."""
+def axes(defined: Mapping[str, Instruction], address: Value, *positions: str) -> frozenset[int]:
+    """The axes of these positions that an address is computed from, in code whose values are defined so."""
     found, seen, work = set[int](), set[str](), [address]
     while work:
         value = work.pop()
-        made = case.code.defined.get(value.name) if isinstance(value, Local) else None
+        made = defined.get(value.name) if isinstance(value, Local) else None
         if made is None or made.name in seen or made.opcode == "load":
             continue
         seen.add(made.name)
@@ -124,8 +126,9 @@ def outside_hint(case: Case, record: Record) -> str:
         and case.code.location(i) == place
         and memory.index in buffers_of(case.code, i.operands[0])
     ]
+    known = case.code.defined
     # A tile has the row of the one and the column of the other.
-    both = addresses and all(_axes(case, p, GRID) & _axes(case, p, *LOCAL, IN_SIMDGROUP) for p in addresses)
+    both = addresses and all(axes(known, p, GRID) & axes(known, p, *LOCAL, IN_SIMDGROUP) for p in addresses)
     rows = total % groups == 0 and total // groups in numbers(case)  # one for each threadgroup
     if not both or (total > prod(launch.grid) and not rows):
         return ""
