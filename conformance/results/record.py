@@ -87,4 +87,6 @@ def _write(found: dict[str, dict[str, list[Any]]]) -> None:
     for processor, entries in sorted(found.items()):
         lines = [f"{json.dumps(label)}: {json.dumps(entry)}" for label, entry in sorted(entries.items())]
         parts.append(f"{json.dumps(processor)}: {{\n" + ",\n".join(lines) + "\n}")
-    RECORD.write_text("{" + ",\n".join(parts) + "}\n", encoding="utf-8")
+    whole = RECORD.with_suffix(".partial")  # a run that is stopped here must not leave half of it
+    whole.write_text("{" + ",\n".join(parts) + "}\n", encoding="utf-8")
+    whole.replace(RECORD)

@@ -40,7 +40,9 @@ def store(way: str, verdicts: Mapping[str, Verdict]) -> None:
         groups.setdefault(verdict, []).append(label)
     tables[way] = [[v.commit, v.processor, list(v.rules), labels] for v, labels in groups.items()]
     text = ",\n".join(f"{json.dumps(name)}: [\n{_rows(tables[name])}]" for name in sorted(tables))
-    RECORD.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
+    whole = RECORD.with_suffix(".partial")
+    whole.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
+    whole.replace(RECORD)
 
 
 def _rows(rows: Iterable[list[object]]) -> str:
