@@ -28,7 +28,7 @@ from conformance.binaries.mlx import cases as library_cases
 from conformance.binaries.mlx import from_library
 from conformance.checkout import commit, processor
 from conformance.packages import STORE
-from conformance.results import kept, wild_record
+from conformance.results import kept, wild_page, wild_record
 from conformance.results.case import Case, Step
 from conformance.results.judge import made
 from conformance.results.launch import run_checked
@@ -89,6 +89,8 @@ def main(
     done += check_all(waiting, library, jobs, limit, console)
     if record:
         wild_record.store(way, {one.label: one.verdict for one in done})
+        there = {"source": all_cases(), "library": library_cases()}
+        wild_page.write({way: [case.label for case in cases] for way, cases in there.items()})
     _tell(done, len(cases), console)
 
 

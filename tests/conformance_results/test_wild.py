@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 import numpy as np
-from conformance.results import wild_record
+from conformance.results import wild_page, wild_record
 from conformance.results.case import Case, Output, Step, Work, poisoned
 from conformance.results.wild import in_turn, kernel_family
 from conformance.results.wild_record import Verdict
@@ -57,3 +57,16 @@ def test_the_record_keeps_the_latest_verdict_of_each_case(tmp_path, monkeypatch)
     wild_record.store("library", {"b": found, "c": clean})
     assert wild_record.load("library") == {"a": clean, "b": found, "c": clean}
     assert wild_record.load("source") == {"a": found}
+
+
+def test_the_page_gets_the_numbers_of_the_record_and_keeps_its_text(tmp_path, monkeypatch):
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{wild_page.BEGIN}old\n{wild_page.END}behind\n")
+    monkeypatch.setattr(wild_page, "PAGE", page)
+    monkeypatch.setattr(wild_record, "RECORD", tmp_path / "wild.json")
+    wild_record.store("source", {"mlx a": Verdict((), "1", "avx2"), "mlx b": Verdict(("M204",), "1", "avx2")})
+    wild_page.write({"source": ["mlx a", "mlx b", "mlx c"], "library": ["mlx a"]})
+    text = page.read_text()
+    assert text.startswith(f"before\n{wild_page.BEGIN}") and text.endswith(f"{wild_page.END}behind\n")
+    assert "| mlx, from source | 3 | 2 | 1 | M204 (1) |" in text and "old" not in text
+    assert "| mlx, from MLX's compiled library | 1 | 0 | 0 |  |" in text
