@@ -113,6 +113,17 @@ CASES = (
         {"grid": 64},
     ),
     Case(
+        "keys that all heads share, in a cache with room for more",
+        HEADS.replace("{HEAD}", ""),
+        lambda: [
+            floats(32),
+            np.append(floats(13 * 16), np.zeros(13 * 16, np.float32)),
+            np.zeros(26, np.float32),
+            13,
+        ],
+        {"grid": (8, 2), "threadgroup": (8, 1)},
+    ),
+    Case(
         "angles for more rows than there are",
         TURNED,
         lambda: made(4 * 5 * 8, 16 * 8, 4 * 5 * 8),

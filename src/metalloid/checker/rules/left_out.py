@@ -3,13 +3,15 @@
 A batch of three has three times the data. Where the grid has three along an axis, that axis says where an output is
 written, and no index of an input asks for it, all three read the first third: inside bounds, and wrong. What an index
 can reach is known where nothing but positions and arguments makes it (`proofs`); a part that is no such fraction of
-the input, or less than two elements, says nothing.
+the input, or less than two elements, says nothing, and neither does a rest of zeros (a cache that is filled so far).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+
+import numpy as np
 
 from metalloid.analysis.intervals import strided as S
 from metalloid.analysis.intervals.evaluate import Evaluator
@@ -25,6 +27,7 @@ from metalloid.ir.module import Function, Instruction
 from metalloid.types import Parameter, Vector
 
 _FEWEST = 2  # elements: one is a number that all take
+_LOOKED_AT = 1 << 22  # bytes
 _MOVES = ("getelementptr", "phi", "select", "freeze")
 Axis = tuple[str, int]  # a position, and 0, 1 or 2
 
@@ -47,12 +50,22 @@ def left_out(case: Case) -> Iterator[Finding]:
         free = {axis: n for axis, n in extents.items() if axis[1] not in taken and total % n == 0}
         used = _used(function, evaluator, loads) if free else 0
         missing = next((axis for axis, n in free.items() if used * n == total), None)
-        if missing is not None and used >= _FEWEST * parameter.type.size:
+        if (
+            missing is not None
+            and used >= _FEWEST * parameter.type.size
+            and _holds_data(case, parameter, used)
+        ):
             yield _finding(case, parameter, loads[0], missing, used)
 
 
 def _is_input(case: Case, p: Parameter) -> bool:
     return p.access == "read" and not p.reference and p.index in case.launch.buffers and p.type.size > 0
+
+
+def _holds_data(case: Case, p: Parameter, used: int) -> bool:
+    """Whether the part that nobody reads holds anything: the rest of a cache that is filled so far is zeros."""
+    data = np.frombuffer(memoryview(case.launch.buffers[p.index]).cast("B"), np.uint8)
+    return bool(data[used : used + _LOOKED_AT].any())
 
 
 def _extents(launch: Launch) -> dict[Axis, int]:
