@@ -124,6 +124,17 @@ CASES = (
         {"grid": (8, 2), "threadgroup": (8, 1)},
     ),
     Case(
+        "weights that all rows of tiles share, with NaN behind them",
+        PRODUCT.replace("{MOVED}", ""),
+        lambda: [
+            floats(3 * 9 * 8),
+            np.append(floats(88), np.full(176, np.nan, np.float32)),
+            np.zeros(3 * 9 * 11, np.float32),
+            np.array([9, 11, 8, 0], np.uint32),
+        ],
+        {"grid": (11, 9, 3), "threadgroup": (11, 3, 1)},
+    ),
+    Case(
         "angles for more rows than there are",
         TURNED,
         lambda: made(4 * 5 * 8, 16 * 8, 4 * 5 * 8),

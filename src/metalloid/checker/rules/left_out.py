@@ -3,7 +3,8 @@
 A batch of three has three times the data. Where the grid has three along an axis, that axis says where an output is
 written, and no index of an input asks for it, all three read the first third: inside bounds, and wrong. What an index
 can reach is known where nothing but positions and arguments makes it (`proofs`); a part that is no such fraction of
-the input, or less than two elements, says nothing, and neither does a rest of zeros (a cache that is filled so far).
+the input, or less than two elements, says nothing, and neither does a rest that holds one value (a cache that is
+filled so far).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from metalloid.ir.module import Function, Instruction
 from metalloid.types import Parameter, Vector
 
 _FEWEST = 2  # elements: one is a number that all take
-_LOOKED_AT = 1 << 22  # bytes
+_LOOKED_AT = 1 << 20  # elements of each part
 _MOVES = ("getelementptr", "phi", "select", "freeze")
 Axis = tuple[str, int]  # a position, and 0, 1 or 2
 
@@ -63,9 +64,13 @@ def _is_input(case: Case, p: Parameter) -> bool:
 
 
 def _holds_data(case: Case, p: Parameter, used: int) -> bool:
-    """Whether the part that nobody reads holds anything: the rest of a cache that is filled so far is zeros."""
+    """Whether the part that nobody reads is data as the other is: the rest of a cache that is filled so far is zeros,
+    what stands behind a tensor may be poison."""
     data = np.frombuffer(memoryview(case.launch.buffers[p.index]).cast("B"), np.uint8)
-    return bool(data[used : used + _LOOKED_AT].any())
+    elements = data[: len(data) // p.type.size * p.type.size].reshape(-1, p.type.size)
+    at = used // p.type.size
+    read, rest = elements[:at][:_LOOKED_AT], elements[at:][:_LOOKED_AT]
+    return not (rest == rest[0]).all() or bool((read == rest[0]).all())
 
 
 def _extents(launch: Launch) -> dict[Axis, int]:
