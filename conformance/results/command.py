@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
 
 import click
 from rich.console import Console
@@ -23,7 +21,6 @@ from conformance.results import kept, opinion_page, record
 from conformance.results.case import Case, Size
 from conformance.results.judge import BACKENDS, Verdict, judge
 from conformance.results.mlx.coverage import missing
-from conformance.results.page import KEPT
 from conformance.results.second import BOTH, second_opinion
 from conformance.results.suites import all_cases
 from conformance.results.ways import Extent
@@ -65,10 +62,10 @@ def main(
     if backend == BOTH:
         record.drop_others(case.label for case in every)
         opinion_page.write(every)
+        report.write_results()
     elif not only and len(verdicts) == len(cases):
         for name in sorted(missing(cases)):
             console.print(f"mlx: no case launches {name}")
-        store(verdicts, backend)
     sys.exit(any(not v.passed for v in verdicts))
 
 
@@ -159,11 +156,3 @@ def _summary(verdicts: list[Verdict], console: Console) -> None:
         total = sum(v.suite == suite for v in verdicts)
         distinct = sum(s == suite for s, _ in kernels)
         console.print(f"{suite}: {passed} of {total} cases, {distinct} different kernels")
-
-
-def store(verdicts: list[Verdict], backend: str) -> None:
-    """Keep the verdicts of a whole run, by backend, for the page that docs/ gets."""
-    found = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    found[backend] = [{**asdict(v), "passed": v.passed} for v in verdicts]
-    KEPT.write_text(json.dumps(found, indent=1))
-    report.write_results()

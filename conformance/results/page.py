@@ -1,52 +1,35 @@
-"""The part of docs/support.md that says which results were compared, from the last whole runs."""
+"""The part of docs/support.md that says which launches were compared, from the record of second opinions."""
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from typing import Any
+from collections.abc import Iterator
 
-from conformance.packages import STORE
+from conformance.results import record
+from conformance.results.record import Entry
 
-KEPT = STORE / "results.json"
 TITLE = "## Kernels that were run"
-CPU = """\
-`python -m conformance results --backend cpu` runs kernels on the CPU, at sizes that keep it busy, and compares what
-they compute with numpy, `gguf` or MLX: {passed} of {total} cases agree. Small ones run in many ways
-([second opinion](second-opinion.md)).
+TEXT = """\
+Kernels are launched as their own host code does it, and what they compute is compared with numpy, `gguf`, MLX or
+`hashlib`: on the oracle, one thread after the other, and on the engine with every number of lanes, guarded and not. By
+family, with the commits: [second opinion](second-opinion.md). `python -m conformance results --backend cpu` runs them
+at sizes that keep a processor busy.
+
+| source | processor | launches run | ways to run them | agree |
+|---|---|---|---|---|
 """
-Verdicts = list[dict[str, Any]]
 
 
 def section() -> list[str]:
     """Lines of Markdown; none while nothing was run."""
-    if not KEPT.is_file():
-        return []
-    kept: dict[str, Verdicts] = json.loads(KEPT.read_text(encoding="utf-8"))
-    cpu = kept.get("cpu", [])
-    if not cpu:
-        return []
-    lines = [TITLE, "", *CPU.format(passed=_passed(cpu), total=len(cpu)).splitlines(), ""]
-    lines += ["| source | family | cases | agree |", "|---|---|---|---|", *_rows(cpu), ""]
-    if different := [v for v in cpu if not v["passed"]]:
-        lines += ["Those that differ:", "", *map(_failed, different), ""]
-    return lines
+    rows = [row for processor in record.processors() for row in _rows(processor)]
+    return [TITLE, "", *TEXT.splitlines(), *rows, ""] if rows else []
 
 
-def _rows(verdicts: Verdicts) -> list[str]:
-    families: dict[tuple[str, str], Verdicts] = defaultdict(list)
-    for v in verdicts:
-        families[v["suite"], v["family"]].append(v)
-    return [
-        f"| {suite} | {family} | {len(members)} | {_passed(members)} |"
-        for (suite, family), members in sorted(families.items())
-    ]
-
-
-def _passed(verdicts: Verdicts) -> int:
-    return sum(v["passed"] for v in verdicts)
-
-
-def _failed(v: dict[str, Any]) -> str:
-    reason = " ".join(v["reason"].replace(f"{STORE}/", "").split())[:200]
-    return f"- {v['suite']} {v['family']}, {v['name']} ({v['backend']}): {reason}"
+def _rows(processor: str) -> Iterator[str]:
+    suites: dict[str, list[Entry]] = defaultdict(list)
+    for label, entry in record.load(processor).items():
+        suites[label.split()[0]].append(entry)
+    for suite, entries in sorted(suites.items()):
+        ways, agree = sum(e.ways for e in entries), sum(e.passed for e in entries)
+        yield f"| {suite} | {processor} | {len(entries)} | {ways} | {agree} |"
