@@ -50,6 +50,12 @@ TURNED = """kernel void k(device const float* x, device const float* angles, dev
     y[i] = x[i] * cos(angles[at.y * 8 + at.x]);
 }"""
 
+PLACES = """kernel void k(device const float* x, device const int* places, device float* y,
+                     uint2 at [[thread_position_in_grid]]) {
+    uint i = at.y * 24 + at.x;
+    y[i] = x[i] * places[at.x];
+}"""
+
 
 def made(*counts: int):
     """Arrays of so many elements; the last one is for results."""
@@ -133,6 +139,12 @@ CASES = (
             np.array([9, 11, 8, 0], np.uint32),
         ],
         {"grid": (11, 9, 3), "threadgroup": (11, 3, 1)},
+    ),
+    Case(
+        "positions in two parts, of which a kernel takes the first",
+        PLACES,
+        lambda: [floats(2 * 24), ints(48) % 24, np.zeros(48, np.float32)],
+        {"grid": (24, 2), "threadgroup": (24, 1)},
     ),
     Case(
         "angles for more rows than there are",

@@ -4,7 +4,7 @@ A batch of three has three times the data. Where the grid has three along an axi
 written, and no index of an input asks for it, all three read the first third: inside bounds, and wrong. What an index
 can reach is known where nothing but positions and arguments makes it (`proofs`); a part that is no such fraction of
 the input, or less than two elements, says nothing, and neither does a rest that holds one value (a cache that is
-filled so far).
+filled so far). Inputs of whole numbers are left alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from metalloid.checker.rules.mixed import GRID, GROUP, axes
 from metalloid.findings import Finding
 from metalloid.ir.layout import scalar_bytes
 from metalloid.ir.module import Function, Instruction
-from metalloid.types import Parameter, Vector
+from metalloid.types import Matrix, Parameter, Scalar, Vector
 
 _FEWEST = 2  # elements: one is a number that all take
 _LOOKED_AT = 1 << 20  # elements of each part
@@ -60,7 +60,10 @@ def left_out(case: Case) -> Iterator[Finding]:
 
 
 def _is_input(case: Case, p: Parameter) -> bool:
-    return p.access == "read" and not p.reference and p.index in case.launch.buffers and p.type.size > 0
+    """Of numbers that are computed with: sizes, strides and positions, whole numbers, have parts of their own."""
+    number = p.type.element if isinstance(p.type, Vector | Matrix) else p.type
+    real = isinstance(number, Scalar) and "float" in number.dtype.numpy_name
+    return real and p.access == "read" and not p.reference and p.index in case.launch.buffers
 
 
 def _holds_data(case: Case, p: Parameter, used: int) -> bool:
