@@ -84,7 +84,8 @@ def main(
     done = [known[key] for case in cases if (key := _key(case, library)) in known]
     waiting = [case for case in cases if _key(case, library) not in known]
     way = "library" if library else "source"
-    told = {one.label for one in known.values()} | (wild_record.load(way).keys() if record else set())
+    told = {one.label for key, one in known.items() if key.split()[1] == way}
+    told |= wild_record.load(way).keys() if record else set()
     waiting.sort(key=lambda case: case.label in told)  # what no code was told of comes first
     done += check_all(waiting, library, jobs, limit, console)
     if record:
