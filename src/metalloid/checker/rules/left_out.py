@@ -29,6 +29,7 @@ from metalloid.types import Matrix, Parameter, Scalar, Vector
 
 _FEWEST = 2  # elements: one is a number that all take
 _LOOKED_AT = 1 << 20  # elements of each part
+_DEVICE = 1
 _MOVES = ("getelementptr", "phi", "select", "freeze")
 Axis = tuple[str, int]  # a position, and 0, 1 or 2
 
@@ -121,8 +122,9 @@ def _used(function: Function, evaluator: Evaluator, loads: list[Instruction]) ->
 
 
 def _asked(function: Function) -> frozenset[Axis]:
-    """The axes that say where something is stored."""
+    """The axes that say where something is stored in device memory."""
     stores = [i.operands[1] for i in function.instructions() if i.opcode == "store"]
+    stores = [s for s in stores if getattr(s.type, "space", 0) == _DEVICE]
     return frozenset(
         (p, axis) for s in stores for p in (GRID, GROUP) for axis in axes(function.definitions, s, p)
     )
