@@ -100,11 +100,10 @@ CASES = (
     ),
     PRODUCTS,
     twin(PRODUCTS, text=PRODUCT.replace("{MOVED}", "b += at.z * size.z * size.y;")),
-    Case(
-        "a right side that all products of a batch share",
-        PRODUCT.replace("{MOVED}", ""),
-        lambda: [*made(3 * 9 * 8, 8 * 11, 3 * 9 * 11), np.array([9, 11, 8, 0], np.uint32)],
-        {"grid": (11, 9, 3), "threadgroup": (11, 3, 1)},
+    twin(
+        PRODUCTS,
+        name="a right side that all products of a batch share",
+        arguments=lambda: [*made(3 * 9 * 8, 8 * 11, 3 * 9 * 11), np.array([9, 11, 8, 0], np.uint32)],
     ),
     Case(
         "rows of a table that data chooses",
@@ -129,16 +128,15 @@ CASES = (
         ],
         {"grid": (8, 2), "threadgroup": (8, 1)},
     ),
-    Case(
-        "weights that all rows of tiles share, with NaN behind them",
-        PRODUCT.replace("{MOVED}", ""),
-        lambda: [
+    twin(
+        PRODUCTS,
+        name="weights that all rows of tiles share, with NaN behind them",
+        arguments=lambda: [
             floats(3 * 9 * 8),
             np.append(floats(88), np.full(176, np.nan, np.float32)),
             np.zeros(3 * 9 * 11, np.float32),
             np.array([9, 11, 8, 0], np.uint32),
         ],
-        {"grid": (11, 9, 3), "threadgroup": (11, 3, 1)},
     ),
     Case(
         "positions in two parts, of which a kernel takes the first",
