@@ -57,9 +57,9 @@ def launches() -> None:
     device = mt.device("cpu")
     add = device.library(ADD)["add"]
     a, b, c = (np.ones(N, np.float32) for _ in range(3))
-    say("numpy, one threadgroup", lambda: add(a, b, c, N, grid=N, threadgroup=N), 10)
+    say("numpy, one threadgroup", lambda: add(a, b, c, N, grid=N, threadgroup=N), 5)
     buffers = [device.buffer(array) for array in (a, b, c)]
-    say("Buffers, one threadgroup", lambda: add(*buffers, N, grid=N, threadgroup=N))
+    say("Buffers, one threadgroup", lambda: add(*buffers, N, grid=N, threadgroup=N), 5)
     queue = device.queue()
 
     def commands(count: int) -> None:

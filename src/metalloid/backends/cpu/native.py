@@ -85,6 +85,7 @@ class LaunchRecord(ctypes.Structure):
         ("log_room", ctypes.c_uint64),
         ("note", FaultRecord),
         ("order", ctypes.c_uint64),
+        ("brief", ctypes.c_uint64),
     ]
 
 

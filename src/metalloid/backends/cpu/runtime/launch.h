@@ -57,4 +57,5 @@ struct Launch {
     u64 log_count, log_room;
     Fault note;        // the first access outside of a launch that goes on after it
     const u32 *order;  // the number of each threadgroup in turn; null: as they come
+    u64 brief;         // it took so little the last time that to wake others would take as long
 };

@@ -49,6 +49,7 @@ constexpr u32 TABLE = 2048;
 constexpr u32 STRIP = 8, ACROSS = 4;
 constexpr u32 TOGETHER = 16;
 constexpr u64 MOST_LOGS = 1 << 20;
+constexpr i64 BRIEF = 10000;  // nanoseconds: to wake a thread that sleeps, and to wait for it, takes about half of it
 
 Opaque guard, wake, done, turn, log_guard, timer_guard, timer_wake;
 Worker workers[MOST];
@@ -344,6 +345,12 @@ void clear_timer() {
     pthread_mutex_unlock(&timer_guard);
 }
 
+i64 now() {
+    Time t;
+    clock_gettime(1, &t);
+    return t.seconds * 1000000000 + t.nanoseconds;
+}
+
 void on_interrupt(int signal) {
     if (Launch *l = interruptible)
         for (u32 n = 0; n < interruptible_count; n++) l[n].cancel = 3;
@@ -362,7 +369,7 @@ i32 mt_run(Launch *l, u32 threads, i64 timeout, u32 catch_interrupt) {
     if (owner != getpid()) prepare(1);
     l->next = l->finished = 0;
     u64 chunks = (l->total + l->chunk - 1) / l->chunk;
-    bool shared = threads > 1 && chunks > 1;
+    bool may_share = threads > 1 && chunks > 1, shared = may_share && !l->brief;
     Worker *spare = !shared && timeout <= 0 ? borrow() : nullptr;
     if (!spare) {
         pthread_mutex_lock(&turn);
@@ -379,9 +386,11 @@ i32 mt_run(Launch *l, u32 threads, i64 timeout, u32 catch_interrupt) {
         sigaction(2, &during, nullptr);
     }
     if (timeout > 0) set_timer(l, timeout);
+    i64 begun = may_share ? now() : 0;
     if (shared) call_workers(l, 0, threads);
     work(*l, spare ? *spare : workers[0]);
     if (shared) all_done();
+    if (may_share) l->brief = now() - begun < (shared ? BRIEF : 2 * BRIEF);
     if (timeout > 0) clear_timer();
     if (catch_interrupt) {
         sigaction(2, &before, nullptr);
