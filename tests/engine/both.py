@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import product
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from metalloid.backends.base import Launch
 from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.build import cpu_program
 from metalloid.backends.cpu.program import Program
+from metalloid.backends.patience import Patience
 from metalloid.compile import scalar
 from metalloid.source import Source
 
@@ -24,15 +26,21 @@ WIDE = codegen.Target("x86-64-v4", "+avx512f", "x86_64-unknown-linux-gnu")
 Triple = tuple[int, int, int]
 
 
+class Endless(Patience):
+    """Baseline code for all launches, those with a limit of time too."""
+
+    over = False
+
+
 @cache
 def scalar_ir(text: str, name: str, math: str = "safe"):
     return scalar(Source(HEADER + text, math=math), name)
 
 
 @cache
-def program(text: str, name: str, width: int = 0, math: str = "safe") -> Program:
+def program(text: str, name: str, width: int = 0, math: str = "safe", baseline: bool = False) -> Program:
     ir, signature = scalar_ir(text, name, math)
-    return cpu_program(ir, signature, width)
+    return cpu_program(ir, signature, width, patience=Endless() if baseline else None)
 
 
 def triple(size: int | Sequence[int]) -> Triple:
@@ -58,18 +66,21 @@ def same(
     tolerance: float = 0.0,
     guard: bool = True,
     math: str = "safe",
+    baseline: bool = False,
 ) -> list[np.ndarray]:
-    """All arrays, as the oracle leaves them; the engine must leave the same, in any order of instances."""
+    """All arrays, as the oracle leaves them; the engine must leave the same, in any order of instances; and with
+    baseline code, where that is asked for."""
     ir, _ = scalar_ir(text, name, math)
     expected = [a.copy() for a in arrays]
     interpret.run(ir, launch(expected, grid, threadgroup, local))
     for width in widths:
-        for backwards in (False, True):
+        for early, backwards in product((False, True)[: 1 + baseline], (False, True)):
             got = [a.copy() for a in arrays]
-            made = program(text, name, width, math)
+            made = program(text, name, width, math, early)
             made.run(launch(got, grid, threadgroup, local), guard=guard, backwards=backwards)
+            how = f"{width or 'chosen'} lanes, backwards={backwards}, baseline={early}"
             for index, (a, b) in enumerate(zip(expected, got, strict=True)):
-                compare(a, b, tolerance, f"buffer {index}, {width or 'chosen'} lanes, backwards={backwards}")
+                compare(a, b, tolerance, f"buffer {index}, {how}")
     return expected
 
 

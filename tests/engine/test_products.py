@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -12,9 +14,11 @@ from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.build import cpu_program
 from metalloid.errors import KernelFault
 from tests.engine import matrix_programs
-from tests.engine.both import LESSER, launch, program, same, scalar_ir
+from tests.engine.both import LESSER, Endless, launch, program, scalar_ir
+from tests.engine.both import same as compared
 
 RNG = np.random.default_rng(7)
+same = partial(compared, baseline=True)  # whose products are calls
 
 
 def values(*shape: int) -> np.ndarray:
@@ -228,11 +232,13 @@ def test_on_lesser_processors(level):
         *(np.full((2, 2, 2, 8, 8), np.nan, "float32") for _ in range(2)),
         np.array([4], "uint32"),
     ]
-    expected, got = [a.copy() for a in arrays], [a.copy() for a in arrays]
+    expected = [a.copy() for a in arrays]
     interpret.run(ir, launch(expected, 64, 64))
-    cpu_program(ir, signature, target=codegen.limited(level)).run(launch(got, 64, 64))
-    for a, b in zip(expected, got, strict=True):
-        np.testing.assert_array_equal(b, a)
+    for patience in (None, Endless()):
+        got = [a.copy() for a in arrays]
+        cpu_program(ir, signature, target=codegen.limited(level), patience=patience).run(launch(got, 64, 64))
+        for a, b in zip(expected, got, strict=True):
+            np.testing.assert_array_equal(b, a)
 
 
 @pytest.mark.fuzz

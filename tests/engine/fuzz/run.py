@@ -14,12 +14,11 @@ from metalloid.backends import interpret
 from metalloid.backends.base import Launch
 from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.build import cpu_program
-from metalloid.backends.patience import Patience
 from metalloid.compile import scalar
 from metalloid.errors import KernelFault, MetalloidError
 from metalloid.source import Source
 from metalloid.types import Signature
-from tests.engine.both import HEADER, LESSER
+from tests.engine.both import HEADER, LESSER, Endless
 from tests.engine.fuzz.compose import Case
 from tests.engine.fuzz.features.messages import ROUNDS
 from tests.engine.fuzz.frame import NAMES, REAL, Arrays, aligned, used_names
@@ -151,12 +150,6 @@ def _number(message: str) -> str:
     """The rule that a message names, or how it starts."""
     found = re.search(r"\bM\d{3}\b", message)
     return found[0] if found else re.sub(r"[\d\W]+", " ", message.partition(";")[0])[:80]
-
-
-class Endless(Patience):
-    """Baseline code for launches with a limit of time, too."""
-
-    over = False
 
 
 def _one(case: Case, ir: str, signature: Signature, right: Bound, setting: Setting) -> Difference | None:

@@ -89,7 +89,7 @@ def _gather(e: Text, pointers: str, mask: str, kind: str, align: int, n: int) ->
 
 def _apart(e: Text, mask: str | None) -> bool:
     """Whether an access of all lanes, one behind the other, is a call: code that is wanted soon."""
-    return mask is None and e.out.calls_gathers
+    return mask is None and e.out.brief
 
 
 def _function(e: Text, what: str, kind: str, n: int, align: int) -> str:

@@ -93,11 +93,6 @@ class Output:
         return self.check is not None and self.check.options.continue_after_fault
 
     @property
-    def calls_gathers(self) -> bool:
-        """Whether lanes that lie anywhere are accessed by calls: code that is wanted soon, without the instructions."""
-        return self.brief and not self.target.gathers
-
-    @property
     def robust(self) -> bool:
         """Whether accesses outside are told, and left out."""
         return self.guard == "robust"

@@ -63,13 +63,14 @@ def _twice(out: Output, some: str, all_lanes: str, number: int) -> str:
     name = f"@segment{number}("
     told, arguments = _signature(out)
     given = arguments.replace("noalias ", "")
+    last = given.replace("i32 %j", f"i32 {out.lanes.count // out.lanes.width}")  # a number: so are its masks
     fits = [
         f"  %next = mul i32 %j, {out.lanes.width}",
         f"  %end = add i32 %next, {out.lanes.width}",
         "  %fits = icmp ule i32 %end, %count",
     ]
     if out.remaining is not None and number:
-        fits = [*remaining(out), f"  %fits = icmp eq i{out.lanes.width} %left.bits, -1"]
+        last, fits = given, [*remaining(out), f"  %fits = icmp eq i{out.lanes.width} %left.bits, -1"]
     lines = [
         some.replace(name, f"@segment{number}.some(", 1),
         all_lanes.replace(name, f"@segment{number}.all(", 1),
@@ -80,7 +81,7 @@ def _twice(out: Output, some: str, all_lanes: str, number: int) -> str:
         f"  %whole = call {told} @segment{number}.all({given})",
         f"  ret {told} %whole",
         "some:",
-        f"  %part = call {told} @segment{number}.some({given})",
+        f"  %part = call {told} @segment{number}.some({last})",
         f"  ret {told} %part",
         "}",
     ]

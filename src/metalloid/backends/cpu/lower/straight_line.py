@@ -6,7 +6,9 @@ from __future__ import annotations
 from metalloid.backends.cpu.lower.access import load_groups, side_by_side, store_groups
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.instructions import instruction
-from metalloid.backends.cpu.lower.matrix import chains, operands, tiles
+from metalloid.backends.cpu.lower.matrix import chains, operands
+from metalloid.backends.cpu.lower.matrix.called_tiles import CalledTiles
+from metalloid.backends.cpu.lower.matrix.tiles import Tiles
 from metalloid.ir import Block
 from metalloid.records import replace
 
@@ -21,7 +23,7 @@ def write_straight(e: Emitter, block: Block) -> None:
     beside = side_by_side.find(e, block, stores)
     rest = replace(block, instructions=tuple(i for i in block.instructions if i.name not in beside.gone))
     together = load_groups.find(e.function, rest, e.out.layout)
-    vectors = side_by_side.Writer(e, block, beside)
+    vectors, write_tiles = side_by_side.Writer(e, block, beside), CalledTiles if e.out.brief else Tiles
     e.done, e.rows, e.multiplied = set(beside.gone - {""}), {}, operands.only_multiplied(e, found)
     for n, i in enumerate(block.body[:-1]):
         e.place = e.out.place(i)
@@ -33,7 +35,7 @@ def write_straight(e: Emitter, block: Block) -> None:
             if i.name in e.done:
                 continue
         if i.name in multiplied:
-            tiles.Tiles(e, multiplied[i.name]).write()
+            write_tiles(e, multiplied[i.name]).write()
         elif n in beside.stores:
             vectors.store(n)
         elif n not in stores.groups:

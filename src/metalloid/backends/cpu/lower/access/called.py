@@ -1,8 +1,10 @@
 """Accesses of lanes that lie anywhere, as calls of a function that looks at the bounds, reports and accesses.
 
 Written out, one takes 1,500 instructions where the processor has no gathers, and flash attention has two hundred: its
-baseline code was 1.6 MB, and took 4.4 s (0.8 s now). One whose buffer is not known is called in good code too: the
-lookup is the most of it, and one for all lanes from the lowest address to the highest is nearly always enough.
+baseline code was 1.6 MB, and took 4.4 s (0.8 s now). With gathers it is some fifty, and still most of a long kernel's
+baseline code (MLX's attention: 9,800 lines in the place of 20,700). One whose buffer is not known is called in good
+code too: the lookup is the most of it, and one for all lanes from the lowest address to the highest is nearly always
+enough.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import hashlib
 
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower import masked
+from metalloid.backends.cpu.lower.access.gathers import addresses, gather
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef
 from metalloid.backends.cpu.lower.emitter import Emitter, Val
 from metalloid.backends.cpu.lower.text import Text
@@ -23,7 +26,7 @@ def is_called(e: Emitter, place: MemRef) -> bool:
         return False
     if place.limit is not None and place.moved == "0" and place.check != place.offset:
         return False  # a lane's own frame: its bounds lie elsewhere than the address
-    return place.search or e.out.calls_gathers
+    return place.search or e.out.brief
 
 
 def access(
@@ -78,12 +81,11 @@ def _function(e: Emitter, name: str, bounds: str, kind: str, size: int, align: i
             mask = _told(t, offset, inside)
         case _:
             mask = "%mask"
-    pointers = t.put(f"getelementptr i8, ptr %base, {t.vt('i64')} {offset}")
     if write:
-        masked.scatter(t, pointers, mask, kind, align, "%value")
+        masked.scatter(t, addresses(t, "%base", offset), mask, kind, align, "%value")
         t.do("ret void")
     else:
-        t.do(f"ret {t.vt(kind)} {masked.gather(t, pointers, mask, kind, align)}")
+        t.do(f"ret {t.vt(kind)} {gather(t, '%base', offset, mask, kind, align)}")
     taken = f"ptr %base, ptr %lanes, i64 %plus, {t.vt('i1')} %mask"
     if bounds != "free":
         taken += ", i64 %moved, i64 %limit, ptr %launch, i32 %site, i32 %first, i32 %gx, i32 %gy, i32 %gz"

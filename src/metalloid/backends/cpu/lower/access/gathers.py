@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from metalloid.backends.cpu.lower import masked
 from metalloid.backends.cpu.lower.emitter import Emitter
+from metalloid.backends.cpu.lower.text import Text
 
 
-def gather(e: Emitter, ptr: str, offsets: str, mask: str | None, kind: str, align: int) -> str:
+def gather(e: Text, ptr: str, offsets: str, mask: str | None, kind: str, align: int) -> str:
     """Each lane from its own address. Narrow elements come out of the aligned word around them where the processor
     gathers: it gathers words, and LLVM would go lane by lane. A word never crosses into another page."""
     if e.out.target.gathers and (kind == "i8" or (kind in ("i16", "half") and align >= 2)):
@@ -14,7 +15,7 @@ def gather(e: Emitter, ptr: str, offsets: str, mask: str | None, kind: str, alig
     return masked.gather(e, addresses(e, ptr, offsets), mask, kind, align)
 
 
-def _gather_narrow(e: Emitter, ptr: str, offsets: str, mask: str | None, kind: str) -> str:
+def _gather_narrow(e: Text, ptr: str, offsets: str, mask: str | None, kind: str) -> str:
     vl, vi = e.vt("i64"), e.vt("i32")
     start = "0" if ptr == "null" else e.put(f"ptrtoint ptr {ptr} to i64")
     at = e.put(f"add {vl} {offsets}, {e.splat('i64', start)}")
@@ -28,7 +29,7 @@ def _gather_narrow(e: Emitter, ptr: str, offsets: str, mask: str | None, kind: s
     return e.put(f"bitcast {e.vt('i16')} {ref} to {e.vt('half')}") if kind == "half" else ref
 
 
-def addresses(e: Emitter, ptr: str, offsets: str) -> str:
+def addresses(e: Text, ptr: str, offsets: str) -> str:
     if ptr == "null":
         return e.put(f"inttoptr {e.vt('i64')} {offsets} to {e.vt('ptr')}")
     return e.put(f"getelementptr i8, ptr {ptr}, {e.vt('i64')} {offsets}")

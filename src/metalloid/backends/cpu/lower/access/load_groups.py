@@ -137,7 +137,7 @@ def load_group(e: Emitter, group: Group) -> bool:
     kind, size = memory_type(first.type)
     shape = e.shape(group.base)
     root = e.roots.root(group.base)
-    if e.out.continue_after_fault or e.out.calls_gathers:
+    if e.out.continue_after_fault or e.out.brief:
         return False
     if e.width == 1:
         return _one_guard(e, group, kind, size)

@@ -7,6 +7,7 @@ import math
 from metalloid.analysis.underlying_objects import UnderlyingObject
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
+from metalloid.backends.cpu.lower.text import Text
 from metalloid.ir import Instruction
 from metalloid.ir.layout import scalar_bytes
 from metalloid.ir.types import IntType, PointerType, Type
@@ -181,7 +182,7 @@ def to_memory(e: Emitter, type: Type, kind: str, ref: str, vector: bool) -> str:
     return e.put(f"{'trunc' if isinstance(type, PointerType) else 'zext'} {a} {ref} to {b}")
 
 
-def address(e: Emitter, ptr: str, offset: str) -> str:
+def address(e: Text, ptr: str, offset: str) -> str:
     if ptr == "null":
         return e.put(f"inttoptr i64 {offset} to ptr")
     return e.put(f"getelementptr i8, ptr {ptr}, i64 {offset}") if offset != "0" else ptr

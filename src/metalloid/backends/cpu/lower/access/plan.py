@@ -89,7 +89,7 @@ def access_plan(e: Emitter, place: MemRef, size: int, write: bool) -> AccessPlan
             lie = Lie.STEPS
     elif (
         e.mask is None
-        and not e.out.calls_gathers
+        and not e.out.brief
         and len({s.part for s in found}) <= MAX_PARTS
         and not (write and not storable(found, size) and not _in_steps(e, found, size, write))
     ):
@@ -101,7 +101,7 @@ def _in_steps(e: Emitter, found: Sequence[Spot], size: int, write: bool) -> bool
     """Whether lanes go one by one, at constant distances: where nobody gathers or scatters, which takes as long for one
     lane as for all of a register, or they are few; or by vectors with gaps. Stores must not meet."""
     target = e.out.target
-    if e.out.calls_gathers or any(s.part for s in found):
+    if e.out.brief or any(s.part for s in found):
         return False
     if gaps(e, found, size):
         return True

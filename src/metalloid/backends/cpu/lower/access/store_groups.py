@@ -117,7 +117,7 @@ def _sequences(function: Function, members: list[_Member], layout: DataLayout) -
 def _spots(e: Emitter, group: StoreGroup, kind: str, size: int) -> tuple[Spot, ...] | None:
     """Where each lane's row begins, nothing where lanes lie anywhere; None where one by one is better."""
     shape, root = e.shape(group.base), e.roots.root(group.base)
-    if e.out.continue_after_fault or e.out.calls_gathers:
+    if e.out.continue_after_fault or e.out.brief:
         return None
     if e.width == 1 or kind != lowered(group.stores[0][1].operands[0].type):
         return None

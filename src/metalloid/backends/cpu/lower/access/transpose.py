@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from metalloid.backends.cpu.lower.access.contiguous import concat
 from metalloid.backends.cpu.lower.emitter import Emitter
+from metalloid.backends.cpu.lower.text import Text
 
 SIDE = 8  # of a matrix
 _SIZES = {"half": 2, "i16": 2, "float": 4, "i32": 4, "double": 8, "i64": 8}
@@ -58,30 +59,30 @@ def _pick_two(e: Emitter, kind: str, a: str, b: str, count: int, index: list[int
     )
 
 
-def pick(e: Emitter, kind: str, ref: str, count: int, index: list[int]) -> str:
+def pick(e: Text, kind: str, ref: str, count: int, index: list[int]) -> str:
     text = ", ".join(f"i32 {x}" for x in index)
     return e.put(
         f"shufflevector <{count} x {kind}> {ref}, <{count} x {kind}> poison, <{len(index)} x i32> <{text}>"
     )
 
 
-def part(e: Emitter, kind: str, ref: str, start: int, count: int, of: int = 0) -> str:
+def part(e: Text, kind: str, ref: str, start: int, count: int, of: int = 0) -> str:
     """So many elements of a vector, from `start` on; it has `of`, or all lanes."""
     whole = of or e.width
     return ref if count == whole else pick(e, kind, ref, whole, list(range(start, start + count)))
 
 
-def joined(e: Emitter, a: str, b: str, count: int) -> str:
+def joined(e: Text, a: str, b: str, count: int) -> str:
     picks = ", ".join(f"i32 {n}" for n in range(2 * count))
     kind = f"<{count} x float>"
     return e.put(f"shufflevector {kind} {a}, {kind} {b}, <{2 * count} x i32> <{picks}>")
 
 
-def side_by_side(e: Emitter, parts: list[str]) -> str:
+def side_by_side(e: Text, parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else joined(e, parts[0], parts[1], SIDE)
 
 
-def turned_eights(e: Emitter, lines: list[str], lanes: int) -> list[str]:
+def turned_eights(e: Text, lines: list[str], lanes: int) -> list[str]:
     """Rows and columns change places in each eight lanes: neighbours, pairs, fours are exchanged in turn."""
     kind = f"<{lanes} x float>"
     for step in (1, 2, 4):

@@ -6,7 +6,7 @@ shuffle and fused multiply-add.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from metalloid.analysis.intervals import is_proved
 from metalloid.backends.cpu.lower.access.gathers import gather, scatter
@@ -15,6 +15,8 @@ from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, resolve
 from metalloid.backends.cpu.lower.emitter import Emitter, Val
 from metalloid.backends.cpu.lower.matrix.guard import COLUMNS, HOLDER, ROWS, stop_outside
 from metalloid.backends.cpu.lower.output import MatrixPlace
+from metalloid.backends.cpu.lower.shared_code import shared
+from metalloid.backends.cpu.lower.text import Text
 from metalloid.errors import NotVectorised
 from metalloid.ir import Instruction
 from metalloid.ir.intrinsics import matrix_access
@@ -43,7 +45,8 @@ def _multiply(e: Emitter, i: Instruction) -> None:
         )
         a0, a1, b0, b1 = (e.put(f"freeze {vf} {x}") for x in (a0, a1, b0, b1))
     operands = (a0, a1, b0, b1, c0, c1)
-    sums = _steps(e, *operands) if e.out.target.matrix_rows else _called(e, operands)
+    inline = e.out.target.matrix_rows and not e.out.brief
+    sums = _steps(e, *operands) if inline else _called(e, operands)
     for n, ref in enumerate(sums):
         e.set(f"{i.name}#{n}", Val("i32", vec=e.put(f"bitcast {vf} {ref} to {e.vt('i32')}")))
 
@@ -199,19 +202,27 @@ def _load_lanes(e: Emitter, i: Instruction, place: MemRef, size: int, kind: str)
 
 
 def _load_rows(e: Emitter, i: Instruction, place: MemRef, size: int, kind: str) -> list[str]:
-    stride = e.scalar(i.operands[1])
     transpose = i.operands[2]
     assert isinstance(transpose, Int) and place.offset.base is not None
-    rows = []
-    for row in range(8):
-        at = place.offset.base
-        if row:
-            at = e.put(f"add i64 {at}, {e.put(f'mul i64 {stride}, {row * size}')}")
-        rows.append(e.put(f"load <8 x {kind}>, ptr {address(e, place.ptr, at)}, align {size}"))
-    return [assemble(e, kind, rows, element, bool(transpose.value)) for element in (0, 1)]
+    turned = bool(transpose.value)
+
+    def write(text: Text, given: Sequence[str]) -> list[str]:
+        at, stride = given
+        rows = [
+            text.put(f"load <8 x {kind}>, ptr {_row(text, at, stride, row, size)}, align {size}")
+            for row in range(8)
+        ]
+        return [assemble(text, kind, rows, element, turned) for element in (0, 1)]
+
+    given = [("ptr", address(e, place.ptr, place.offset.base)), ("i64", e.scalar(i.operands[1]))]
+    return shared(e, f"matrix.load.{kind}.{int(turned)}", [e.vt(kind)] * 2, given, write)
 
 
-def assemble(e: Emitter, kind: str, rows: list[str], element: int, transpose: bool) -> str:
+def _row(e: Text, at: str, stride: str, row: int, size: int) -> str:
+    return address(e, at, e.put(f"mul i64 {stride}, {row * size}")) if row else at
+
+
+def assemble(e: Text, kind: str, rows: list[str], element: int, transpose: bool) -> str:
     """The elements of all lanes from eight rows: rows are joined pairwise, then picked."""
     level = [(ref, 8) for ref in rows]
     while len(level) > 1:
@@ -241,21 +252,22 @@ def _store(e: Emitter, i: Instruction, size: int) -> None:
     if not loads_rows(e, i, place):
         _store_lanes(e, i, place, size, kind, values)
         return
-    stride, transpose = e.scalar(i.operands[1]), i.operands[2]
+    transpose = i.operands[2]
     assert isinstance(transpose, Int) and place.offset.base is not None
     stop_outside(e, i, place, size, True)
-    for row in range(8):
-        picks = []
-        for column in range(8):
-            lane, n = HOLDER[(column, row) if transpose.value else (row, column)]
-            picks.append(f"i32 {lane + 32 * n}")
-        part = e.put(
-            f"shufflevector {e.vt(kind)} {values[0]}, {e.vt(kind)} {values[1]}, <8 x i32> <{', '.join(picks)}>"
-        )
-        at = place.offset.base
-        if row:
-            at = e.put(f"add i64 {at}, {e.put(f'mul i64 {stride}, {row * size}')}")
-        e.do(f"store <8 x {kind}> {part}, ptr {address(e, place.ptr, at)}, align {size}")
+    turned = bool(transpose.value)
+
+    def write(text: Text, given: Sequence[str]) -> list[str]:
+        at, stride, x, y = given
+        for row in range(8):
+            cells = [HOLDER[(column, row) if turned else (row, column)] for column in range(8)]
+            picks = ", ".join(f"i32 {lane + 32 * n}" for lane, n in cells)
+            part = text.put(f"shufflevector {e.vt(kind)} {x}, {e.vt(kind)} {y}, <8 x i32> <{picks}>")
+            text.do(f"store <8 x {kind}> {part}, ptr {_row(text, at, stride, row, size)}, align {size}")
+        return []
+
+    given = [("ptr", address(e, place.ptr, place.offset.base)), ("i64", e.scalar(i.operands[1]))]
+    shared(e, f"matrix.store.{kind}.{int(turned)}", [], [*given, *((e.vt(kind), v) for v in values)], write)
 
 
 def _store_lanes(e: Emitter, i: Instruction, place: MemRef, size: int, kind: str, values: list[str]) -> None:
@@ -267,11 +279,18 @@ def _store_lanes(e: Emitter, i: Instruction, place: MemRef, size: int, kind: str
 
 def kept_element(e: Emitter, place: MatrixPlace, kind: str) -> Val:
     """What lanes hold of a matrix that is kept as such."""
-    lines = []
-    for row in range(8):
-        at = e.put(f"getelementptr i8, ptr %kept, i64 {place.at + row * place.pitch}")
-        lines.append(e.put(f"load <8 x {kind}>, ptr {at}, align 32"))
-    return Val(kind, vec=assemble(e, kind, lines, place.element, False))
+    return Val(kind, vec=element_at(e, address(e, "%kept", str(place.at)), place.pitch, place.element, kind))
+
+
+def element_at(e: Text, at: str, pitch: int, element: int, kind: str) -> str:
+    """What lanes hold of a matrix in memory."""
+
+    def write(text: Text, given: Sequence[str]) -> list[str]:
+        places = [address(text, given[0], str(row * pitch)) for row in range(8)]
+        rows = [text.put(f"load <8 x {kind}>, ptr {place}, align 32") for place in places]
+        return [assemble(text, kind, rows, element, False)]
+
+    return shared(e, f"matrix.element.{kind}.{pitch}.{element}", [e.vt(kind)], [("ptr", at)], write)[0]
 
 
 def keep_element(e: Emitter, place: MatrixPlace, kind: str, value: str) -> None:
@@ -279,9 +298,16 @@ def keep_element(e: Emitter, place: MatrixPlace, kind: str, value: str) -> None:
     name = f"llvm.masked.store.v8{'f32' if kind == 'float' else kind}.p0"
     e.out.declare(name, f"declare void @{name}(<8 x {kind}>, ptr, <8 x i1>)")
     mask = ", ".join(f"i1 {column % 2 == place.element}".lower() for column in range(8))
-    for row in range(8):
-        holders = [HOLDER[row, column] for column in range(8)]
-        picks = ", ".join(f"i32 {lane}" if n == place.element else "i32 poison" for lane, n in holders)
-        part = e.put(f"shufflevector {e.vt(kind)} {value}, {e.vt(kind)} poison, <8 x i32> <{picks}>")
-        at = e.put(f"getelementptr i8, ptr %kept, i64 {place.at + row * place.pitch}")
-        e.do(f"call void @{name}(<8 x {kind}> {part}, ptr align 32 {at}, <8 x i1> <{mask}>)")
+
+    def write(text: Text, given: Sequence[str]) -> list[str]:
+        start, x = given
+        for row in range(8):
+            holders = [HOLDER[row, column] for column in range(8)]
+            picks = ", ".join(f"i32 {lane}" if n == place.element else "i32 poison" for lane, n in holders)
+            part = text.put(f"shufflevector {e.vt(kind)} {x}, {e.vt(kind)} poison, <8 x i32> <{picks}>")
+            at = address(text, start, str(row * place.pitch))
+            text.do(f"call void @{name}(<8 x {kind}> {part}, ptr align 32 {at}, <8 x i1> <{mask}>)")
+        return []
+
+    given = [("ptr", address(e, "%kept", str(place.at))), (e.vt(kind), value)]
+    shared(e, f"matrix.keep.{kind}.{place.pitch}.{place.element}", [], given, write)

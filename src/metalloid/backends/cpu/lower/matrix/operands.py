@@ -15,6 +15,7 @@ from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.matrix.chains import Products
 from metalloid.backends.cpu.lower.matrix.elements import loads_rows
 from metalloid.backends.cpu.lower.matrix.guard import HOLDER
+from metalloid.backends.cpu.lower.text import Text
 from metalloid.ir import Instruction
 from metalloid.ir.gep import constant_base
 from metalloid.ir.intrinsics import MATRIX_PRODUCT, matrix_access
@@ -193,11 +194,10 @@ def _grid(e: Emitter, first: Instruction, second: Instruction, kind: str) -> Sou
 
 def rows_of(e: Emitter, pair: Pair) -> str:
     """A matrix in the lanes' registers, row after row, as one vector of 64."""
-    x, y = (e.vector(value) for value in pair)
-    vf = e.vt("float")
-    picks = []
-    for r in range(SIDE):
-        for c in range(SIDE):
-            lane, n = HOLDER[r, c]
-            picks.append(f"i32 {lane + n * e.width}")
-    return e.put(f"shufflevector {vf} {x}, {vf} {y}, <64 x i32> <{', '.join(picks)}>")
+    return in_rows(e, *(e.vector(value) for value in pair))
+
+
+def in_rows(e: Text, x: str, y: str) -> str:
+    cells = [HOLDER[r, c] for r in range(SIDE) for c in range(SIDE)]
+    picks = ", ".join(f"i32 {lane + n * e.width}" for lane, n in cells)
+    return e.put(f"shufflevector {e.vt('float')} {x}, {e.vt('float')} {y}, <64 x i32> <{picks}>")

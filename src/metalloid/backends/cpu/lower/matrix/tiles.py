@@ -38,8 +38,8 @@ class Tiles:
         self.right: dict[tuple[Pair, ...], str] = {}
 
     def write(self) -> None:
+        across = self.sums_per_register * self.e.out.target.matrix_columns
         for row in rows(self.products):
-            across = self.sums_per_register * self.e.out.target.matrix_columns
             for n in range(0, len(row), across):
                 self._multiply(row[n : n + across])
 
@@ -175,14 +175,10 @@ class Tiles:
         e, lanes = self.e, SIDE * len(vector)
         kept = self._kept(vector)
         for n, chain in enumerate(vector):
-            inner = {i.name for i in chain.products[:-1]}
-            e.done |= {i.name for i in chain.products}
-            for taken in self.products.parts:
-                if inner & set(taken.uses):
-                    inner.add(taken.name)
-                    e.done.add(taken.name)
+            self._mark(chain)
             if kept is None:
-                self._give_back(chain, [part(e, "float", s, SIDE * n, SIDE, lanes) for s in sums])
+                lines = [part(e, "float", s, SIDE * n, SIDE, lanes) for s in sums]
+                self._give_back(chain, [assemble(e, "float", lines, element, False) for element in (0, 1)])
             else:
                 self._leave(chain, MatrixPlace(kept + 4 * SIDE * n, 4 * lanes, 0))
         if kept is not None:
@@ -190,11 +186,19 @@ class Tiles:
                 at = e.put(f"getelementptr i8, ptr %kept, i64 {kept + 4 * lanes * r}")
                 e.do(f"store {_kind(vector)} {total}, ptr {at}, align {4 * lanes}")
 
-    def _give_back(self, chain: Chain, lines: list[str]) -> None:
+    def _mark(self, chain: Chain) -> None:
+        """All of a chain has been written."""
+        inner = {i.name for i in chain.products[:-1]}
+        self.e.done |= {i.name for i in chain.products}
+        for taken in self.products.parts:
+            if inner & set(taken.uses):
+                inner.add(taken.name)
+                self.e.done.add(taken.name)
+
+    def _give_back(self, chain: Chain, elements: list[str]) -> None:
         """The result, to the lanes."""
         e = self.e
-        for element in (0, 1):
-            ref = assemble(e, "float", lines, element, False)
+        for element, ref in enumerate(elements):
             made = e.put(f"bitcast {e.vt('float')} {ref} to {e.vt('i32')}")
             e.set(f"{chain.products[-1].name}#{element}", Val("i32", vec=made))
 
