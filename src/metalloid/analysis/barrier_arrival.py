@@ -18,7 +18,7 @@ from typing import Literal
 from metalloid.analysis.divergence import Divergence, Flow
 from metalloid.analysis.lane_layout import SIMD, Triple
 from metalloid.ir import Block, Function, Instruction
-from metalloid.ir.cfg import graph
+from metalloid.ir.cfg import closure, graph
 from metalloid.ir.intrinsics import BARRIER, VARYING_POSITIONS, among_lanes, intrinsic, short
 from metalloid.ir.types import VOID, PointerType
 from metalloid.ir.values import Int, Local, Value
@@ -49,10 +49,9 @@ def arrival(function: Function, size: Triple) -> Arrival:
 def _meet_behind(function: Function, left: set[str], leading: set[str]) -> bool:
     """Whether threads that pass by a barrier come to a SIMD-group operation that those who wait come to as well:
     lanes of one SIMD-group do it together, so the first must not run ahead."""
-    flow = graph(function)
-    gone = {t for b in left for t in function.block[b].successors if t not in leading}
-    gone |= {t for start in gone for t in flow.reachable_from(start)}
-    behind = {t for b in function.blocks if _barriers(b) for t in flow.reachable_from(b.name)}
+    edges = graph(function).successors
+    gone = closure(edges, [t for b in left for t in edges[b] if t not in leading])
+    behind = closure(edges, [t for b in function.blocks if _barriers(b) for t in edges[b.name]])
     return any(among_lanes(i) and i.name for name in gone & behind for i in function.block[name].instructions)
 
 

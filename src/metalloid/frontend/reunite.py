@@ -66,8 +66,6 @@ def _jumps(function: Function) -> Iterator[_Jump]:
             for source in found:
                 if source is head or not tree.dominates(head.name, source.name):
                     continue
-                if head.name not in flow.reachable_from(source.name):
-                    continue
                 for side, target in enumerate(source.terminator.labels):
                     first = head.terminator.labels[side]
                     between = "" if first == target else first
