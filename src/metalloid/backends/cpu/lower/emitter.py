@@ -74,7 +74,7 @@ class Emitter(Text):
         self.multiplied: dict[str, frozenset[str]] = {}  # matrix loads that only products read
         self.streamed = 0  # where the current store goes past the caches, how its buffer is aligned
         self.proved = False  # whether the current access is known to be inside its memory
-        self.reads_only: bool | None = None  # of threadgroup memory; see `reloads`
+        self.tile_loads_stay: bool | None = None  # see `access/block_licm.py`
         self.entry_mask: str | None = None
         self.range: tuple[int, int] | None = None  # the lanes of the block, where that is all about its mask
         self._slots: dict[str, str] = {}
