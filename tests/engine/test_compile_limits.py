@@ -68,6 +68,7 @@ def test_a_check_with_a_limit_does_not_wait_for_its_code(endless: None):
 
 def test_long_code_is_made_by_a_process_that_can_be_ended(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(codegen, "LARGE", 0)
+    monkeypatch.delenv("METALLOID_BASELINE")
     kernel = mt.device().library(TWICE.replace("{}", "5.0f"))["twice"]
     a, out = np.arange(8, dtype=np.float32), np.full(8, -1, np.float32)
     with pytest.warns(SlowKernelWarning, match="compiling takes longer"):
