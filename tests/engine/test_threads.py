@@ -31,8 +31,32 @@ def test_every_threadgroup_runs_once_whoever_runs_it():
     padded[: a.size] = a
     for threads in (1, 2, 5):
         total = np.zeros(1, np.uint32)
-        program(SUM, "k").run(launch([padded, total], padded.size, 64), threads=threads)
+        made = program(SUM, "k")
+        made.run(launch([padded, total], padded.size, 64), threads=threads)
         assert total[0] == a.sum(dtype=np.uint32)
+        assert not any(v.compiled.watches for v in made._variants.values())  # each has a part of its own
+
+
+CHAIN = """kernel void k(device const uint* a, device atomic_uint* ready, device uint* out,
+        uint g [[threadgroup_position_in_grid]], uint t [[thread_index_in_threadgroup]]) {
+    if (t == 0) {
+        uint before = 0;
+        if (g > 0) while ((before = atomic_load_explicit(&ready[g - 1], memory_order_relaxed)) == 0) {}
+        out[g] = before + a[g];
+        atomic_store_explicit(&ready[g], before + a[g], memory_order_relaxed);
+    }
+}"""
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 11])
+def test_threadgroups_that_wait_for_those_before_them_are_begun_in_order(threads):
+    """A scan that hands its sums on: with a part of the launch for each thread, most would wait for the first."""
+    a = np.arange(1, 400, dtype=np.uint32)
+    made = program(CHAIN, "k")
+    ready, out = np.zeros_like(a), np.zeros_like(a)
+    made.run(launch([a, ready, out], a.size * 32, 32), threads=threads, timeout=60)
+    assert (out == np.cumsum(a)).all()
+    assert all(v.compiled.watches for v in made._variants.values())
 
 
 def test_planes_and_strips_cover_the_grid():

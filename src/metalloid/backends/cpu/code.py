@@ -40,6 +40,7 @@ class Compiled:
     tables: bool
     searches: bool
     counts: bool  # in tables of its own: the more threadgroups one call runs, the better
+    watches: bool  # a thread may wait for threadgroups before its own: they are begun in order
     look_up: Callable[[], Details]
     baseline: bool = False  # made soon, not to be fast
     shared: dict[str, Any] = field(default_factory=dict)  # what checked launches of this code have in common

@@ -18,8 +18,8 @@ from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.code import Compiled, Details
 from metalloid.backends.passes_key import passes_key
 
-_FORMAT = 2
-_FACTS = ("entry", "formats", "local", "scratch", "tables", "searches", "counts")  # of `Compiled`
+_FORMAT = 3
+_FACTS = ("entry", "formats", "local", "scratch", "tables", "searches", "counts", "watches")  # of `Compiled`
 
 
 def stable_repr(value: object) -> str:

@@ -31,6 +31,7 @@ _CHECKS = (
 
 FAULT, TIMEOUT, INTERRUPTED, NO_MEMORY = 1, 2, 3, 4
 NOTED = 5  # it ran to its end, and has something to tell
+PARTS = 8  # of a launch at most: launch.h
 
 
 class Range(ctypes.Structure):
@@ -77,7 +78,7 @@ class LaunchRecord(ctypes.Structure):
         ("backwards", ctypes.c_uint32),
         ("total", ctypes.c_uint64),
         ("chunk", ctypes.c_uint64),
-        ("next", ctypes.c_uint64),
+        ("taken", ctypes.c_uint64 * PARTS),
         ("finished", ctypes.c_uint64),
         ("fault", FaultRecord),
         ("logs", ctypes.POINTER(LogRecord)),
@@ -85,7 +86,8 @@ class LaunchRecord(ctypes.Structure):
         ("log_room", ctypes.c_uint64),
         ("note", FaultRecord),
         ("order", ctypes.c_uint64),
-        ("brief", ctypes.c_uint64),
+        ("brief", ctypes.c_uint32),
+        ("parts", ctypes.c_uint32),
     ]
 
 

@@ -146,6 +146,7 @@ def compiled(code: VectorCode, target: codegen.Target, level: int, baseline: boo
         tables=code.tables,
         searches=code.searches,
         counts=code.counts,
+        watches=code.watches,
         look_up=lambda: details,
         baseline=baseline,
     )

@@ -277,6 +277,7 @@ class Program:
         counts = any(v.compiled.counts for v in present)
         record.chunk = max(1, record.total // (threads * (4 if counts else 16)))
         record.together = COUNTED if counts else 0
+        record.parts = 1 if any(v.compiled.watches for v in present) else min(threads, native.PARTS)
         constants = [c for v in present if v.compiled.searches for c in v.code.table(CONSTANTS)]
         searches, early = (any(getattr(v.compiled, w) for v in present) for w in ("searches", "baseline"))
         return Prepared(record, variants, searches, constants, early, proof is not None)

@@ -24,7 +24,7 @@ from metalloid.backends.cpu.lower.elide_zero_init import to_clear
 from metalloid.backends.cpu.lower.kept_values import Part, split_kernel
 from metalloid.backends.cpu.lower.module_text import module_text
 from metalloid.backends.cpu.lower.ops.count_tables import count_tables
-from metalloid.backends.cpu.lower.ops.memory_orders import only_counts
+from metalloid.backends.cpu.lower.ops.memory_orders import only_counts, watches
 from metalloid.backends.cpu.lower.output import Output
 from metalloid.backends.cpu.lower.private_arrays import Scratch, place_privates
 from metalloid.backends.cpu.lower.region_text import ARGUMENTS, region_texts, without_mask
@@ -55,6 +55,7 @@ class VectorCode:
     tables: bool  # positions are read from tables
     searches: bool  # pointers look for their buffers
     counts: bool  # a call counts in tables of its own
+    watches: bool  # a thread may wait for what threadgroups before its own do
     checks: Checks | None = None
     check_lengths: Mapping[int, int] = field(default_factory=dict)
     local_places: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # offset and bytes of variables
@@ -120,6 +121,7 @@ def vectorize(
         out.uses_tables,
         abi.OUTSIDE in out.declared,
         bool(out.count_tables),
+        watches(function),
         checks,
         out.check_lengths,
         {name: (at, out.local_sizes[name]) for name, at in out.local_offsets.items()},

@@ -25,6 +25,7 @@ struct LogRecord {
 using Kernel = void (*)(void *launch, const u32 *tables, void *local, void *scratch, u32 gx, u32 gy, u32 gz, u32 sx, u32 sy,
                         u32 sz, u32 groups);
 
+constexpr u32 PARTS = 8;  // of a launch at most
 constexpr i32 NOTED = 5;  // what `mt_run` gives where a launch ran to its end and left a note
 
 struct Launch {
@@ -50,12 +51,13 @@ struct Launch {
     u32 backwards;   // hand out threadgroups from the last to the first
     u64 total;       // threadgroups
     u64 chunk;
-    u64 next;        // the first that nobody has taken
+    u64 taken[PARTS];  // of each part, chunks that somebody has taken
     u64 finished;    // how many are done
     Fault fault;
     LogRecord *logs;
     u64 log_count, log_room;
     Fault note;        // the first access outside of a launch that goes on after it
     const u32 *order;  // the number of each threadgroup in turn; null: as they come
-    u64 brief;         // it took so little the last time that to wake others would take as long
+    u32 brief;         // it took so little the last time that to wake others would take as long
+    u32 parts;         // that threads begin with, each with another
 };

@@ -71,7 +71,8 @@ def _called(e: Emitter, operands: tuple[str, ...]) -> tuple[str, str]:
     """By a function of its own, where registers are of 128 bits: its shuffles are a thousand instructions there, and a
     kernel with 64 products would take LLVM minutes."""
     vf = e.vt("float")
-    e.out.helpers.setdefault("matrix.product", _product_function(e))
+    if "matrix.product" not in e.out.helpers:
+        e.out.helpers["matrix.product"] = _product_function(e)
     both = e.put(f"call [2 x {vf}] @matrix.product({', '.join(f'{vf} {x}' for x in operands)})")
     one, other = (e.put(f"extractvalue [2 x {vf}] {both}, {n}") for n in (0, 1))
     return one, other

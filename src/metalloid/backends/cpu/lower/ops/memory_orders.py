@@ -9,7 +9,7 @@ no old value that anybody looks at) hands nothing over.
 
 from __future__ import annotations
 
-from metalloid.ir import Function
+from metalloid.ir import Function, Instruction
 from metalloid.ir.intrinsics import FENCE
 from metalloid.ir.types import PointerType
 from metalloid.ir.values import Value
@@ -25,6 +25,27 @@ def order(opcode: str, pointer: Value, counts: bool = False) -> str:
     return (_FREE if counts or pointer.type.space == THREADGROUP else _KEPT)[opcode]
 
 
+def watches(function: Function) -> bool:
+    """Whether a thread may wait for what threadgroups before its own do: it looks at device memory that others change
+    meanwhile, by atomics or by volatile loads."""
+    return any(_looks(i, function) and not _near(i.operands[0]) for i in function.instructions())
+
+
+def _looks(i: Instruction, function: Function) -> bool:
+    match i.opcode:
+        case "load":
+            return bool(i.ordering) or "volatile" in i.flags
+        case "atomicrmw":
+            return bool(function.users.get(i.name))
+    return i.opcode == "cmpxchg"
+
+
+def _near(pointer: Value) -> bool:
+    """Whether no other threadgroup sees the memory."""
+    kind = pointer.type
+    return isinstance(kind, PointerType) and kind.space in (THREADGROUP, PRIVATE)
+
+
 def only_counts(function: Function) -> bool:
     """Whether no thread can tell in which order others' accesses to device memory come."""
     for i in function.instructions():
@@ -33,8 +54,6 @@ def only_counts(function: Function) -> bool:
             return False
         if pointer is None or (i.opcode == "load" and not i.ordering):
             continue
-        kind = i.operands[pointer].type
-        near = isinstance(kind, PointerType) and kind.space in (THREADGROUP, PRIVATE)
-        if not near and (i.opcode != "atomicrmw" or function.users.get(i.name)):
+        if not _near(i.operands[pointer]) and (i.opcode != "atomicrmw" or function.users.get(i.name)):
             return False
     return True
