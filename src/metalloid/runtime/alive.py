@@ -5,10 +5,11 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-held: dict[int, tuple[weakref.ref[object], str, str]] = {}  # by id: the thing, its kind, the caller's line
+Place = tuple[str, int]  # file and line
+held: dict[int, tuple[weakref.ref[object], str, Place]] = {}  # by id: the thing, its kind, the caller's line
 
 
-def add(thing: object, kind: str, where: str) -> None:
+def add(thing: object, kind: str, where: Place) -> None:
     """Remember who made it; the memory of it goes when it does."""
     key = id(thing)
     held[key] = weakref.ref(thing, lambda _: held.pop(key, None) and None), kind, where

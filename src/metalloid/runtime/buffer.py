@@ -164,7 +164,8 @@ class Buffer:
 
     def will_be_written(self, commands: object, name: str) -> None:
         """Remember the command buffer that writes this memory."""
-        self._root()._pending = weakref.ref(commands), name
+        root = self if self._parent is None else self._root()
+        root._pending = weakref.ref(commands), name
 
     @property
     def released(self) -> bool:

@@ -23,6 +23,7 @@ from metalloid.runtime.encoding import Command, Encoder, Groups
 from metalloid.runtime.events import SharedEvent
 from metalloid.runtime.executor import DONE, SerialExecutor, Status, Work
 from metalloid.runtime.kernel import Kernel
+from metalloid.runtime.places import place_text
 from metalloid.runtime.plan import Bound, Plan
 from metalloid.runtime.steps import tell
 from metalloid.runtime.watch import watchers
@@ -40,15 +41,17 @@ class CommandBuffer(Work, Groups):
     gpu_start_time = gpu_end_time = 0.0
     told = False  # whether the user has heard that its work has not run
     _committed = False
+    _kind = "command buffer"
+    _scheduled: tuple[Handler, ...] = ()
+    _completed: tuple[Handler, ...] = ()
     _encoder: Encoder | None = None
     _span: Span | None = None  # of launches that nobody has waited for
 
     def __init__(self, queue: SerialExecutor, label: str = "") -> None:
-        Groups.__init__(self, "command buffer", label)
         self.queue = queue
+        if label:
+            self.label = label
         self._commands: list[Command] = []
-        self._scheduled: list[Handler] = []
-        self._completed: list[Handler] = []
         self._kernels: list[str] = []  # what it holds, by name
         self._place = resources.made(self, "command buffer")
         if watchers:
@@ -94,12 +97,14 @@ class CommandBuffer(Work, Groups):
 
     def add_scheduled_handler(self, handler: Handler) -> None:
         self._still_open("add_scheduled_handler", encoding=True)
-        self._scheduled.append(handler)
+        with self.queue._lock:
+            self._scheduled += (handler,)
 
     def add_completed_handler(self, handler: Handler) -> None:
         """Call `handler(commands)` in the background when all is done, well or not."""
         self._still_open("add_completed_handler", encoding=True)
-        self._completed.append(handler)
+        with self.queue._lock:
+            self._completed += (handler,)
 
     def enqueue(self) -> None:
         """Reserve the place in the queue; the work starts with `commit`."""
@@ -144,7 +149,7 @@ class CommandBuffer(Work, Groups):
 
         with self.queue._lock:
             if not self.done:
-                self._completed.append(finished)
+                self._completed += (finished,)
         self.queue.hurry()
         if not self.done:
             yield from waiting.__await__()
@@ -160,6 +165,11 @@ class CommandBuffer(Work, Groups):
         return not self._committed and bool(self._commands)
 
     @property
+    def place(self) -> str:
+        """The caller's line that made it."""
+        return place_text(*self._place)
+
+    @property
     def contents(self) -> str:
         """Which one it is, in words: its label and its kernels."""
         label = f" {self.label!r}" if self.label else ""
@@ -169,7 +179,7 @@ class CommandBuffer(Work, Groups):
 
     def not_yet(self, name: str) -> tuple[str, str]:
         """What whoever reads a result too early should hear, and what to do."""
-        made = f"the {self.contents}, made at {nearby(self._place)},"
+        made = f"the {self.contents}, made at {nearby(self.place)},"
         if not self._committed:
             return (
                 f"{name} is read before it is written: {made} has not been committed.",
@@ -192,7 +202,7 @@ class CommandBuffer(Work, Groups):
         if watchers:
             tell("schedule", repr(self))
         if self._scheduled:
-            self._call(self._scheduled)
+            self._call(self._due("_scheduled"))
         before, self.gpu_start_time = compiled(), time.perf_counter()
         error: BaseException | None = None
         try:
@@ -215,7 +225,7 @@ class CommandBuffer(Work, Groups):
             tell("complete", repr(self), f"{error or 'no error'}, {self.gpu_time * 1e3:.3f} ms")
         self._become(Status.ERROR if error else _COMPLETED)
         if self._completed:
-            self._call(self._completed)
+            self._call(self._due("_completed"))
 
     def _settle(self) -> None:
         """What was launched has ended when this returns."""
@@ -238,10 +248,15 @@ class CommandBuffer(Work, Groups):
         if self.queue._waiters:
             self.queue._tell_waiters()
 
-    def _call(self, handlers: list[Handler]) -> None:
+    def _due(self, which: str) -> tuple[Handler, ...]:
+        """Handlers that have not been called; they are only once."""
         with self.queue._lock:
-            due, handlers[:] = list(handlers), []
-        for handler in due:
+            due: tuple[Handler, ...] = getattr(self, which)
+            setattr(self, which, ())
+        return due
+
+    def _call(self, handlers: tuple[Handler, ...]) -> None:
+        for handler in handlers:
             try:
                 handler(self)
             except Exception as error:  # a handler's mistake is its caller's to see, not the queue's end
@@ -278,7 +293,7 @@ class CommandBuffer(Work, Groups):
         self._note(kernel, bound[6])
 
     def _encoded_again(self, kernel: Kernel, plan: Plan, arguments: tuple[Any, ...], guard: Guard) -> None:
-        held = [a.memory() if type(a) is Buffer else a for a in arguments]
+        held = [a._array if type(a) is Buffer else a for a in arguments]  # none has been released: it repeats
 
         def run() -> None:
             if watchers or not plan.repeat(arguments):  # or an argument has changed since
@@ -294,7 +309,7 @@ class CommandBuffer(Work, Groups):
         self._kernels.append(kernel.name)
         for position, name in kernel.outputs:
             value = arguments[position]
-            if isinstance(value, Buffer):
+            if type(value) is Buffer:
                 value.will_be_written(self, name)
 
     def _add(self, command: Command) -> None:
@@ -325,7 +340,7 @@ class CommandBuffer(Work, Groups):
             self.told = True
             raise LaunchError(
                 f"[command buffer] M308 waiting for work that was never committed: the {self.contents}, made at"
-                f" {nearby(self._place)}.\n"
+                f" {nearby(self.place)}.\n"
                 "Call commit() first."
             )
 
@@ -345,7 +360,7 @@ class CommandBuffer(Work, Groups):
 
     def __del__(self) -> None:
         if getattr(self, "_commands", None) and self.forgotten and not self.told:
-            resources.forgotten.append(resources.Resource("command buffer", self.contents, self._place))
+            resources.forgotten.append(resources.Resource("command buffer", self.contents, self.place))
 
     def __repr__(self) -> str:
         return f"<command buffer{f' {self.label!r}' if self.label else ''}, {self.status}>"

@@ -265,7 +265,8 @@ class ComputeEncoder(Encoder):
         how: object,
     ) -> object:
         """What dispatches have to share for the short way; None where this one has to go the long way."""
-        if watchers or self._used or self._labelled:
+        around = self._commands
+        if watchers or self._used or self.label or self._groups or around.label or around._groups:
             return None
         if type(grid) is int and type(threadgroup) is int and threadgroups is None and not local:
             return how, grid, threadgroup, self.guard

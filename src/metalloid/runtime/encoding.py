@@ -17,12 +17,12 @@ Command = Callable[[], None]
 class Groups:
     """Debug groups: names around what is encoded, which findings and traces show."""
 
-    def __init__(self, kind: str, label: str = "") -> None:
-        self._kind, self.label = kind, label
-        self._groups: list[str] = []
+    _kind: str
+    label = ""
+    _groups: tuple[str, ...] = ()
 
     def push_debug_group(self, name: str) -> None:
-        self._groups.append(str(name))
+        self._groups = (*self._groups, str(name))
         tell("push group", self._kind, str(name))
 
     def pop_debug_group(self) -> None:
@@ -30,7 +30,9 @@ class Groups:
             raise LaunchError(
                 f"[{self._kind}] M308 pop_debug_group without a push_debug_group.\nCall them in pairs."
             )
-        tell("pop group", self._kind, self._groups.pop())
+        *others, last = self._groups
+        self._groups = tuple(others)
+        tell("pop group", self._kind, last)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -45,7 +47,7 @@ class Commands(Protocol):
     """Where an encoder's commands go: a command buffer."""
 
     label: str
-    _groups: list[str]
+    _groups: tuple[str, ...]
 
     @property
     def labels(self) -> tuple[str, ...]: ...
@@ -59,19 +61,15 @@ class Encoder(Groups):
     """Takes commands until it is ended, and hands each to its command buffer."""
 
     kind = "encoder"
+    _kind = "encoder"
     _ended = False
 
     def __init__(self, device: Processor, commands: Commands, label: str = "") -> None:
-        Groups.__init__(self, "encoder", label)
         self.device, self._commands = device, commands
+        if label:
+            self.label = label
         if watchers:
             tell("encoder", self.kind, label)
-
-    @property
-    def _labelled(self) -> bool:
-        """Whether there are labels around what is encoded now."""
-        around = self._commands
-        return bool(self.label or self._groups or around.label or around._groups)
 
     @property
     def during(self) -> str:

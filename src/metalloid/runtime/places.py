@@ -29,6 +29,11 @@ class SlowKernelWarning(LaunchWarning):
 def place() -> str:
     """The innermost line outside metalloid, as file:line."""
     filename, line, _ = _outside()
+    return place_text(filename, line)
+
+
+def place_text(filename: str, line: int) -> str:
+    """What `caller` found, in words."""
     return f"{filename}:{line}" if filename else "unknown place"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from metalloid import config
 from metalloid.records import dataclass
 from metalloid.runtime import alive
-from metalloid.runtime.places import place
+from metalloid.runtime.places import caller, place_text
 from metalloid.runtime.watch import watchers
 
 
@@ -36,12 +36,13 @@ class Resource:
 _LOCK = threading.RLock()
 
 
-def made(thing: object, kind: str) -> str:
+def made(thing: object, kind: str) -> tuple[str, int]:
     """Remember who made it: the line that is given back."""
-    where = place()
+    where = caller()
     alive.add(thing, kind, where)
-    for watcher in tuple(watchers):
-        watcher.made(thing, kind, where)
+    if watchers:
+        for watcher in tuple(watchers):
+            watcher.made(thing, kind, place_text(*where))
     return where
 
 
@@ -60,7 +61,7 @@ def leaks(told: bool = True) -> tuple[Resource, ...]:
             thing: Any = reference()
             quiet = getattr(thing, "told", False) or not getattr(thing, "forgotten", True)
             if thing is not None and (told or not quiet):
-                found.append(Resource(kind, getattr(thing, "contents", repr(thing)), where))
+                found.append(Resource(kind, getattr(thing, "contents", repr(thing)), place_text(*where)))
     return tuple(found)
 
 
