@@ -165,7 +165,7 @@ class CommandBuffer(Work, Groups):
         return not self._committed and bool(self._commands)
 
     @property
-    def place(self) -> str:
+    def _where(self) -> str:
         """The caller's line that made it."""
         return place_text(*self._place)
 
@@ -179,7 +179,7 @@ class CommandBuffer(Work, Groups):
 
     def not_yet(self, name: str) -> tuple[str, str]:
         """What whoever reads a result too early should hear, and what to do."""
-        made = f"the {self.contents}, made at {nearby(self.place)},"
+        made = f"the {self.contents}, made at {nearby(self._where)},"
         if not self._committed:
             return (
                 f"{name} is read before it is written: {made} has not been committed.",
@@ -340,7 +340,7 @@ class CommandBuffer(Work, Groups):
             self.told = True
             raise LaunchError(
                 f"[command buffer] M308 waiting for work that was never committed: the {self.contents}, made at"
-                f" {nearby(self.place)}.\n"
+                f" {nearby(self._where)}.\n"
                 "Call commit() first."
             )
 
@@ -360,7 +360,7 @@ class CommandBuffer(Work, Groups):
 
     def __del__(self) -> None:
         if getattr(self, "_commands", None) and self.forgotten and not self.told:
-            resources.forgotten.append(resources.Resource("command buffer", self.contents, self.place))
+            resources.forgotten.append(resources.Resource("command buffer", self.contents, self._where))
 
     def __repr__(self) -> str:
         return f"<command buffer{f' {self.label!r}' if self.label else ''}, {self.status}>"
