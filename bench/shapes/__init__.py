@@ -32,9 +32,14 @@ def main() -> None:
 
     seconds = float(os.environ.get("BENCH_SECONDS", "0.2"))
     two = os.environ.get("BENCH_THREADS", "2") != "1"
+    only = os.environ.get("BENCH_ONLY", "")
+    chosen = cases(BOOKS, only, "BENCH_FEW" in os.environ)
+    if not chosen:
+        names = ", ".join(book.name for book in BOOKS)
+        raise SystemExit(f"BENCH_ONLY is {only!r}, which is in no case's name. Kernels: {names}.")
     print(HEAD, flush=True)
     times = []
-    for case in cases(BOOKS, os.environ.get("BENCH_ONLY", ""), "BENCH_FEW" in os.environ):
+    for case in chosen:
         times.append(measured(case, seconds, two))
         print(line(times[-1]), flush=True)
         if path := os.environ.get("BENCH_PAGE"):  # after each: a long run may be stopped
