@@ -50,7 +50,10 @@ class Prover(Protocol):
         lengths: Mapping[int, int],
         contents: Mapping[int, bytes],
         streams: Sequence[Stream],
-    ) -> Hashable | None: ...
+        soon: bool = False,
+    ) -> Hashable | None:
+        """`soon`: what takes long is left, for code that is not to be good."""
+        ...
 
 
 class ParameterSnapshot:
@@ -250,7 +253,8 @@ class Specializer(Generic[Made]):
         if contents is not None:
             parts = {i: contents[at : at + size] for i, at, size in copied(self.parameters, lengths)}
         with self._budget.proving():
-            proof = self._prover.prove(self._launch, self._guard, dict(enumerate(lengths)), parts, streams)
+            known = dict(enumerate(lengths))
+            proof = self._prover.prove(self._launch, self._guard, known, parts, streams, self._baseline)
         found = self._proofs.get(proof)
         if found is None:
             if once and proof is not None and not (self._baseline or self._ready(proof)):

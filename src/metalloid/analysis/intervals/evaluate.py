@@ -24,17 +24,25 @@ from metalloid.ir.types import IntType, PointerType, Type
 from metalloid.ir.values import Expression, Global, Int, Local, Named, Value
 
 BUDGET = 30_000  # steps; what needs more is guarded
+SOON = 6_000  # of them, for code that is wanted soon: half a second is as long as it takes to make
 SHARE = 1_000  # of them for one phi, which can be anything where that is not enough
 
 
 class Evaluator:
-    def __init__(self, flow: Flow, roots: UnderlyingObjects, layout: DataLayout, launch: Facts) -> None:
+    def __init__(
+        self,
+        flow: Flow,
+        roots: UnderlyingObjects,
+        layout: DataLayout,
+        launch: Facts,
+        budget: int = BUDGET,
+    ) -> None:
         self.flow, self.roots, self.layout, self.launch = flow, roots, layout, launch
         self.function = flow.function
         self.contexts = Contexts(flow)
         self.loops = Loops(self)
         self.steps = 0
-        self._limit = BUDGET  # of steps, for the phi that is being asked for
+        self._budget = self._limit = budget  # of steps; for the phi that is being asked for
         self._known: dict[tuple[str, str], Span | None] = {}
         self._asked: dict[str, Span] = {}  # phis that are being asked for, and what is known of them so far
         self._guessed = False  # whether an answer relied on one of them
@@ -249,16 +257,16 @@ class Evaluator:
 
     def _within_share(self, i: Instruction, bits: int) -> Span | None:
         """A phi that nobody else is asked for."""
-        self._limit = min(BUDGET, self.steps + SHARE)
+        self._limit = min(self._budget, self.steps + SHARE)
         try:
             return self._supposing(i, bits)
         except TooLong:
-            if self.steps > BUDGET:
+            if self.steps > self._budget:
                 raise
             self._guessed = False  # nothing is supposed, and nothing else was
             return S.top(bits)
         finally:
-            self._limit = BUDGET
+            self._limit = self._budget
 
     def _supposing(self, i: Instruction, bits: int) -> Span | None:
         self._suppose(i.name, S.top(bits))

@@ -12,7 +12,7 @@ from metalloid.analysis.divergence import Flow
 from metalloid.analysis.intervals import FIXED, NO_WRAP, PROVED, STREAMED
 from metalloid.analysis.intervals import strided as S
 from metalloid.analysis.intervals.dead_edges import dead_edges
-from metalloid.analysis.intervals.evaluate import Evaluator
+from metalloid.analysis.intervals.evaluate import BUDGET, Evaluator
 from metalloid.analysis.intervals.no_wrap import is_no_wrap
 from metalloid.analysis.intervals.values import Facts, TooLong
 from metalloid.analysis.underlying_objects import UnderlyingObjects
@@ -87,8 +87,8 @@ class Prover:
         """The stores to these outputs, with their alignments."""
         return frozenset((*place, align) for index, align in buffers for place in self.outputs.get(index, ()))
 
-    def prove(self, launch: Facts) -> Proof:
-        e = Evaluator(self.flow, self.roots, self.layout, launch)
+    def prove(self, launch: Facts, budget: int = BUDGET) -> Proof:
+        e = Evaluator(self.flow, self.roots, self.layout, launch, budget)
         proved: set[tuple[str, int]] = set()
         whole: set[tuple[str, int]] = set()
         loops: set[str] = set()

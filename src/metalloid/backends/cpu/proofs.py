@@ -54,14 +54,15 @@ class Proofs:
         lengths: Mapping[int, int],
         contents: Mapping[int, bytes],
         streams: Sequence[tuple[int, int]],
+        soon: bool = False,
     ) -> LazyProof | None:
         sizes = launch.grid, launch.threadgroup, launch.threadgroup_memory
-        key = self._shelf.key("proof", sizes, guard, lengths, contents, streams)
+        key = self._shelf.key("proof", sizes, guard, lengths, contents, streams, soon)
 
         def prove() -> Proof:
             prover, size = self._prover(launch)
             with slow_way(self._shelf.ir, "a proof", launch.threadgroup), stopwatch.stage("proofs"):
-                return _proof(prover, size, launch, guard, lengths, contents, streams)
+                return _proof(prover, size, launch, guard, lengths, contents, streams, soon)
 
         if (known := self._shelf.get(key, "proof")) is not None:
             return None if known == _NOTHING else LazyProof(known.decode(), prove)
@@ -81,9 +82,11 @@ def _proof(
     lengths: Mapping[int, int],
     contents: Mapping[int, bytes],
     streams: Sequence[tuple[int, int]],
+    soon: bool,
 ) -> Proof:
     from dataclasses import replace
 
+    from metalloid.analysis.intervals.evaluate import BUDGET, SOON
     from metalloid.analysis.intervals.prove import Proof
     from metalloid.analysis.intervals.values import Facts
 
@@ -91,7 +94,7 @@ def _proof(
     if guard:
         local = launch.threadgroup_memory
         facts = Facts(launch.grid, launch.threadgroup, launch.threadgroups, lengths, local, contents)
-        found = prover.prove(facts)
+        found = prover.prove(facts, SOON if soon else BUDGET)
     return replace(found, streams=prover.streams(streams), size=size)
 
 

@@ -51,6 +51,7 @@ class Proofs:
         lengths: Mapping[int, int],
         contents: Mapping[int, bytes],
         streams: Sequence[tuple[int, int]],
+        soon: bool = False,
     ) -> LaunchProof:
         local = launch.threadgroup_memory
         facts = Facts(launch.grid, launch.threadgroup, launch.threadgroups, lengths, local, contents)
