@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -57,6 +58,30 @@ def test_threadgroups_that_wait_for_those_before_them_are_begun_in_order(threads
     made.run(launch([a, ready, out], a.size * 32, 32), threads=threads, timeout=60)
     assert (out == np.cumsum(a)).all()
     assert all(v.compiled.watches for v in made._variants.values())
+
+
+MEETING = """
+import numpy as np, metalloid as mt
+kernel = mt.device("cpu").library('''#include <metal_stdlib>
+using namespace metal;
+kernel void k(device atomic_uint* here, constant uint& n, uint t [[thread_index_in_threadgroup]]) {
+    if (t == 0) {
+        atomic_fetch_add_explicit(here, 1u, memory_order_relaxed);
+        while (atomic_load_explicit(here, memory_order_relaxed) % n) {}
+    } }''')["k"]
+here = np.zeros(1, np.uint32)
+for _ in range(2000):
+    kernel(here, 2, grid=64, threadgroup=32)
+print(here[0])
+"""
+
+
+def test_threadgroups_that_wait_for_each_other_never_run_on_one_thread_alone():
+    """Short launches wake nobody, but these: the first threadgroup would wait for one that was not begun."""
+    environment = os.environ | {"METALLOID_THREADS": "2"}
+    command = [sys.executable, "-c", MEETING]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout.strip() == "4000", done.stderr
 
 
 def test_planes_and_strips_cover_the_grid():

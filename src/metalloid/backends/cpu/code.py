@@ -40,7 +40,9 @@ class Compiled:
     tables: bool
     searches: bool
     counts: bool  # in tables of its own: the more threadgroups one call runs, the better
-    watches: bool  # a thread may wait for threadgroups before its own: they are begun in order
+    watches: (
+        bool  # a thread may wait for other threadgroups: they are begun in order, on all threads there are
+    )
     look_up: Callable[[], Details]
     baseline: bool = False  # made soon, not to be fast
     shared: dict[str, Any] = field(default_factory=dict)  # what checked launches of this code have in common

@@ -55,7 +55,7 @@ class VectorCode:
     tables: bool  # positions are read from tables
     searches: bool  # pointers look for their buffers
     counts: bool  # a call counts in tables of its own
-    watches: bool  # a thread may wait for what threadgroups before its own do
+    watches: bool  # a thread may wait for what other threadgroups do
     checks: Checks | None = None
     check_lengths: Mapping[int, int] = field(default_factory=dict)
     local_places: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # offset and bytes of variables

@@ -412,7 +412,8 @@ i32 mt_run(Launch *l, u32 threads, i64 timeout, u32 catch_interrupt) {
     if (shared) call_workers(l, 0, threads);
     work(*l, spare ? *spare : workers[0], 0);
     if (shared) all_done();
-    if (may_share) l->brief = now() - begun < (shared ? BRIEF : 2 * BRIEF);
+    // One part: threadgroups may wait for each other, and one thread alone would wait for those it has not begun.
+    if (may_share && l->parts > 1) l->brief = now() - begun < (shared ? BRIEF : 2 * BRIEF);
     if (timeout > 0) clear_timer();
     if (catch_interrupt) {
         sigaction(2, &before, nullptr);

@@ -26,9 +26,12 @@ def order(opcode: str, pointer: Value, counts: bool = False) -> str:
 
 
 def watches(function: Function) -> bool:
-    """Whether a thread may wait for what threadgroups before its own do: it looks at device memory that others change
-    meanwhile, by atomics or by volatile loads."""
-    return any(_looks(i, function) and not _near(i.operands[0]) for i in function.instructions())
+    """Whether a thread may wait for what other threadgroups do: it looks at device memory that they change meanwhile,
+    by atomics, by volatile loads, or between fences."""
+    for i in function.instructions():
+        if i.opcode == "fence" or i.called == FENCE or (_looks(i, function) and not _near(i.operands[0])):
+            return True
+    return False
 
 
 def _looks(i: Instruction, function: Function) -> bool:
