@@ -13,10 +13,11 @@ from metalloid.backends.cpu.lower.access.transpose import SIDE, part, turned_eig
 from metalloid.backends.cpu.lower.matrix.chains import Chain
 from metalloid.backends.cpu.lower.matrix.elements import element_at
 from metalloid.backends.cpu.lower.matrix.operands import Pair, Source, in_rows, source
-from metalloid.backends.cpu.lower.matrix.tiles import Elements, Tiles, vectors
+from metalloid.backends.cpu.lower.matrix.tiles import Elements, Tiles, lines_of, vectors
 from metalloid.backends.cpu.lower.output import MatrixPlace
 from metalloid.backends.cpu.lower.shared_code import shared
 from metalloid.backends.cpu.lower.text import Text
+from metalloid.records import replace
 
 LINE = 4 * SIDE  # bytes of a matrix's row
 
@@ -75,7 +76,7 @@ class CalledTiles(Tiles):
                 self._leave(chain, MatrixPlace(kept + LINE * n, 4 * lanes, 0))
             else:
                 at = address(e, sums, str(LINE * n))
-                self._give_back(chain, [element_at(e, at, 4 * lanes, n, "float") for n in (0, 1)])
+                self._give_back(chain, [element_at(e, at, 4 * lanes, which, "float") for which in (0, 1)])
 
 
 def _from_lanes(e: Text, given: Sequence[str], pitch: int) -> list[str]:
@@ -89,13 +90,12 @@ def _from_lanes(e: Text, given: Sequence[str], pitch: int) -> list[str]:
 
 def _from_memory(e: Text, given: Sequence[str], pitch: int, found: Source, turn: bool) -> list[str]:
     to, start, step = given
-    lines = []
-    for n in range(SIDE):
-        at = address(e, start, e.put(f"mul i64 {step}, {n}"))
-        line = e.put(f"load <{SIDE} x {found.kind}>, ptr {at}, align {found.size}")
-        if found.kind != "float":
-            line = e.put(f"fpext <{SIDE} x {found.kind}> {line} to <{SIDE} x float>")
-        lines.append(line)
+    here = (
+        replace(found, pointer=start, row=step)
+        if found.by_row
+        else replace(found, pointer=start, column=step)
+    )
+    lines = lines_of(e, here)
     for n, line in enumerate(turned_eights(e, lines, SIDE) if turn else lines):
         e.do(f"store <{SIDE} x float> {line}, ptr {address(e, to, str(pitch * n))}, align 32")
     return []

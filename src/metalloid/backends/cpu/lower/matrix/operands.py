@@ -48,7 +48,7 @@ class Source:
         """Whether all distances are."""
         return isinstance(self.row, int) and isinstance(self.column, int)
 
-    def line(self, e: Emitter, number: int) -> str:
+    def line(self, e: Text, number: int) -> str:
         """The address of a row, or of a column where columns are what lies together."""
         step = self.row if self.by_row else self.column
         if isinstance(step, int):

@@ -17,6 +17,7 @@ from metalloid.backends.cpu.lower.matrix.chains import Chain, Products, origin, 
 from metalloid.backends.cpu.lower.matrix.elements import assemble, kept_element
 from metalloid.backends.cpu.lower.matrix.operands import Pair, Source, rows_of, source
 from metalloid.backends.cpu.lower.output import MatrixPlace
+from metalloid.backends.cpu.lower.text import Text
 from metalloid.records import dataclass, replace
 
 
@@ -64,7 +65,7 @@ class Tiles:
         if found is None:
             e.do(f"store <64 x float> {rows_of(e, pair)}, ptr {place}, align 64")
             return Elements(place, 4 * SIDE, 4)
-        for n, line in enumerate(_lines(e, found)):
+        for n, line in enumerate(lines_of(e, found)):
             at = e.put(f"getelementptr i8, ptr {place}, i64 {4 * SIDE * n}")
             e.do(f"store <{SIDE} x float> {line}, ptr {at}, align 32")
         return Elements(place, 4 * SIDE, 4) if found.by_row else Elements(place, 4, 4 * SIDE)
@@ -93,7 +94,7 @@ class Tiles:
         """Eight vectors of eight, and whether they are rows."""
         e, found = self.e, source(self.e, pair, self.products.fresh)
         if found is not None:
-            return _lines(e, found), found.by_row
+            return lines_of(e, found), found.by_row
         whole = rows_of(e, pair)
         return [part(e, "float", whole, SIDE * n, SIDE, 64) for n in range(SIDE)], True
 
@@ -234,7 +235,7 @@ def _kind(vector: list[Chain]) -> str:
     return f"<{SIDE * len(vector)} x float>"
 
 
-def _lines(e: Emitter, found: Source) -> list[str]:
+def lines_of(e: Text, found: Source) -> list[str]:
     """The rows of a matrix in memory, or its columns, as floats."""
     made = []
     for n in range(SIDE):
