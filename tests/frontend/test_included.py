@@ -129,16 +129,53 @@ def test_kernels_of_one_source_share_what_it_includes(tmp_path, runs):
     assert max(runs) < 3000
 
 
-def test_function_constants_of_a_header_have_their_values(tmp_path):
-    header = HEADER + "\nconstant int scale [[function_constant(0)]];\n"
-    text = (
-        USE.split("\n")[0]
-        + "\nkernel void k(device int* o) { *o = scale; }\nkernel void k2(device int* o) { *o = 1; }"
+@pytest.mark.parametrize(
+    ("declared", "used", "short"),
+    [
+        ("constant int scale [[function_constant(0)]];", "scale * o[1]", True),
+        (
+            "constant int scale [[function_constant(0)]];",
+            "o[1] * (is_function_constant_defined(scale) ? scale : 1)",
+            True,
+        ),
+        (
+            "constant int scale [[function_constant(0)]];\nconstant int twice = scale + scale;",
+            "twice * o[1]",
+            None,
+        ),
+        (
+            "constant int scale [[function_constant(0)]];\nconstant bool is = is_function_constant_defined(scale);",
+            "is ? scale * o[1] : 1",
+            False,
+        ),
+        ("namespace a { constant int scale [[function_constant(0)]]; }", "a::scale * o[1]", False),
+        ("namespace { constant int scale [[function_constant(0)]]; }", "scale * o[1]", False),
+        ("static constant int scale [[function_constant(0)]];", "scale * o[1]", False),
+        (
+            "constant int scale [[function_constant(0)]];\nconstant float3 v [[function_constant(1)]];",
+            "scale * v.y * o[1]",
+            True,
+        ),
+    ],
+)
+def test_function_constants_of_a_header_have_their_values(tmp_path, runs, monkeypatch, declared, used, short):
+    """With a value and without, in code that is as it would be without a precompiled header."""
+    source = _source(
+        tmp_path,
+        f'#include "long.h"\nkernel void k(device float* o) {{ o[0] = {used}; }}\n',
+        f"{HEADER}\n{declared}\n",
     )
-    source = _source(tmp_path, text, header)
-    known = examined(source)
-    for value in (5, 6):
-        assert f"store i32 {value}," in scalar(source, "k", {"scale": value}, known=known)[0]
+    given = ({"scale": 3}, {"scale": 5}, {}) if "v " not in declared else ({"scale": 3, "v": (1, 2, 4)},)
+    ours = [scalar(source, "k", values, known=examined(source))[0] for values in given]
+    if short is not None:
+        assert (max(runs) < 3000) == short
+    monkeypatch.setattr(included, "LONG", 1 << 30)
+    included.forget()
+    monkeypatch.setenv("METALLOID_CACHE_DIR", str(tmp_path / "other"))
+    for values, ir in zip(given, ours, strict=True):
+        plain = scalar(source, "k", values, known=examined(source))[0]
+        assert _code(plain) == _code(ir)
+    included.forget()
 
 
 @pytest.mark.parametrize(

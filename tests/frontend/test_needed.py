@@ -8,7 +8,8 @@ from metalloid.errors import CompileError
 from metalloid.frontend import clang, compile_kernel, examine_source, translate
 from metalloid.frontend.known_mends import mended
 from metalloid.frontend.parse import parse
-from metalloid.frontend.rewrite import Rewritten, rewrite
+from metalloid.frontend.rewrite import rewrite
+from metalloid.frontend.rewritten import Rewritten
 from metalloid.source import Source
 
 HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"

@@ -16,7 +16,8 @@ from metalloid.frontend.entry import Binding, entry_text
 from metalloid.frontend.header import forget_header, header_arguments
 from metalloid.frontend.parse import Parsed
 from metalloid.frontend.patch import ROUNDS, mend
-from metalloid.frontend.rewrite import Edit, Rewritten, rewrite
+from metalloid.frontend.rewrite import rewrite
+from metalloid.frontend.rewritten import Edit, Rewritten
 from metalloid.ir.intrinsics import SIMD_OPERATIONS
 from metalloid.records import replace
 from metalloid.source import Source
@@ -31,6 +32,7 @@ _MAKE = (*clang.OPTIMISE, "-o", "-", "-")
 _NO_PEELING = ("-mllvm", "-unroll-allow-peeling=false")
 # Uses of what a source includes, precompiled; other flags may be about that text, too.
 _SHORT = (_LOOK, _MAKE, (*_NO_PEELING, *_MAKE))
+_AT_RUN_TIME = "@llvm.global_ctors"  # a variable made of function constants, whose values come behind it
 # A round of a loop that stands before it, with an operation that lanes of a SIMD-group do together: those that go round
 # once more would be alone (reunite.py).
 _PEELED = re.compile(rf"%[\w.]+\.peel[\w.]* = .*call [^@]*@{SIMD_OPERATIONS}")
@@ -158,16 +160,17 @@ def _mended(
         header = header_arguments(source.math, rewritten.all_swizzles)
         language = clang.language(source.math, rewritten.all_swizzles)
         short = rewritten.shared and tuple(words[len(language) :]) in _SHORT
-        parts = included.parted(rewritten.text) if short else None
+        parts = included.parted(rewritten.without_values()) if short else None
         for parted in dict.fromkeys((parts, parts.together())) if parts else ():
             first = _included(parted, language, header)
             if isinstance(first, clang.Result):
                 if mend(first.messages, rewritten, 1) is not None:
                     return first
             else:
-                rest = PROLOGUE + included.standing_alone(parted.rest) + epilogue
+                values = "".join(f"{late.definition}\n" for late in rewritten.late)
+                rest = PROLOGUE + values + included.standing_alone(parted.rest) + epilogue
                 result = clang.run([*first, *words], rest, len(rewritten.text))
-                if result.stopped or not result.failed:
+                if result.stopped or not (result.failed or _AT_RUN_TIME in result.output):
                     return result
                 break
         return clang.run([*header, *words], before + rewritten.text + epilogue)

@@ -11,7 +11,7 @@ import re
 
 from metalloid.errors import Diagnostic
 from metalloid.frontend.diagnose import Preimage, Texts, place
-from metalloid.frontend.rewrite import Rewritten
+from metalloid.frontend.rewritten import Rewritten
 from metalloid.ir.debug import node_place
 from metalloid.ir.module import Module
 from metalloid.records import replace

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from metalloid.errors import Diagnostic
 from metalloid.frontend.declarations import Entry
-from metalloid.frontend.rewrite import Rewritten
+from metalloid.frontend.rewritten import Rewritten
 from metalloid.frontend.tokens import Token, tokenize
 from metalloid.frontend.unit import unescaped
 from metalloid.records import dataclass, field, replace

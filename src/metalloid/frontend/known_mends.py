@@ -6,7 +6,7 @@ run of clang. Only casts between half and bfloat: what wraps them leaves every o
 
 from __future__ import annotations
 
-from metalloid.frontend.rewrite import Edit, Rewritten
+from metalloid.frontend.rewritten import Edit, Rewritten
 
 WRAPPER = "__mt::widened("
 _MOST = 64  # lines

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 
 from metalloid.frontend import swizzle_parts
-from metalloid.frontend.rewrite import Edit, Rewritten
+from metalloid.frontend.rewritten import Edit, Rewritten
 from metalloid.frontend.tokens import OPENERS, Token, pair_brackets, tokenize
 
 _RANGE = r"\{(\d+):(\d+)-(\d+):(\d+)\}"

@@ -6,7 +6,6 @@ lines are the user's; `Rewritten.original_column` undoes the shift within a line
 
 from __future__ import annotations
 
-import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,15 +15,14 @@ from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend import included
 from metalloid.frontend.declarations import Declarations, Entry, Span
 from metalloid.frontend.front import guarded_operators
+from metalloid.frontend.function_constants import differ_in_front, late_values, value_edits
 from metalloid.frontend.global_builtins import builtin_edits
 from metalloid.frontend.needed import needless
-from metalloid.frontend.operators import BY
+from metalloid.frontend.rewritten import Edit, Rewritten, applied
 from metalloid.frontend.tokens import Token
 from metalloid.frontend.unit import KEPT, Unit, reachable
 from metalloid.frontend.unsupported import UNSUPPORTED, unsupported_use, unusable
 from metalloid.frontend.variables import empty_braces
-from metalloid.records import dataclass, replace
-from metalloid.source import Constant
 
 # Attributes of MSL that C++ does not know, or not in the places MSL allows.
 ATTRIBUTES = frozenset(
@@ -49,60 +47,6 @@ _HALF_LITERAL = re.compile(r"^([0-9.]+(?:[eE][+-]?[0-9]+)?|0[xX][0-9a-fA-F.]+[pP
 _ORDERED_SWIZZLES = frozenset("""xy yz zw xz yw xyz yzw xyzw rg gb ba rb ga rgb gba rgba""".split())
 _VISIBLE = re.compile(r"[^\n]")
 _SWIZZLE = re.compile(r"^(?:[xyzw]{2,4}|[rgba]{2,4})$")
-
-
-@dataclass(frozen=True)
-class Edit:
-    start: int
-    end: int
-    text: str
-
-
-@dataclass(frozen=True)
-class Rewritten:
-    """The C++ and the way back to the preprocessed text."""
-
-    text: str
-    before: str
-    edits: tuple[Edit, ...]
-    all_swizzles: bool  # some swizzle is out of order: the larger header is needed
-    shared: bool = False  # what the source includes is written as for any other kernel
-
-    def original_offset(self, offset: int) -> int:
-        """Where a position of `text` was before the edits."""
-        shift = 0
-        for edit in self.edits:
-            at = edit.start + shift
-            if offset < at:
-                break
-            if offset < at + len(edit.text):
-                return min(edit.start, edit.end)
-            shift += len(edit.text) - (edit.end - edit.start)
-        return offset - shift
-
-    def with_edits(self, more: Iterable[Edit]) -> Rewritten:
-        """The same with further edits, given as positions before the edits."""
-        text, edits = _apply(self.before, [*self.edits, *more])
-        return replace(self, text=text, edits=edits)
-
-    @property
-    def guards(self) -> tuple[Edit, ...]:
-        """The edits at shifts and divisions."""
-        return tuple(edit for edit in self.edits if BY in edit.text)
-
-    def unguarded(self, edits: Iterable[Edit]) -> Rewritten:
-        """The same with these shifts and divisions as they were written."""
-        gone = set(edits)
-        text, kept = _apply(self.before, [edit for edit in self.edits if edit not in gone])
-        return replace(self, text=text, edits=kept)
-
-    def replacing(self, old: str, new: str) -> Rewritten | None:
-        """The same with other words in the edits; None where they do not occur."""
-        changed = [replace(edit, text=edit.text.replace(old, new)) for edit in self.edits]
-        if changed == list(self.edits):
-            return None
-        text, edits = _apply(self.before, changed)
-        return replace(self, text=text, edits=edits)
 
 
 def rewrite(
@@ -137,11 +81,11 @@ def rewrite(
     openings = [unit.tokens[body.first - 1] for body in bodies]  # other kernels stay declared, for typedefs
     edits += [Edit(token.start, token.end, ";") for token in openings]
     gone = _Ranges([*dropped, *forgotten, *((token.start, token.end) for token in openings)])
-    edits += (
-        e for e in (*_edits(unit), *_constant_edits(unit, constants, unknown)) if not gone.covers(e.start)
-    )
-    text, ordered = _apply(unit.text, edits)
-    return Rewritten(text, unit.text, ordered, _all_swizzles(unit), entry is None or front > 0)
+    edits += (e for e in (*_edits(unit), *value_edits(unit, constants, unknown)) if not gone.covers(e.start))
+    text, ordered = applied(unit.text, edits)
+    shared = entry is None or front > 0
+    late = late_values(unit, constants) if shared else ()
+    return Rewritten(text, unit.text, ordered, _all_swizzles(unit), shared, late)
 
 
 def _needless_in_all(unit: Unit) -> list[Span]:
@@ -154,8 +98,7 @@ def _front(unit: Unit, constants: Mapping[str, str]) -> int:
     """The first token behind all that is included, where that is the same text for every kernel; else 0."""
     cut = included.end(unit.text)
     front = bisect_left(unit.tokens, cut, key=lambda token: token.start)
-    given = [c.span.first for c in unit.declarations.constants if c.name in constants]
-    return 0 if constants and min([*given, *unit.asked], default=front) < front else front
+    return 0 if differ_in_front(unit, constants, front) else front
 
 
 @lru_cache(maxsize=KEPT)
@@ -319,27 +262,6 @@ def _cast_edits(unit: Unit) -> Iterator[Edit]:
         yield Edit(last, last, ")")
 
 
-def _constant_edits(unit: Unit, constants: Mapping[str, str], unknown: bool) -> list[Edit]:
-    """Give function constants their values, and answer is_function_constant_defined()."""
-    edits: list[Edit] = []
-    names = {c.name for c in unit.declarations.constants}
-    for constant in unit.declarations.constants:
-        first, semicolon = unit.tokens[constant.span.first], unit.tokens[constant.span.last - 1]
-        if unknown and constant.name not in constants:
-            edits.append(Edit(first.start, first.start, "extern "))
-            continue
-        value = constants.get(constant.name, f"{constant.type}{{}}")
-        edits.append(Edit(semicolon.start, semicolon.start, f" = {value}"))
-    for index in unit.asked:
-        if index + 3 < len(unit.tokens):
-            token = unit.tokens[index]
-            name = unit.tokens[index + 2].text
-            if name in names:
-                answer = "true" if name in constants else "false"
-                edits.append(Edit(token.start, unit.tokens[index + 3].end, answer))
-    return edits
-
-
 def _parameter_edits(unit: Unit) -> list[Edit]:
     """Array parameters in an address space become pointers."""
     edits: list[Edit] = []
@@ -351,38 +273,3 @@ def _parameter_edits(unit: Unit) -> list[Edit]:
             edits.append(Edit(name.start, name.start, "* "))
         edits += _blank(unit, brackets)
     return edits
-
-
-def _apply(text: str, edits: list[Edit]) -> tuple[str, tuple[Edit, ...]]:
-    pieces: list[str] = []
-    kept: list[Edit] = []
-    here = 0
-    for edit in sorted(edits, key=lambda e: (e.start, e.end)):
-        if edit.start < here:
-            continue  # inside something already replaced
-        pieces.append(text[here : edit.start])
-        pieces.append(edit.text)
-        here = edit.end
-        kept.append(edit)
-    pieces.append(text[here:])
-    return "".join(pieces), tuple(kept)
-
-
-def constant_text(type_: str, value: Constant) -> str:
-    """A function constant's value as C++."""
-    if isinstance(value, (tuple, list)):
-        return f"{type_}({', '.join(_literal(v) for v in value)})"
-    return f"({type_}){_literal(value)}"
-
-
-def _literal(value: Constant) -> str:
-    value = value.item() if hasattr(value, "item") else value  # numpy's scalars
-    if isinstance(value, bool):
-        return "(true)" if value else "(false)"
-    if isinstance(value, float):
-        if math.isnan(value):
-            return '(__builtin_nanf(""))'
-        if math.isinf(value):
-            return f"({'-' if value < 0 else ''}__builtin_inff())"
-        return f"({value.hex()}f)"
-    return f"({value})"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from metalloid.frontend.rewrite import Edit, Rewritten
+from metalloid.frontend.rewritten import Edit, Rewritten
 from metalloid.frontend.tokens import Token, pair_brackets, tokenize
 
 _REFUSED = re.compile(

@@ -16,6 +16,7 @@ from metalloid.frontend.describe import signature
 from metalloid.frontend.diagnose import Preimage, Texts, Wanted, misfit, place
 from metalloid.frontend.entry import Binding, bindings, check_indices
 from metalloid.frontend.examine import left_over
+from metalloid.frontend.function_constants import constant_text
 from metalloid.frontend.kernel import Kernel, Reading
 from metalloid.frontend.moved import with_places
 from metalloid.frontend.parse import Parsed, parse
@@ -23,7 +24,8 @@ from metalloid.frontend.patch import copy_conditionals
 from metalloid.frontend.reflect import DebugInfo
 from metalloid.frontend.refuse import refused_kernel, refused_signature, refused_words
 from metalloid.frontend.reunite import reunited
-from metalloid.frontend.rewrite import Rewritten, constant_text, refuse_unsupported, rewrite
+from metalloid.frontend.rewrite import refuse_unsupported, rewrite
+from metalloid.frontend.rewritten import Rewritten
 from metalloid.frontend.scan import STAGES
 from metalloid.frontend.slim import slim
 from metalloid.frontend.space_casts import refused_casts
