@@ -134,19 +134,17 @@ def _place() -> int:
 
 
 class Repeats(Protocol):
-    """Launches of one plan that run once more. `go(at, arguments)` gives 0, or -1 where none of them has these
-    arguments, or what `stopped` is to be given."""
+    """Launches of one plan that run once more. `go(arguments)` gives 0, or -1 where none of them has these arguments,
+    or what `stopped` is to be given."""
 
     @property
-    def go(self) -> Callable[[int, tuple[Any, ...]], int]: ...
+    def go(self) -> Callable[[tuple[Any, ...]], int]: ...
 
     @property
-    def has(self) -> Callable[[int, tuple[Any, ...]], int]:
-        """Whether `go` would run one."""
+    def has(self) -> Callable[[tuple[Any, ...]], tuple[Any, ...] | None]:
+        """The arguments where `go` would run one, and the arrays of buffers among them: who runs it later keeps them,
+        since a buffer may be released meanwhile."""
         ...
-
-    @property
-    def at(self) -> int: ...
 
     def stopped(self, status: int, told: Callable[[], Launch]) -> None: ...
 
@@ -180,7 +178,7 @@ class ByArguments:
 
     def __init__(self, quick: Any, found: Any) -> None:
         self._quick, self._found = quick, found
-        self.go, self.has, self.at, self.stopped = found.go, found.has, found.at, found.stopped
+        self.go, self.has, self.stopped = found.go, found.has, found.stopped
         self.worth = found.worth.asked
 
     def keep(
@@ -210,10 +208,10 @@ class ByKey:
     contents = False
 
     def __init__(self, quick: Any, told: Told) -> None:
-        self._repeat, self._told, self.at = quick.again, told, 0
+        self._repeat, self._told = quick.again, told
         self._kept: dict[tuple[Any, ...], Again] = {}
 
-    def go(self, at: int, arguments: tuple[Any, ...]) -> int:
+    def go(self, arguments: tuple[Any, ...]) -> int:
         key = key_of(arguments)
         again = self._kept.pop(key, None)  # nobody else starts it meanwhile
         if again is None or not again.same(arguments) or not again.start(lambda: self._told(arguments)):
@@ -221,9 +219,11 @@ class ByKey:
         self._kept[key] = again
         return 0
 
-    def has(self, at: int, arguments: tuple[Any, ...]) -> int:
+    def has(self, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
         again = self._kept.get(key_of(arguments))
-        return int(again is not None and again.same(arguments))
+        if again is None or not again.same(arguments):
+            return None
+        return tuple([a._array if type(a) is Buffer else a for a in arguments])
 
     def stopped(self, status: int, told: Callable[[], Launch]) -> None:
         """Those that stop say so themselves."""

@@ -292,9 +292,9 @@ class CommandBuffer(Work, Groups):
         self._commands.append(run)
         self._note(kernel, bound[6])
 
-    def _encoded_again(self, kernel: Kernel, plan: Plan, arguments: tuple[Any, ...], guard: Guard) -> None:
-        held = [a._array if type(a) is Buffer else a for a in arguments]  # none has been released: it repeats
-
+    def _encoded_again(
+        self, kernel: Kernel, plan: Plan, arguments: tuple[Any, ...], held: tuple[Any, ...], guard: Guard
+    ) -> None:
         def run() -> None:
             if watchers or not plan.repeat(arguments):  # or an argument has changed since
                 sizes = {"grid": plan.launch.grid, "threadgroup": plan.launch.threadgroup}

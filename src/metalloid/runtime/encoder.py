@@ -51,8 +51,10 @@ class ComputeCommands(Commands, Protocol):
 
     def _encoded_quick(self, kernel: Kernel, plan: Plan, bound: Bound, guard: Guard) -> None: ...
 
-    def _encoded_again(self, kernel: Kernel, plan: Plan, arguments: tuple[Any, ...], guard: Guard) -> None:
-        """One that has run before."""
+    def _encoded_again(
+        self, kernel: Kernel, plan: Plan, arguments: tuple[Any, ...], held: tuple[Any, ...], guard: Guard
+    ) -> None:
+        """One that has run before; `held` are the arguments with the arrays of buffers."""
         ...
 
 
@@ -299,8 +301,9 @@ class ComputeEncoder(Encoder):
         plan = kernel.known_plan(key)
         if plan is None:
             return False
-        if not below and plan.repeats(arguments):
-            self._commands._encoded_again(kernel, plan, arguments, self.guard)
+        held = None if below else plan.repeats(arguments)
+        if held is not None:
+            self._commands._encoded_again(kernel, plan, arguments, held, self.guard)
             return True
         bound = plan.bind(arguments, kernel, shared, below, raw)
         if bound is None:

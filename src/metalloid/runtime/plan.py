@@ -127,8 +127,8 @@ class Plan:
     """
 
     __slots__ = (
-        *("_at", "_count", "_free", "_gaps", "_go", "_kernel", "_known", "_parameters", "_quick", "_repeats"),
-        *("_dated", "_epoch", "_slots", "launch"),
+        *("_count", "_free", "_gaps", "_go", "_kernel", "_known", "_parameters", "_quick", "_repeats"),
+        *("_dated", "_epoch", "_slots", "launch", "repeats"),
     )
 
     def __init__(self, kernel: KernelCode, launch: Launch, quick: Quick) -> None:
@@ -145,7 +145,8 @@ class Plan:
         self._dated, self._epoch = hasattr(quick, "epoch"), getattr(quick, "epoch", 0)
         self._repeats = repeats_of(quick, lambda arguments: self._told(arguments, None))
         self._go: Any = self._repeats and self._repeats.go
-        self._at = self._repeats.at if self._repeats is not None else 0
+        # What has to be kept until `repeat` runs these arguments; None where it would not.
+        self.repeats: Any = self._repeats.has if self._repeats is not None else _none_of_them
 
     def go(self, arguments: tuple[Any, ...], kernel: KernelCode) -> bool:
         """Run with these arguments; False where the long road has to look at them, and nothing ran."""
@@ -157,15 +158,11 @@ class Plan:
         self.run(bound)
         return True
 
-    def repeats(self, arguments: tuple[Any, ...]) -> bool:
-        """Whether `repeat` would run these, as things are now."""
-        return self._repeats is not None and self._repeats.has(self._at, arguments) > 0
-
     def repeat(self, arguments: tuple[Any, ...]) -> bool:
         """Run a launch with these arguments that has run before; False where there is none, and nothing ran."""
         if self._repeats is None:
             return False
-        status: int = self._go(self._at, arguments)
+        status: int = self._go(arguments)
         if status > 0:
             self._repeats.stopped(status, lambda: self._told(arguments, None))
         return status >= 0
@@ -354,6 +351,10 @@ class Plan:
         }
         before = {index: n for index, n in enumerate(below or ()) if n}
         return replace(self.launch, buffers=buffers, below=before)
+
+
+def _none_of_them(arguments: tuple[Any, ...]) -> None:
+    """What `Repeats.has` says where nothing repeats."""
 
 
 def _converted(kernel: KernelCode, slot: Slot, value: Any, raw: bool) -> np.ndarray[Any, Any] | None:

@@ -139,9 +139,8 @@ class Runtime:
             ctypes.c_int64, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32
         )
         self.run_all: Any = run_all(code.address("mt_run_all"))
-        again = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.py_object)
-        self.again: Any = again(code.address("mt_again"))
-        self.is_again: Any = again(code.address("mt_is_again"))
+        self.again, self.is_again = code.address("mt_again"), code.address("mt_is_again")
+        self.python: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address("mt_python"))
         self.free: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address("mt_free"))
         ctypes.CFUNCTYPE(None)(code.address("mt_start"))()
         size = ctypes.CFUNCTYPE(ctypes.c_uint64)(code.address("mt_sizeof_launch"))()

@@ -31,7 +31,7 @@ class _Python(ctypes.Structure):
             *("type", "tuple_length", "tuple_items"),
             *("data", "axes", "lengths", "description", "flags", "flags_wanted"),
             *("array", "integer", "floating", "scalar", "to_integer", "to_double"),
-            *("unlock", "lock", "hold", "drop", "main"),
+            *("unlock", "lock", "hold", "drop", "from_integer", "new_tuple", "none", "main"),
         )
     ]
 
@@ -47,7 +47,7 @@ class _Again(ctypes.Structure):
     _fields_ = [
         *(
             (name, _Word)
-            for name in ("python", "next", "launch", "threads", "number", "stale", "running", "runs", "count")
+            for name in ("next", "launch", "threads", "number", "stale", "running", "runs", "count")
         ),
         ("arguments", _Argument * 32),
     ]
@@ -69,6 +69,8 @@ def _python() -> _Python | None:
         "lock": ctypes.pythonapi.PyEval_RestoreThread,
         "hold": ctypes.pythonapi.Py_IncRef,
         "drop": ctypes.pythonapi.Py_DecRef,
+        "from_integer": ctypes.pythonapi.PyLong_FromLongLong,
+        "new_tuple": ctypes.pythonapi.PyTuple_New,
     }
     made = _Python(
         type=head - 8,
@@ -81,6 +83,7 @@ def _python() -> _Python | None:
         floating=id(float),
         scalar=head,
         **{name: ctypes.cast(call, ctypes.c_void_p).value or 0 for name, call in calls.items()},
+        none=id(None),
         main=threading.main_thread().ident or 0,
     )
     return made if _is_right(made) else None
@@ -107,6 +110,32 @@ def _is_right(p: _Python) -> bool:
     both = plain, fixed
     items = tuple(words(id(both) + p.tuple_items))
     return items == (id(plain), id(fixed)) and _Word.from_address(id(both) + p.tuple_length).value == 2
+
+
+class _Method(ctypes.Structure):
+    """PyMethodDef of Python's stable ABI."""
+
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("call", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+_ONE_ARGUMENT = 0x8  # METH_O
+
+
+@cache
+def _functions(python: int) -> Callable[[int], tuple[Any, ...]]:
+    """`mt_again` and `mt_is_again` as functions of Python's own, for the launches whose first lies at an address."""
+    runtime = native.runtime()
+    runtime.python(python)
+    named = ((b"again", runtime.again), (b"is_again", runtime.is_again))
+    methods = [_Method(name, call, _ONE_ARGUMENT) for name, call in named]
+    kind = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    make = kind(("PyCFunction_NewEx", ctypes.pythonapi))
+    return lambda first: tuple([make(ctypes.addressof(method), first, None) for method in methods])
 
 
 # A launch, what it needs to be alive, and what tells how it stopped.
@@ -136,20 +165,19 @@ class Worth:
 
 
 class Repeats:
-    """Those of one kernel and size. `go(at, arguments)` runs one of them: 0, -1 where there is none, else what
-    `stopped` is to be given."""
+    """Those of one kernel and size. `go(arguments)` runs one of them: 0, -1 where there is none, else what `stopped` is
+    to be given. `has(arguments)` gives what has to be kept until one runs, or None."""
 
-    __slots__ = ("_changing", "_first", "_made", "_python", "at", "go", "has", "worth")
+    __slots__ = ("_changing", "_first", "_made", "go", "has", "worth")
 
     def __init__(self, python: _Python) -> None:
-        self._python, self.worth = python, Worth()
+        self.worth = Worth()
         self._changing = threading.Lock()
         self._made: list[Made] = []
         self._first = _Word(0)
-        self.at = ctypes.addressof(self._first)
-        runtime = native.runtime()
-        self.go: Callable[[int, tuple[Any, ...]], int] = runtime.again
-        self.has: Callable[[int, tuple[Any, ...]], int] = runtime.is_again
+        self.go: Callable[[tuple[Any, ...]], int]
+        self.has: Callable[[tuple[Any, ...]], tuple[Any, ...] | None]
+        self.go, self.has = _functions(ctypes.addressof(python))(ctypes.addressof(self._first))
 
     def add(
         self,
@@ -167,9 +195,7 @@ class Repeats:
         try:
             before = self._made
             made = self._with_room(before)
-            one = _Again(
-                ctypes.addressof(self._python), 0, launch, threads, _number(before), 0, 0, 0, len(facts)
-            )
+            one = _Again(0, launch, threads, _number(before), 0, 0, 0, len(facts))
             for n, fact in enumerate(facts):
                 kind, *rest = fact
                 one.arguments[n] = _Argument(_KINDS.index(kind), *rest)

@@ -18,6 +18,9 @@ struct Python {
     void *(*unlock)();
     void (*lock)(void *);
     void (*hold)(const void *), (*drop)(const void *);
+    const void *(*from_integer)(i64);
+    void *(*new_tuple)(i64);
+    const void *none;
     u64 main;  // the main thread
 };
 
@@ -37,7 +40,6 @@ struct Argument {
 };
 
 struct Again {
-    const Python *python;
     Again *next;
     Launch *launch;
     u64 threads;
@@ -50,6 +52,8 @@ struct Again {
 };
 
 namespace {
+
+const Python *python;  // set before there is any launch to repeat
 
 template <class T> inline T field(const void *object, u64 place) {
     return *reinterpret_cast<const T *>(static_cast<const char *>(object) + place);
@@ -98,19 +102,42 @@ inline bool same_argument(const Python &p, const Argument &a, const void *given)
     }
 }
 
+inline const void **items(const void *tuple) {
+    return reinterpret_cast<const void **>(reinterpret_cast<u64>(tuple) + python->tuple_items);
+}
+
 inline bool same(const Again &again, const void *tuple) {
-    const Python &p = *again.python;
+    const Python &p = *python;
     if (again.stale || again.running || field<u64>(tuple, p.tuple_length) != again.count) return false;
-    const void *const *items = reinterpret_cast<const void *const *>(static_cast<const char *>(tuple) + p.tuple_items);
+    const void *const *given = items(tuple);
     for (u64 n = 0; n < again.count; n++)
-        if (!same_argument(p, again.arguments[n], items[n])) return false;
+        if (!same_argument(p, again.arguments[n], given[n])) return false;
     return true;
+}
+
+// The first of some launches whose arguments these still are; `number` is where the first lies, as an int of Python's.
+inline Again *found(const void *number, const void *arguments) {
+    i32 overflow = 0;
+    Again *again = *reinterpret_cast<Again **>(python->to_integer(number, &overflow));
+    while (again && !same(*again, arguments)) again = again->next;
+    return again;
 }
 
 // While the interpreter's lock is away another thread may release a buffer: its array stays until the launch has ended.
 inline void each_array(const Again &again, void (*act)(const void *)) {
     for (u64 n = 0; n < again.count; n++)
         if (again.arguments[n].kind >= BUFFER) act(again.arguments[n].array);
+}
+
+// What whoever runs a launch later has to keep: its arguments, and for buffers, which may be released, their arrays.
+inline const void *kept(const Again &again, const void *arguments) {
+    void *made = python->new_tuple(i64(again.count));
+    for (u64 n = 0; made && n < again.count; n++) {
+        const Argument &a = again.arguments[n];
+        items(made)[n] = a.kind >= BUFFER ? a.array : items(arguments)[n];
+        python->hold(items(made)[n]);
+    }
+    return made;
 }
 
 }  // namespace
