@@ -52,7 +52,7 @@ def floats(value: float) -> np.ndarray:
 
 
 def plan_of(kernel: mt.Kernel) -> Plan:
-    (plan,) = kernel._plans.values()
+    (plan,) = kernel.plans.values()
     return plan
 
 

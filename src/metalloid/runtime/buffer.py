@@ -162,10 +162,10 @@ class Buffer:
     def _root(self) -> Buffer:
         return self if self._parent is None else self._parent._root()
 
-    def will_be_written(self, commands: object, name: str) -> None:
+    def will_be_written(self, commands: weakref.ref[Any], name: str) -> None:
         """Remember the command buffer that writes this memory."""
         root = self if self._parent is None else self._root()
-        root._pending = weakref.ref(commands), name
+        root._pending = commands, name
 
     @property
     def released(self) -> bool:

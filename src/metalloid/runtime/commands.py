@@ -6,8 +6,9 @@ not enqueued -> enqueued -> committed -> scheduled -> completed
 
 from __future__ import annotations
 
-import time
+import weakref
 from collections.abc import Callable, Generator, Sequence
+from time import perf_counter
 from typing import Any
 
 from metalloid.backends.backend import Span
@@ -15,7 +16,7 @@ from metalloid.backends.base import Guard, Launch
 from metalloid.backends.clock import compiled
 from metalloid.errors import DeviceError, LaunchError
 from metalloid.findings.places import nearby
-from metalloid.runtime import resources
+from metalloid.runtime import alive, resources
 from metalloid.runtime.blit import BlitEncoder
 from metalloid.runtime.buffer import Buffer
 from metalloid.runtime.encoder import ComputeEncoder
@@ -29,6 +30,8 @@ from metalloid.runtime.steps import tell
 from metalloid.runtime.watch import watchers
 
 Handler = Callable[["CommandBuffer"], object]
+# A dispatch that has run before: its arguments, and the same with the arrays of buffers.
+Again = tuple[Kernel, Plan, tuple[Any, ...], tuple[Any, ...], Guard]
 _SCHEDULED, _COMPLETED = Status.SCHEDULED, Status.COMPLETED
 
 
@@ -40,26 +43,29 @@ class CommandBuffer(Work, Groups):
     on_error: Handler | None = None  # is told of an error before anybody who waits
     gpu_start_time = gpu_end_time = 0.0
     told = False  # whether the user has heard that its work has not run
-    _committed = False
+    _committed = True  # one that could not be made has nothing to forget
     _kind = "command buffer"
     _scheduled: tuple[Handler, ...] = ()
     _completed: tuple[Handler, ...] = ()
-    _encoder: Encoder | None = None
     _span: Span | None = None  # of launches that nobody has waited for
 
     def __init__(self, queue: SerialExecutor, label: str = "") -> None:
         self.queue = queue
+        self._committed = self._named = False
+        self._encoder: Encoder | None = None
         if label:
             self.label = label
-        self._commands: list[Command] = []
+        self._commands: list[Command | Again] = []
         self._kernels: list[str] = []  # what it holds, by name
-        self._place = resources.made(self, "command buffer")
+        self._reference = weakref.ref(self)  # for buffers that it will write
+        self._place = resources.made(self, "command buffer", self._reference)
         if watchers:
             tell("command buffer", repr(self), f"of {queue}")
 
     def compute_encoder(self, label: str = "", raw: bool = False) -> ComputeEncoder:
         """A new encoder; the one before it has to be ended. A `raw` one takes bindings as bytes, as Metal does."""
-        self._still_open("compute_encoder")
+        if self._committed or self._encoder is not None:
+            self._still_open("compute_encoder")
         made = ComputeEncoder(self.queue.device, self, label, raw)
         self._encoder = made
         return made
@@ -115,8 +121,9 @@ class CommandBuffer(Work, Groups):
 
     def commit(self) -> None:
         """Hand the work over. It runs when what was committed before it has."""
-        self._still_open("commit")
-        resources.released(self)
+        if self._committed or self._encoder is not None:
+            self._still_open("commit")
+        alive.forget(self)
         self.told = False
         if watchers:
             tell("commit", repr(self), f"{len(self._commands)} commands")
@@ -131,7 +138,8 @@ class CommandBuffer(Work, Groups):
     def wait_until_completed(self, timeout: float | None = None) -> None:
         """Wait, and raise what went wrong."""
         self._wait(DONE, timeout)
-        self._raise()
+        if self.error is not None:
+            raise self.error
 
     def __await__(self) -> Generator[Any, None, None]:
         import asyncio  # slow to import, and only programs that have it already get here
@@ -153,7 +161,8 @@ class CommandBuffer(Work, Groups):
         self.queue.hurry()
         if not self.done:
             yield from waiting.__await__()
-        self._raise()
+        if self.error is not None:
+            raise self.error
 
     @property
     def done(self) -> bool:
@@ -203,17 +212,20 @@ class CommandBuffer(Work, Groups):
             tell("schedule", repr(self))
         if self._scheduled:
             self._call(self._due("_scheduled"))
-        before, self.gpu_start_time = compiled(), time.perf_counter()
+        before, self.gpu_start_time = compiled(), perf_counter()
         error: BaseException | None = None
         try:
             self._span = self.queue.device.backend.span()
             for command in self._commands:
-                command()
+                if not isinstance(command, tuple):
+                    command()
+                elif watchers or not command[1].repeat(command[2]):  # or an argument has changed since
+                    _launch(*command)
             if self._span is not None:
                 self._span.settle()
         except BaseException as caught:
             error = caught
-        self.gpu_end_time = time.perf_counter() - (compiled() - before)
+        self.gpu_end_time = perf_counter() - (compiled() - before)
         if self._span is not None:
             error = self._spanned(self._span) or error
         self._commands.clear()
@@ -276,7 +288,7 @@ class CommandBuffer(Work, Groups):
             sized = later(launch) if later is not None else launch
             if 0 not in sized.grid:
                 kernel.run(sized, guard)
-            if key is not None and not watchers and kernel.known_plan(key) is None:
+            if key is not None and not watchers and key not in kernel.plans:
                 kernel.keep_plan(key, launch, guard)
 
         self._commands.append(run)
@@ -295,14 +307,12 @@ class CommandBuffer(Work, Groups):
     def _encoded_again(
         self, kernel: Kernel, plan: Plan, arguments: tuple[Any, ...], held: tuple[Any, ...], guard: Guard
     ) -> None:
-        def run() -> None:
-            if watchers or not plan.repeat(arguments):  # or an argument has changed since
-                sizes = {"grid": plan.launch.grid, "threadgroup": plan.launch.threadgroup}
-                local = plan.launch.threadgroup_memory
-                kernel.run(kernel.launch(*held, threadgroup_memory=local, overlap=True, **sizes), guard)
-
-        self._commands.append(run)
-        self._note(kernel, arguments)
+        self._commands.append((kernel, plan, arguments, held, guard))
+        self._kernels.append(kernel.name)
+        for position, name in kernel.outputs:
+            value = arguments[position]
+            if type(value) is Buffer:
+                value._pending = self._reference, name  # it is no slice: those are not repeated
 
     def _note(self, kernel: Kernel, arguments: Sequence[object]) -> None:
         """What messages about unfinished work speak of."""
@@ -310,13 +320,13 @@ class CommandBuffer(Work, Groups):
         for position, name in kernel.outputs:
             value = arguments[position]
             if type(value) is Buffer:
-                value.will_be_written(self, name)
+                value.will_be_written(self._reference, name)
 
     def _add(self, command: Command) -> None:
         self._commands.append(command)
 
     def _writes(self, buffer: Buffer, name: str) -> None:
-        buffer.will_be_written(self, name)
+        buffer.will_be_written(self._reference, name)
 
     def _encoder_ended(self, encoder: Encoder) -> None:
         if self._encoder is encoder:
@@ -351,16 +361,26 @@ class CommandBuffer(Work, Groups):
             self.queue.help(self)  # handlers run beside whoever waits: he may hold what they want
         elif not self.done:
             self.queue.hurry()
-        if self.status not in statuses and not self.queue._wait_for(lambda: self.status in statuses, timeout):
+        if self.status not in statuses:
+            self._sleep(statuses, timeout)
+
+    def _sleep(self, statuses: tuple[Status, ...], timeout: float | None) -> None:
+        if not self.queue._wait_for(lambda: self.status in statuses, timeout):
             raise TimeoutError(f"[command buffer] still {self.status} after {timeout} s.")
 
-    def _raise(self) -> None:
-        if self.error is not None:
-            raise self.error
-
-    def __del__(self) -> None:
-        if getattr(self, "_commands", None) and self.forgotten and not self.told:
+    def __del__(self, forget: Callable[[object], None] = alive.forget) -> None:
+        if self._committed:
+            return
+        forget(self)
+        if self.forgotten and not self.told:
             resources.forgotten.append(resources.Resource("command buffer", self.contents, self._where))
 
     def __repr__(self) -> str:
         return f"<command buffer{f' {self.label!r}' if self.label else ''}, {self.status}>"
+
+
+def _launch(kernel: Kernel, plan: Plan, _: tuple[Any, ...], held: tuple[Any, ...], guard: Guard) -> None:
+    """Run a dispatch that cannot be repeated after all."""
+    sizes = {"grid": plan.launch.grid, "threadgroup": plan.launch.threadgroup}
+    local = plan.launch.threadgroup_memory
+    kernel.run(kernel.launch(*held, threadgroup_memory=local, overlap=True, **sizes), guard)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,6 +33,7 @@ from metalloid.runtime.watch import refusals, watchers
 from metalloid.runtime.whole import whole
 
 Later = Callable[[Launch], Launch]  # changes a launch just before it runs
+_NOTHING: Any = MappingProxyType({})  # most encoders have none, and one is made for each few launches
 
 
 class ComputeCommands(Commands, Protocol):
@@ -72,8 +74,8 @@ class ComputeEncoder(Encoder):
         self.raw = raw
         self._bound: dict[int, object] = {}
         self._below: dict[int, int] = {}  # offsets: what lies before them is of the same allocation
-        self._local: dict[int, int] = {}
-        self._used: dict[int, Buffer] = {}  # by address: buffers that kernels reach by address only
+        self._local: dict[int, int] = _NOTHING
+        self._used: dict[int, Buffer] = _NOTHING  # by address: buffers that kernels reach by address only
         self.guard: Guard = config.guard()
 
     def __repr__(self) -> str:
@@ -149,13 +151,16 @@ class ComputeEncoder(Encoder):
 
     def set_threadgroup_memory(self, length: int, index: int = 0) -> None:
         self._open("set_threadgroup_memory")
-        self._local[_index(index)] = whole("encoder", "length of threadgroup memory", length)
+        at = _index(index)
+        self._local = {**self._local, at: whole("encoder", "length of threadgroup memory", length)}
 
     def use_resource(self, buffer: Buffer, usage: str = "read write") -> None:
         """Say that kernels reach this buffer by its `gpu_address`: guards and findings then know it by its label."""
         self._open("use_resource")
         if not isinstance(buffer, Buffer):
             raise LaunchError(f"[encoder] M306 use_resource takes a Buffer; got {buffer!r}.")
+        if self._used is _NOTHING:
+            self._used = {}
         self._used[buffer.address] = buffer
         tell("use", self.kind, f"{buffer} to {usage}")
 
@@ -267,8 +272,7 @@ class ComputeEncoder(Encoder):
         how: object,
     ) -> object:
         """What dispatches have to share for the short way; None where this one has to go the long way."""
-        around = self._commands
-        if watchers or self._used or self.label or self._groups or around.label or around._groups:
+        if watchers or self._used or self._named or self._commands._named:
             return None
         if type(grid) is int and type(threadgroup) is int and threadgroups is None and not local:
             return how, grid, threadgroup, self.guard
@@ -298,7 +302,7 @@ class ComputeEncoder(Encoder):
         raw: bool,
     ) -> bool:
         """The short way, for a dispatch like one that has run; False where the long one has to look at it."""
-        plan = kernel.known_plan(key)
+        plan = kernel.plans.get(key)
         if plan is None:
             return False
         held = None if below else plan.repeats(arguments)

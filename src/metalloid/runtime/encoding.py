@@ -18,11 +18,22 @@ class Groups:
     """Debug groups: names around what is encoded, which findings and traces show."""
 
     _kind: str
-    label = ""
+    _label = ""
     _groups: tuple[str, ...] = ()
+    _named = False  # whether there is a label or an open group
+
+    @property
+    def label(self) -> str:
+        return self._label
+
+    @label.setter
+    def label(self, label: str) -> None:
+        self._label = label
+        self._named = bool(label or self._groups)
 
     def push_debug_group(self, name: str) -> None:
         self._groups = (*self._groups, str(name))
+        self._named = True
         tell("push group", self._kind, str(name))
 
     def pop_debug_group(self) -> None:
@@ -32,12 +43,13 @@ class Groups:
             )
         *others, last = self._groups
         self._groups = tuple(others)
+        self._named = bool(others or self._label)
         tell("pop group", self._kind, last)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Its label and open groups, in words."""
-        if not self.label and not self._groups:
+        if not self._named:
             return ()
         own = (f"{self._kind} {self.label!r}",) if self.label else ()
         return (*own, *(f"group {name!r}" for name in self._groups))
@@ -46,8 +58,7 @@ class Groups:
 class Commands(Protocol):
     """Where an encoder's commands go: a command buffer."""
 
-    label: str
-    _groups: tuple[str, ...]
+    _named: bool
 
     @property
     def labels(self) -> tuple[str, ...]: ...
@@ -62,10 +73,10 @@ class Encoder(Groups):
 
     kind = "encoder"
     _kind = "encoder"
-    _ended = False
 
     def __init__(self, device: Processor, commands: Commands, label: str = "") -> None:
         self.device, self._commands = device, commands
+        self._ended = self._named = False  # each dispatch asks
         if label:
             self.label = label
         if watchers:
@@ -97,7 +108,8 @@ class Encoder(Groups):
         self._commands._add(fence.wait)
 
     def end_encoding(self) -> None:
-        self._open("end_encoding")
+        if self._ended:
+            self._open("end_encoding")
         self._ended = True
         if watchers:
             tell("end", self.kind, self.label)
@@ -106,7 +118,7 @@ class Encoder(Groups):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: object, *_: object) -> None:
+    def __exit__(self, *_: object) -> None:
         if not self._ended:
             self.end_encoding()
 

@@ -14,6 +14,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from enum import StrEnum
+from time import perf_counter
 
 from metalloid.runtime.processor import Processor
 
@@ -35,7 +36,7 @@ class Status(StrEnum):
 
 
 DONE = (Status.COMPLETED, Status.ERROR)
-_ENQUEUED, _COMMITTED = Status.ENQUEUED, Status.COMMITTED  # an attribute of an enum takes longer than a name
+_COMMITTED = Status.COMMITTED  # an attribute of an enum takes longer than a name
 
 
 class Work:
@@ -43,25 +44,40 @@ class Work:
 
     status = Status.NOT_ENQUEUED
     waits_for = ""  # the event that holds it up right now, in words
+    reserved: Reserved | None = None
 
     def _run(self) -> None:
-        """Called by the executor's thread."""
+        """Called by whoever has the executor's turn."""
         raise NotImplementedError
 
 
+class Reserved:
+    """A place for work that is not committed yet. It does not keep forgotten work alive."""
+
+    __slots__ = ("owner", "work")
+
+    def __init__(self, work: Work) -> None:
+        self.owner = weakref.ref(work)
+        self.work: Work | None = None  # once it is committed
+
+
 class SerialExecutor:
-    """The work of one executor runs one after the other; executors run beside each other."""
+    """The work of one executor runs one after the other; executors run beside each other.
+
+    Whoever takes the one token out of `_turn` runs what is first in line, and only he shortens the line: committing
+    short work and waiting for it takes no lock. The lock is for those who sleep and for the thread's coming and going.
+    """
 
     def __init__(self, device: Processor, label: str = "") -> None:
         self.device, self.label = device, label
-        self._waiting: deque[weakref.ref[Work] | Work] = deque()
+        self._waiting: deque[Work | Reserved] = deque()
+        self._turn = [None]
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)  # for whoever waits
         self._waiters = 0
         self._due = threading.Condition(self._lock)  # for the thread
         self._short = False  # whether the last work was
         self._running = False  # whether there is a thread
-        self._busy = False  # whether somebody runs the first in line
         _executors.add(self)
 
     def wait_until_idle(self) -> None:
@@ -86,86 +102,102 @@ class SerialExecutor:
                 self._changed.notify_all()
 
     def _reserve(self, work: Work) -> None:
-        # Weak until it is committed: a place in the queue does not keep forgotten work alive.
-        with self._lock:
-            self._waiting.append(weakref.ref(work))
+        work.reserved = Reserved(work)
+        self._waiting.append(work.reserved)
 
     def hurry(self) -> None:
-        """Somebody waits who cannot do the work himself."""
+        """Have the thread look at once: somebody waits who cannot do the work himself."""
         with self._lock:
-            self._due.notify()
+            if self._running:
+                self._due.notify()
+            elif self._waiting:
+                self._running = True
+                name = f"metalloid queue {self.label}"
+                threading.Thread(target=self._serve, name=name, daemon=True).start()
 
     def _commit(self, work: Work) -> None:
         """Work may run from now on: at its place, or behind all others."""
-        with self._lock:
-            if work.status is _ENQUEUED:
-                at = next(n for n, item in enumerate(self._waiting) if item == weakref.ref(work))
-                self._waiting[at] = work
-            else:
-                self._waiting.append(work)
-            work.status = _COMMITTED
-            if not self._running:
-                self._running = True
-                threading.Thread(
-                    target=self._serve, name=f"metalloid queue {self.label}", daemon=True
-                ).start()
-            elif not self._short:
-                self._due.notify()
+        work.status = _COMMITTED
+        if (place := work.reserved) is not None:
+            work.reserved, place.work = None, work
+        else:
+            self._waiting.append(work)
+        if not self._running or not self._short:
+            self.hurry()
 
     def _next(self) -> Work | None:
         """The first in line, if it may start."""
-        while self._waiting:
+        try:
             first = self._waiting[0]
-            if isinstance(first, Work):
-                return first
-            if first() is not None:
+        except IndexError:
+            return None
+        if isinstance(first, Work):
+            return first
+        for place in self._waiting.copy():
+            work = place if isinstance(place, Work) else place.work
+            if work is not None:
+                return work
+            if isinstance(place, Reserved) and place.owner() is not None:
                 return None  # enqueued, and what comes after it has to wait
-            self._waiting.popleft()
         return None
 
-    def help(self, work: Work) -> None:
-        """Run committed work here and now where it is first in line and nobody has begun it: whoever waits for it
-        anyway need not wake another thread."""
-        with self._lock:
-            if self._busy or self._next() is not work:
-                return
-            self._busy = True
-        self._do(work)
+    def help(self, work: Work | None = None) -> bool:
+        """Run the first in line here and now, or this work where it is that; False where nobody needs to. Whoever waits
+        for work anyway need not wake another thread."""
+        try:
+            self._turn.pop()
+        except IndexError:
+            return False
+        try:
+            first = self._next()
+            if first is None or (work is not None and first is not work):
+                return False
+            self._do(first)
+            return True
+        finally:
+            self._turn.append(None)
+            if self._waiters:
+                self._tell_waiters()
+            if self._waiting:
+                self.hurry()
 
     def _do(self, work: Work) -> None:
-        begun = time.perf_counter()
+        begun = perf_counter()
         try:
             work._run()
         finally:
-            with self._lock:
-                self._short = time.perf_counter() - begun < _SHORT
-                self._waiting.popleft()
-                self._busy = False
-                if self._waiters:
-                    self._changed.notify_all()
-                if self._waiting:
-                    self._due.notify()
+            self._short = perf_counter() - begun < _SHORT
+            place = self._waiting.popleft()
+            while place is not work:  # its own place, and before it those of forgotten work
+                place = (
+                    place.work
+                    if isinstance(place, Reserved) and place.work is not None
+                    else self._waiting.popleft()
+                )
 
     def _serve(self) -> None:
-        idle = time.perf_counter()
+        idle = perf_counter()
         while True:
+            if self._next() is not None and self.help():
+                idle = perf_counter()
+                continue
             with self._lock:
-                work = None if self._busy else self._next()
-                if work is None:
-                    self._due.wait(_TICK)
-                    work = None if self._busy else self._next()
-                if work is None:
-                    if self._busy:
-                        idle = time.perf_counter()
-                    elif time.perf_counter() - idle > _LINGER:
-                        self._running = False
-                        self._changed.notify_all()
-                        return
-                    continue
-                self._busy = True
-            self._do(work)
-            del work
-            idle = time.perf_counter()
+                if self._turn and self._next() is not None:
+                    continue  # committed meanwhile
+                self._due.wait(_TICK)
+                if not self._turn:
+                    idle = perf_counter()
+                elif perf_counter() - idle > _LINGER and self._gone():
+                    return
+
+    def _gone(self) -> bool:
+        """Say that the thread goes, and look once more: whoever commits looks afterwards whether there is one."""
+        self._running = False
+        self._running = self._next() is not None
+        if self._running:
+            return False
+        self._changed.notify_all()
+        return True
 
     def __repr__(self) -> str:
         return f"<queue{f' {self.label!r}' if self.label else ''} of {self.device}, {len(self._waiting)} waiting>"

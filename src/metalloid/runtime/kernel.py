@@ -41,7 +41,7 @@ class Kernel(KernelCode):
     ) -> None:
         super().__init__(device, unit, name, constants)
         self.interpreted = ""  # why there is no vector code
-        self._plans: dict[object, Plan] = {}
+        self.plans: dict[object, Plan] = {}  # what `keep_plan` kept
 
     def __call__(
         self,
@@ -75,7 +75,7 @@ class Kernel(KernelCode):
                 else:  # the types as well: 8.0 is not 8
                     types = kinds(grid), kinds(threadgroup), kinds(threadgroups)
                     key = grid, threadgroup, threadgroups, local, guard, types
-                plan = self._plans.get(key)
+                plan = self.plans.get(key)
             except TypeError:  # a list, for example
                 key = plan = None
             if plan is not None and plan.go(ordered, self):
@@ -90,7 +90,7 @@ class Kernel(KernelCode):
             **named,
         )
         self.run(launch, guard, timeout)
-        if key is not None and key not in self._plans:
+        if key is not None and key not in self.plans:
             self.keep_plan(key, launch, guard)
 
     def launch(
@@ -251,16 +251,12 @@ class Kernel(KernelCode):
         except KeyError:
             return None
 
-    def known_plan(self, key: object) -> Plan | None:
-        """What `keep_plan` kept."""
-        return self._plans.get(key)
-
     def keep_plan(self, key: object, launch: Launch, guard: Guard) -> None:
         """Make later launches like this one quick."""
         if plan := self.plan(launch, guard):
-            if len(self._plans) >= _MOST_PLANS:
-                self._plans.clear()
-            self._plans[key] = plan
+            if len(self.plans) >= _MOST_PLANS:
+                self.plans.clear()
+            self.plans[key] = plan
 
     def plan(self, launch: Launch, guard: Guard) -> Plan | None:
         """The short road for launches like this one; none for those that search for their pointers' buffers."""

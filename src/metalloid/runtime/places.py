@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
+from types import CodeType
 
 from metalloid.runtime.watch import Notice, tell, watchers
 
 _INSIDE = str(Path(__file__).parents[1])
+Spot = tuple[str | CodeType, int]  # a file and a line, or code and an instruction of it
 MUCH = 4096  # bytes from which a copy is worth a word
 _said: ContextVar[tuple[str, int] | None] = ContextVar("place", default=None)
 _warned: set[tuple[str, str]] = set()
@@ -32,9 +34,28 @@ def place() -> str:
     return place_text(filename, line)
 
 
-def place_text(filename: str, line: int) -> str:
-    """What `caller` found, in words."""
-    return f"{filename}:{line}" if filename else "unknown place"
+def place_text(where: str | CodeType, at: int) -> str:
+    """What `caller` or `spot` found, in words."""
+    if isinstance(where, CodeType):
+        code, instruction = where, at
+        lines = (line for start, end, line in code.co_lines() if start <= instruction < end and line)
+        where, at = code.co_filename, next(lines, code.co_firstlineno)
+    return f"{where}:{at}" if where else "unknown place"
+
+
+def spot() -> Spot:
+    """As `caller`, for a constructor of metalloid's that calls what calls this; which line it is takes long to find
+    out, and is left to `place_text`."""
+    said = _said.get()
+    if said is not None:
+        return said
+    frame = sys._getframe(2).f_back
+    while frame is not None:
+        code = frame.f_code
+        if not inside(code.co_filename):
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return "", 0
 
 
 def caller() -> tuple[str, int]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import atexit
 import sys
 import threading
+import weakref
 from typing import Any
 
 from metalloid import config
 from metalloid.records import dataclass
 from metalloid.runtime import alive
-from metalloid.runtime.places import caller, place_text
+from metalloid.runtime.places import Spot, place_text, spot
 from metalloid.runtime.watch import watchers
 
 
@@ -36,10 +37,11 @@ class Resource:
 _LOCK = threading.RLock()
 
 
-def made(thing: object, kind: str) -> tuple[str, int]:
-    """Remember who made it: the line that is given back."""
-    where = caller()
-    alive.add(thing, kind, where)
+def made(thing: object, kind: str, reference: weakref.ref[Any] | None = None) -> Spot:
+    """Remember who made it, which is given back. For constructors; one that gives a `reference` calls `released` when
+    the thing goes."""
+    where = spot()
+    alive.add(thing, kind, where, reference)
     if watchers:
         for watcher in tuple(watchers):
             watcher.made(thing, kind, place_text(*where))
