@@ -13,7 +13,7 @@ import metalloid as mt
 from metalloid.backends.backend import SCALARS
 from metalloid.backends.cpu import repeats
 from metalloid.errors import KernelFault, LaunchError
-from metalloid.runtime.again import key_of
+from metalloid.runtime.again import ByKey, key_of
 from metalloid.runtime.plan import Plan
 from metalloid.runtime.watch import Watcher, watchers
 
@@ -326,3 +326,50 @@ def test_of_many_arrays_in_turns_few_are_remembered(library, monkeypatch, arrays
             assert out[23] == 8
             out[:] = n
     assert added[0] <= most
+
+
+def test_a_device_without_a_look_at_arguments_says_what_to_keep() -> None:
+    class Quick:
+        room = None
+
+        def again(self, *_: object) -> object:
+            return lambda told: True
+
+    buffer, number = mt.device("cpu").zeros(8), 3
+    found = ByKey(Quick(), lambda arguments: None)  # type: ignore[arg-type, return-value]
+    assert found.has((buffer, number)) is None and found.go((buffer, number)) == -1
+    assert found.keep((buffer, number), [0, 0], Quick(), None, [], [])
+    kept = found.has((buffer, number))
+    assert kept is not None and kept[0] is buffer.memory() and kept[1] == number
+    assert found.go((buffer, number)) == 0
+    buffer.release()
+    assert found.has((buffer, number)) is None and found.go((buffer, number)) == -1
+
+
+def test_what_is_kept_of_a_launch_are_arrays(library: mt.Library) -> None:
+    """A buffer that is released after it was encoded has its memory until the command buffer has run."""
+    device, kernel, a = mt.device("cpu"), library["add"], np.arange(8, dtype=np.float32)
+    out, shared = device.zeros(8), np.zeros(8, np.float32)
+    queue = device.queue()
+
+    def encoded(target: mt.Buffer) -> mt.CommandBuffer:
+        commands = queue.command_buffer()
+        with commands.compute_encoder() as encoder:
+            encoder.dispatch(kernel, a, target, 3, grid=8, threadgroup=8)
+        return commands
+
+    for target in (out, device.buffer(shared)):
+        for _ in range(80):
+            commands = encoded(target)
+            commands.commit()
+            commands.wait_until_completed()
+        (plan,) = [p for p in kernel.plans.values() if p.repeats((a, target, 3)) is not None]
+        kept = plan.repeats((a, target, 3))
+        assert kept[0] is a and kept[1] is target.memory() and kept[2] == 3
+        commands, memory = encoded(target), target.memory()
+        memory.fill(0)
+        target.release()
+        assert plan.repeats((a, target, 3)) is None
+        commands.commit()
+        commands.wait_until_completed()
+        np.testing.assert_array_equal(memory, a + 3)

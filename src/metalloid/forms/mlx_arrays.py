@@ -181,11 +181,13 @@ def arrays_of(values: Sequence[Any], dtypes: Sequence[Any]) -> NumpyArrays | Mlx
     mx = sys.modules.get("mlx.core")
     if mx is None:
         return NUMPY
-    if not (any(isinstance(d, mx.Dtype) for d in dtypes) or any(isinstance(v, mx.array) for v in values)):
-        return NUMPY
-    if not _mlx:
-        _mlx.append(MlxArrays(mx))
-    return _mlx[0]
+    for kind, given in ((mx.Dtype, dtypes), (mx.array, values)):
+        for one in given:
+            if isinstance(one, kind):
+                if not _mlx:
+                    _mlx.append(MlxArrays(mx))
+                return _mlx[0]
+    return NUMPY
 
 
 def checked_shapes(name: str, shapes: Any) -> tuple[tuple[int, ...], ...]:

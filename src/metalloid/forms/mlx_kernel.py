@@ -49,10 +49,11 @@ class MetalKernel:
         **unknown: Any,
     ) -> list[Any]:
         """Run, and return the outputs. `grid` counts threads. Both sizes are needed; a misspelt one is told first."""
-        self._refuse(unknown, grid=grid, threadgroup=threadgroup)
+        if unknown or grid == () or threadgroup == ():
+            self._refuse(unknown, grid=grid, threadgroup=threadgroup)
         arrays = arrays_of(inputs, output_dtypes)
         values = [arrays.take(value) for value in inputs]
-        arguments = tuple(template or ())
+        arguments = tuple(template) if template else ()
         if isinstance(arrays, MlxArrays) and not mlx_trace.settle(arrays.mx, values, self.text.name):
             checked_shapes(self.text.name, output_shapes)
             again = partial(
@@ -73,7 +74,7 @@ class MetalKernel:
                 tuple(output_dtypes),
                 tuple(grid),
                 tuple(threadgroup),
-                tuple([(n, type(v), v) for n, v in arguments]),
+                tuple([(n, type(v), v) for n, v in arguments]) if arguments else (),
             )
             site = self._sites.get(key)
         except TypeError:  # something that is no size or dtype: the long road says what

@@ -128,7 +128,7 @@ class Plan:
 
     __slots__ = (
         *("_count", "_free", "_gaps", "_go", "_kernel", "_known", "_parameters", "_quick", "_repeats"),
-        *("_dated", "_epoch", "_slots", "launch", "repeats"),
+        *("_dated", "_epoch", "_fired", "_slots", "launch", "repeats"),
     )
 
     def __init__(self, kernel: KernelCode, launch: Launch, quick: Quick) -> None:
@@ -139,6 +139,7 @@ class Plan:
         self._slots = tuple(Slot(p) for p in kernel.signature.buffers)
         self._free: list[Spare] = []
         self._known: dict[tuple[int, ...], dict[tuple[int, ...], Any]] = {}  # memory, numbers: the code
+        self._fired: dict[tuple[int, ...], Any] = {}  # the same without numbers, where memory may overlap
         bound = 1 + max((slot.index for slot in self._slots), default=-1)
         self._count = max(bound, getattr(quick, "count", 0))
         self._gaps = self._count != len(self._slots)
@@ -295,8 +296,14 @@ class Plan:
 
     def fire(self, addresses: list[int], lengths: Sequence[int], arguments: Iterable[Any]) -> None:
         """Run over this memory; `arguments` keep it alive and are what messages speak of."""
-        spare = self._spare()
-        code, _ = self._find(spare, addresses, lengths)
+        spare, memory = self._spare(), (*addresses, *lengths)
+        code = self._fired.get(memory)
+        if code is None:
+            code, settled = self._find(spare, addresses, lengths)
+            if settled and not self._parameters and not self._dated:  # nothing else decides about it
+                if len(self._fired) >= _MOST_KNOWN:
+                    self._fired.clear()
+                self._fired[memory] = code
         self._start(spare, code, addresses, lengths, arguments)
         self._free.append(spare)
 
