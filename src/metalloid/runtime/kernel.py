@@ -251,6 +251,10 @@ class Kernel(KernelCode):
         except KeyError:
             return None
 
+    def known_plan(self, key: object) -> Plan | None:
+        """What `keep_plan` kept."""
+        return self.plans.get(key)
+
     def keep_plan(self, key: object, launch: Launch, guard: Guard) -> None:
         """Make later launches like this one quick."""
         if plan := self.plan(launch, guard):
