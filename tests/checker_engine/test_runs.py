@@ -122,3 +122,19 @@ def test_rows_of_an_array_are_read_as_rows(shift: int, monkeypatch: pytest.Monke
     rows = values.reshape(16, 16).sum(1)
     np.testing.assert_allclose(out.reshape(16, 16), rows[None, :] * np.arange(1, 17)[:, None], rtol=1e-5)
     assert any(taken)
+
+
+def test_lanes_at_a_stride_from_another_block():
+    """The stride is loaded where the shadow is looked at, which not all ways come by."""
+    text = """kernel void k(device const float* a, device float* o, constant uint& n, THREAD) {
+        threadgroup float s[1024];
+        float x = a[i];
+        uint step = uint(a[8]) & 3;
+        for (uint k = 0; k < n; k++) {
+            s[t * step] = x;
+            x += s[t * step + 3];
+        }
+        o[i] = x;
+    }"""
+    seen = watch(text, [floats(1024), poison(1024), np.array([20], np.uint32)], 1024, 256)
+    assert keys(seen.records) == {("race in threadgroup memory", 6, 7)}

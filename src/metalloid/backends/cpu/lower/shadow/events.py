@@ -195,7 +195,7 @@ class Event(PerLaneEvent, UniformEvent):
     def _tested(self) -> None:
         e, site = self.e, self.site
         inside = self._inside()
-        near = e.fresh_label("check.near")
+        near, kept = e.fresh_label("check.near"), (dict(e.values), dict(e.built))
         e.do(f"br i1 {inside}, label %{near}, label %{self.slow}, !prof !1")
         e.label(near)
         if self.checks.options.windowed and not self.local:
@@ -210,6 +210,7 @@ class Event(PerLaneEvent, UniformEvent):
             self._uniform()
         else:
             self._vector()
+        e.values, e.built = kept  # not all ways to what follows come by here
         self._slow_block()
         e.label(self.done)
 
