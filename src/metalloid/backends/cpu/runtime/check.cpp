@@ -59,7 +59,7 @@ struct Check {
     u64 simd_from[2][32];    // the same for words of the own SIMD-group
     u64 missing[LOCALS];     // granules of a threadgroup variable that nobody has written yet
     Shadow shadows[SHADOWS];
-    unsigned char *muted;    // by site
+    unsigned char *muted;    // by site: 1 has told enough, 2 and nobody asks for its words (`hush`)
     u64 *counts;             // by site: how often it ran, in lanes
     unsigned char touched[SHADOWS];  // buffers that were read
     // From here on only the runtime looks.
@@ -82,6 +82,7 @@ struct Check {
 
 constexpr i32 REDO_CAREFUL = 5, REDO_WIDE = 6;
 constexpr u32 PATIENCE = 16;  // events of one site that tell nothing new before it is muted
+enum : unsigned char { HEARD, MUTED, HUSHED };
 
 namespace {
 
@@ -393,6 +394,31 @@ struct Slow {
     }
 };
 
+// Whether the words of a site count for one threadgroup only.
+bool is_local(const CheckSite &s) {
+    return s.what & RACES && (s.root_kind == LOCAL_ARGUMENT || s.root_kind == LOCAL_VARIABLE || s.root_kind == UNKNOWN_LOCAL);
+}
+
+// A site has been muted. Words of reads are looked at by some writes, words of writes by all that may come to the same memory: where
+// none of those can tell anything until it is heard again, muted sites of that memory need no words until then. Sites with ATOMIC
+// or `align` may tell though they are muted, and so may all sites behind a fault.
+void hush(Check &c, const CheckSite &told) {
+    if (c.continue_after_fault || !is_local(told)) return;
+    bool writes = true, all = true;  // whether they are silent: those that look at reads, all
+    for (u32 n = 0; n < c.site_count; n++) {
+        const CheckSite &s = c.sites[n];
+        bool meets = is_local(s) && (s.local == told.local || s.local == LOCALS || told.local == LOCALS);
+        if (!meets || (c.muted[n] && !(s.what & ATOMIC) && !s.align)) continue;
+        all = false;
+        if (s.what & WRITE && s.what & READERS) writes = false;
+    }
+    for (u32 n = 0; n < c.site_count && writes; n++) {
+        const CheckSite &s = c.sites[n];
+        bool here = is_local(s) && (s.local == told.local || told.local == LOCALS);
+        if (here && c.muted[n] && (all || !(s.what & WRITE))) c.muted[n] = HUSHED;
+    }
+}
+
 void step(Launch *l, Check &c) {
     if (++c.serial >= c.last_serial && !l->cancel) l->cancel = REDO_WIDE;
     c.now = c.serial << shift_of(c);
@@ -411,7 +437,7 @@ void mt_check_group(Launch *l, u32 x, u32 y, u32 z) {
     for (u32 n = 0; n < c.local_count; n++) c.missing[n] = c.local_sizes[n];
     u64 n = c.group_count;
     if ((n & (n - 1)) == 0 || n == l->total) {  // sites that were muted are heard again, ever more rarely
-        for (u32 s = 0; s < c.site_count; s++) c.muted[s] = 0, c.events[s] = 0;
+        for (u32 s = 0; s < c.site_count; s++) c.muted[s] = HEARD, c.events[s] = 0;
     }
 }
 
@@ -466,7 +492,10 @@ i32 mt_check_lanes(Launch *l, u32 site, u32 first, u32 lanes, const i64 *offsets
         return 1;
     }
     if (c.record_count != known) c.events[site] = 0;
-    else if (c.reports != before && ++c.events[site] >= PATIENCE) c.muted[site] = 1;
+    else if (c.reports != before && ++c.events[site] >= PATIENCE && !c.muted[site]) {
+        c.muted[site] = MUTED;
+        hush(c, c.sites[site]);
+    }
     return 0;
 }
 

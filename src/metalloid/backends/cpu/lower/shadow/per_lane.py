@@ -50,10 +50,15 @@ class PerLaneEvent(ShadowAccess):
     def _vector(self) -> None:
         """One word per granule."""
         e, site = self.e, self.site
+        dear = not self._side_by_side  # gathers and scatters, beside which a test costs nothing
+        if self.local and dear:
+            self._unless_hushed()
         now, group, since = self._moments()
         looks, distinct = self._looks(self._own(now))
         held = [self._held(look.lot) for look in looks]
         self._unless_recent(looks, held, distinct, group, since)
+        if self.local and not dear:
+            self._unless_hushed()
         found = [self._look(*one, group, since) for one in zip(looks, held, strict=True)]
         bad = "false"
         for look, seen in zip(looks, found, strict=True):

@@ -55,11 +55,17 @@ class ShadowAccess:
         at = abi.MISSING + 8 * number
         return self.e.at_start(f"check.at:{at}", f"getelementptr i8, ptr {check(self.e)}, i64 {at}")
 
-    def _muted(self) -> str:
-        """A flag: this site has told enough."""
+    def _muted(self, least: int = 1) -> str:
+        """A flag: this site has told enough; with 2, and nobody asks for its words either."""
         e = self.e
         at = e.put(f"getelementptr i8, ptr {constant_field(e, abi.MUTED, 'ptr')}, i64 {self.number}")
-        return e.put(f"icmp ne i8 {e.put(f'load i8, ptr {at}')}, 0")
+        return e.put(f"icmp uge i8 {e.put(f'load i8, ptr {at}')}, {least}")
+
+    def _unless_hushed(self) -> None:
+        """Ends the event where it can neither tell anything nor matter to others."""
+        e, heard = self.e, self.e.fresh_label("check.heard")
+        e.do(f"br i1 {self._muted(2)}, label %{self.done}, label %{heard}, !prof !2")
+        e.label(heard)
 
     def _doubt(self, bad: str) -> None:
         """On where nothing is wrong; else the exact way, unless the site is muted."""
