@@ -81,7 +81,7 @@ class LaneLayout:
         """How many there are at most."""
         if self.rows:
             return self.size[1] * self.size[2] * (self.size[0] if self.slides else 1)
-        return -(-(MAX_THREADS if self.tables else self.count) // self.width)
+        return -(-(max(MAX_THREADS, self.count) if self.tables else self.count) // self.width)
 
     @property
     def single_gang(self) -> bool:

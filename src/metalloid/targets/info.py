@@ -15,6 +15,7 @@ class TargetInfo:
     spare_registers: int = 0  # more, for a threadgroup that is one gang with them
     # ---- memory
     line: int = 64  # of the caches
+    second_cache: int = 1 << 20  # bytes; of what is larger, most comes from farther out each time
     stream_piece: int = 16  # the least that a store past the caches is aligned to
     stream_from: int = 1 << 25  # outputs so large fit no cache: they are written past them
     prefetch_beyond: int = 2048  # strides that the processor does not follow by itself

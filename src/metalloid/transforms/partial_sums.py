@@ -152,6 +152,20 @@ def _back(function: Function, block: Block, phi: Instruction) -> Instruction | N
     return function.definitions[value.name]
 
 
+def counted(function: Function, loop: Loop) -> tuple[str, str, Value] | None:
+    """Of a loop of one block that counts up by one until it is at its limit: the block before it, the counter, the
+    limit."""
+    block = function.block[loop.header]
+    if loop.blocks != {loop.header} or len(loop.exits) != 1 or len(block.terminator.labels) != 2:
+        return None
+    sources = {s for phi in block.phis for s in phi.labels} - {loop.header}
+    found = _counted(function, block, block.terminator)
+    if found is None or len(sources) != 1:
+        return None
+    counter, step, limit, order = found
+    return None if order or step != 1 else (sources.pop(), counter, limit)
+
+
 def ends_by_count(function: Function, header: str) -> bool:
     """Whether a loop of one block ends when a counter gets to a limit."""
     block = function.block[header]

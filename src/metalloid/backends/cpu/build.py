@@ -158,12 +158,16 @@ class Vectors:
     def shapes(self) -> GroupShapes:
         return GroupShapes(self._shelf, self._gang_shape)
 
-    def _gang_shape(self, grid: Triple) -> Triple | None:
+    def _gang_shape(self, grid: Triple) -> tuple[Triple, bool] | None:
         from metalloid.backends.cpu.lower.free_shape import gang_shape, is_free
+        from metalloid.transforms.stage_rows import stageable
 
         module = self.module
         with slow_way(self.ir, "the shape of threadgroups"):
-            return gang_shape(module, grid, self.target.info) if is_free(module) else None
+            if not is_free(module):
+                return None
+            gang = gang_shape(module, grid, self.target.info)
+            return gang, stageable(module, perhaps=True) is not None
 
     def compile(self, variant: Variant, baseline: bool = False, check: Options | None = None) -> Compiled:
         """Machine code of one variant; good code where it is there, even if `baseline` would do. Where good code cannot

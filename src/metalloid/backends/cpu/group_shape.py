@@ -19,7 +19,13 @@ GANG = 64  # as in lower/free_shape.py
 ROWS = 8  # of a block: rows a power of two apart share few places of the first cache
 EVEN = 16  # rows that are multiples of it are whole registers
 
-Look = Callable[[Triple], Triple | None]  # the gang's shape in a grid; None where the shape is the launch's
+# Tall threadgroups, where rows of memory are copied for all threads (transforms/stage_rows.py): threads of a row, and
+# rows. To copy takes as long as 10 rows to compute, and a row at the edge, which gets no copy, as long as 3.
+ACROSS, HEIGHTS = 32, range(256, 32, -8)
+COPY, EDGE = 10, 3
+
+# The gang's shape in a grid, and whether it gains by tall threadgroups; None where the shape is the launch's.
+Look = Callable[[Triple], tuple[Triple, bool] | None]
 
 
 class GroupShapes:
@@ -27,25 +33,35 @@ class GroupShapes:
 
     def __init__(self, shelf: KernelCache, look: Look) -> None:
         self._shelf, self._look = shelf, look
-        self._known: dict[Triple, Triple | None] = {}
+        self._known: dict[Triple, tuple[Triple, bool] | None] = {}
 
-    def shape(self, grid: Triple, given: Triple) -> Triple:
-        """The threadgroup for a grid, where the launch has asked for `given`."""
+    def shape(self, grid: Triple, given: Triple, far: bool = False) -> Triple:
+        """The threadgroup for a grid, where the launch has asked for `given`; `far`: its memory fits no near cache."""
         x, y, z = (min(g, GANG) for g in grid)
         key = (x, y, z)
         if key not in self._known:
             self._known[key] = self._kept(key)
-        gang = self._known[key]
-        return given if gang is None else group(grid, gang)
+        if (found := self._known[key]) is None:
+            return given
+        gang, tall = found
+        return (tall and far and tall_group(grid)) or group(grid, gang)
 
-    def _kept(self, grid: Triple) -> Triple | None:
-        key = self._shelf.key("gang shape", grid)
+    def _kept(self, grid: Triple) -> tuple[Triple, bool] | None:
+        key = self._shelf.key("gang and height", grid)
         known = self._shelf.get(key, "json")
         if known is None:
             known = json.dumps(self._look(grid)).encode()
             self._shelf.put(key, "json", known)
         found = json.loads(known)
-        return None if found is None else (found[0], found[1], found[2])
+        return None if found is None else ((found[0][0], found[0][1], found[0][2]), found[1])
+
+
+def tall_group(grid: Triple) -> Triple | None:
+    """One of more threads than a launch can ask for; None where the grid has too few for all processors."""
+    x, y, z = grid
+    fit = [h for h in HEIGHTS if (x // ACROSS) * (y // h) * z >= SHARES]
+    best = min(fit, key=lambda h: COPY / h + EDGE * (y % h) / y, default=0)
+    return (ACROSS, best, 1) if best else None
 
 
 def group(grid: Triple, gang: Triple) -> Triple:

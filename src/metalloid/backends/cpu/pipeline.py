@@ -13,13 +13,14 @@ from functools import reduce
 from metalloid.analysis.barrier_arrival import Arrival, arrival
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.intervals.prove import Proof
-from metalloid.analysis.lane_layout import SIMD, LaneLayout
+from metalloid.analysis.lane_layout import MAX_THREADS, SIMD, LaneLayout
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.base import Triple
 from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.code import Compiled, Details, Variant
 from metalloid.backends.cpu.lower.driver import ENTRY_NAME
+from metalloid.backends.cpu.lower.free_shape import is_free
 from metalloid.backends.cpu.lower.gang_width import by_rows, choose
 from metalloid.backends.cpu.lower.kept_values import regions
 from metalloid.backends.cpu.lower.lane_or_loop import SUMS, alone
@@ -44,6 +45,7 @@ from metalloid.transforms.join_blocks import joined
 from metalloid.transforms.one_row import DIVISIONS, in_one_row
 from metalloid.transforms.partial_sums import split, splits
 from metalloid.transforms.prune_edges import prune
+from metalloid.transforms.stage_rows import stage_rows, stageable
 from metalloid.transforms.sum_trees import split_trees
 
 MAX_LINES = 400_000  # of vector code; the longest of known kernels, a checked flash attention, has half of it
@@ -71,6 +73,9 @@ def vector_code(
         module = module.with_function(function)
     if not guard and check is None:
         module = without_notes(module)
+    loops = proof.loops if isinstance(proof, Proof) else frozenset()
+    if check is None and not (width or ragged or tables or backwards or brief):
+        module, loops = _staged(module, size, bool(guard), loops)
     dots = _dots(module, target, bool(guard)) if check is None else module
     lanes = LaneLayout(
         width or choose(dots, size, target.info, check is not None, rows, True),
@@ -78,7 +83,6 @@ def vector_code(
     )
     lanes, way = _gangs(module, lanes, bool(width), check)
     module = module if lanes.width % target.info.lanes32 else dots
-    loops = proof.loops if isinstance(proof, Proof) else frozenset()
     if rows is not None and lanes.width == 1:
         loops |= {name for row in rows if row.header in loops for name in splits(row, rows[row])}
         function = split_trees(module.function[ENTRY], SUMS * target.info.lanes32)
@@ -97,6 +101,19 @@ def vector_code(
             "  hint: write repeated code as a loop, and a switch of many cases as a table"
         )
     return made
+
+
+def _staged(
+    module: Module, size: Triple, guard: bool, loops: frozenset[str]
+) -> tuple[Module, frozenset[str]]:
+    """With a loop down rows of memory in pieces, where the threadgroup is one of ours that is tall."""
+    if size[0] * size[1] * size[2] <= MAX_THREADS or not is_free(module):
+        return module, loops
+    found = stageable(module, guard)
+    if found is None:
+        return module, loops
+    module, new = stage_rows(module, found, size[1])
+    return module, loops | new if found.loop.header in loops else loops
 
 
 def _in_one_row(

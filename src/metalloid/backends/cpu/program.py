@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Hashable, Mapping
 
 from metalloid import deadline
+from metalloid.analysis.lane_layout import MAX_THREADS
 from metalloid.backends.base import MOST_PRIVATE, Fault, Guard, Launch, LogMessage, Triple
 from metalloid.backends.clock import compiling
 from metalloid.backends.cpu import codegen, native
@@ -21,7 +22,6 @@ from metalloid.backends.proof_budget import ProofBudget
 from metalloid.backends.specialize import ParameterSnapshot, Prover, Specializer, may_copy
 from metalloid.errors import DeviceError, KernelFault, LaunchError
 
-MAX_THREADS = 1024
 COUNTED = 1 << 20  # threadgroups that one call may run of a kernel that counts in tables of its own
 GRIDS = 2  # of a kernel that get code of their own at once: Specializer says why
 MOST_SCRATCH = 64 * MOST_PRIVATE  # of one threadgroup
@@ -197,6 +197,7 @@ class Program:
         )
         found = self._choices.get(key)
         if found is None:
+            _refuse_too_many(launch)
             with compiling():
                 prover, group = self._prover(), self._group(launch, backwards)
             small = Launch(launch.grid, group, {}, launch.threadgroup_memory, kernel=launch.kernel)
@@ -217,11 +218,12 @@ class Program:
         return found
 
     def _group(self, launch: Launch, backwards: bool) -> Triple:
-        """The threadgroup to run in. One that is too large is the launch's own: it is refused by name."""
-        x, y, z = given = launch.threadgroup
-        if self._shapes is None or backwards or x * y * z > MAX_THREADS:
+        """The threadgroup to run in."""
+        given = launch.threadgroup
+        if self._shapes is None or backwards:
             return given
-        return self._shapes.shape(launch.grid, given)
+        far = max(memory_of(launch, [])[1], default=0) >= self.target.info.second_cache
+        return self._shapes.shape(launch.grid, given, far)
 
     def finish(
         self,
@@ -249,12 +251,6 @@ class Program:
         self, launch: Launch, guard: Guard, backwards: bool, threads: int, proof: Hashable, baseline: bool
     ) -> Prepared:
         """Everything about a launch that is not its memory."""
-        x, y, z = launch.threadgroup
-        if x * y * z > MAX_THREADS:
-            raise LaunchError(
-                f"[launch {launch.kernel}] threadgroup is {x * y * z} threads; this device allows {MAX_THREADS}.\n"
-                f"Pass a threadgroup of {MAX_THREADS} threads or fewer."
-            )
         record = native.LaunchRecord()
         keys = self._keys(launch, guard, backwards, proof)
         variants = [self.variant(key, baseline) if key is not None else None for key in keys]
@@ -306,6 +302,15 @@ class Program:
             (size, True, False, *how) if ragged[outer] and inner_whole else None,
             (size, False, True, *how) if others else None,
         ]
+
+
+def _refuse_too_many(launch: Launch) -> None:
+    x, y, z = launch.threadgroup
+    if x * y * z > MAX_THREADS:
+        raise LaunchError(
+            f"[launch {launch.kernel}] threadgroup is {x * y * z} threads; this device allows {MAX_THREADS}.\n"
+            f"Pass a threadgroup of {MAX_THREADS} threads or fewer."
+        )
 
 
 def _told(fault: Fault, launch: Launch) -> KernelFault:

@@ -38,6 +38,7 @@ from metalloid.records import dataclass, field, replace
 from metalloid.targets import TargetInfo
 from metalloid.transforms.barriers.outline import only_state
 from metalloid.transforms.instrument import Checks, Options, instrument
+from metalloid.transforms.stage_rows import TILE
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,7 @@ def _written(out: Output, parts: list[Part], scratch: Scratch, reverse: bool) ->
     synchronous = 1 + len(out.barriers) if len(parts) > 1 else 1
     looked = [(part.uniformity.flow, part.roots, part.uniformity) for part in parts]
     cleared = to_clear(looked, out.lanes, out.local_sizes, synchronous)
+    cleared = {name: parts for name, parts in cleared.items() if not name.startswith(TILE)}
     if out.check is not None:
         cleared = {name: [(0, size)] for name, size in out.local_sizes.items()}
     alone = len(parts) == 1 and not reverse

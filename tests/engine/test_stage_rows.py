@@ -1,0 +1,167 @@
+"""Loops down the rows of a large matrix run in pieces, from a copy: the same bits as without."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import metalloid as mt
+from metalloid.backends import patience
+from metalloid.backends.cpu import group_shape, pipeline
+from metalloid.errors import KernelFault
+
+HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
+PRODUCT = (
+    HEAD
+    + """
+kernel void product(device const T* a, device const T* b, device T* c, constant uint& n, constant uint& k,
+                    uint2 p [[thread_position_in_grid]]) {
+    float sum = 0;
+    for (uint i = 0; i < k; i++) sum += float(a[p.y * k + i]) * float(b[i * n + p.x]);
+    c[p.y * n + p.x] = T(sum);
+}
+kernel void checked(device const T* a, device const T* b, device T* c, constant uint& n, constant uint& k,
+                    constant uint& m, uint2 p [[thread_position_in_grid]]) {
+    if (p.x >= n || p.y >= m) return;
+    float sum = 0;
+    for (uint i = 0; i < k; i++) sum += float(a[p.y * k + i]) * float(b[i * n + p.x]);
+    c[p.y * n + p.x] = T(sum);
+}
+kernel void distances(device const T* a, device const T* b, device const T* w, device T* c, constant int& n,
+                      constant int& k, uint2 p [[thread_position_in_grid]]) {
+    float sum = 0, most = -1;
+    int x = p.x, y = p.y;
+    for (int i = 3; i < k; i++) {
+        float d = (float(a[y * k + i]) - float(b[i * n + x])) * float(w[i * n + x]);
+        sum += d * d;
+        most = max(most, fabs(d));
+    }
+    c[y * n + x] = T(sum + most);
+}
+kernel void in_place(device T* b, constant uint& n, constant uint& k, uint2 p [[thread_position_in_grid]]) {
+    float sum = 0;
+    for (uint i = 0; i < k; i++) { sum += float(b[i * n + p.x]); b[(k + p.y) * n + p.x] = T(sum); }
+}
+"""
+)
+
+
+@pytest.fixture
+def staged(monkeypatch, tmp_path):
+    """How many rows threadgroups have whose loops were put in pieces."""
+    monkeypatch.setenv("METALLOID_CACHE_DIR", str(tmp_path))  # what is there already is not made
+    found, real = [], pipeline.stage_rows
+
+    def stage(module, plan, height):
+        found.append(height)
+        return real(module, plan, height)
+
+    monkeypatch.setattr(pipeline, "stage_rows", stage)
+    return found
+
+
+def _library(type="float"):
+    return mt.device("cpu").library(PRODUCT, defines={"T": type})
+
+
+def _both(monkeypatch, name, arrays, numbers, type="float", **sizes):
+    """What a kernel leaves in its last array, as it is and with threadgroups that are not tall."""
+    results = []
+    for tall in (True, False):
+        with patience.measuring(), monkeypatch.context() as patch:
+            if not tall:
+                patch.setattr(group_shape, "tall_group", lambda grid: None)
+            kernel = _library(type)[name]
+            for _ in range(2):
+                out = np.full_like(arrays[-1], 7)
+                kernel(*arrays[:-1], out, *numbers, **sizes)
+            results.append(out)
+    return results
+
+
+@pytest.mark.parametrize(
+    ("rows", "k", "columns"),
+    [(96, 1100, 600), (133, 1024, 577), (40, 1025, 640), (257, 700, 512), (64, 2049, 513), (72, 2, 140_000)],
+)
+@pytest.mark.parametrize("type", ["float", "half"])
+def test_products(monkeypatch, staged, rows, k, columns, type):
+    rng = np.random.default_rng(rows)
+    kind = {"float": np.float32, "half": np.float16}[type]
+    a, b = (rng.uniform(-1, 1, shape).astype(kind) for shape in ((rows, k), (k, columns)))
+    if b.nbytes < 1 << 20:
+        pytest.skip("fits the second cache")
+    c = np.empty((rows, columns), kind)
+    ours, plain = _both(
+        monkeypatch, "product", (a, b, c), (columns, k), type, grid=(columns, rows), threadgroup=(16, 16)
+    )
+    assert staged
+    assert min(staged) > 32
+    assert np.array_equal(ours.view(np.uint8), plain.view(np.uint8))
+    wanted = a.astype(np.float64) @ b.astype(np.float64)
+    assert np.abs(ours - wanted).max() < (1e-3 if type == "float" else 0.1)
+
+
+@pytest.mark.parametrize("grid", [(640, 96), (600, 90), (608, 128)])
+def test_a_test_that_holds_for_all_threads_is_gone(monkeypatch, staged, grid):
+    """And one that does not is not: those threads come to no barrier."""
+    columns, rows, k = 600, 90, 1100
+    a, b = np.random.rand(rows, k).astype(np.float32), np.random.rand(k, columns).astype(np.float32)
+    c = np.empty((rows, columns), np.float32)
+    ours, plain = _both(
+        monkeypatch, "checked", (a, b, c), (columns, k, rows), grid=grid, threadgroup=(16, 16)
+    )
+    assert bool(staged) == (grid == (columns, rows))
+    assert np.array_equal(ours, plain)
+    assert np.allclose(ours, a.astype(np.float64) @ b, rtol=1e-4)
+
+
+def test_two_loads_and_a_counter_with_a_sign(monkeypatch, staged):
+    rows, k, columns = 80, 1300, 544
+    rng = np.random.default_rng(0)
+    a, b, w = (rng.uniform(-1, 1, s).astype(np.float32) for s in ((rows, k), (k, columns), (k, columns)))
+    c = np.empty((rows, columns), np.float32)
+    ours, plain = _both(
+        monkeypatch, "distances", (a, b, w, c), (columns, k), grid=(columns, rows), threadgroup=(32, 8)
+    )
+    assert staged
+    assert np.array_equal(ours, plain)
+    d = (a[:, None, 3:].astype(np.float64) - b.T[None, :, 3:]) * w.T[None, :, 3:]
+    assert np.allclose(ours, (d * d).sum(2) + np.abs(d).max(2), rtol=1e-4)
+
+
+def test_a_loop_that_stores_stays_as_it_is(staged):
+    b = np.random.rand(1200, 600).astype(np.float32)
+    with patience.measuring():
+        for _ in range(2):
+            _library()["in_place"](b, 600, 1000, grid=(600, 96), threadgroup=(16, 16))
+    assert not staged
+    assert np.allclose(b[1000:1096], b[:1000].sum(0), rtol=1e-4)
+
+
+@pytest.mark.parametrize("guard", [False, "robust", True])
+def test_guards(staged, guard):
+    rows, k, columns = 96, 1100, 600
+    a, b = np.random.rand(rows, k).astype(np.float32), np.random.rand(k, columns).astype(np.float32)
+    c = np.zeros((rows, columns), np.float32)
+    kernel = _library()["product"]
+    with patience.measuring():
+        for _ in range(2):
+            kernel(a, b, c, columns, k, grid=(columns, rows), threadgroup=(16, 16), guard=guard)
+    assert staged
+    assert np.allclose(c, a.astype(np.float64) @ b, rtol=1e-4)
+
+
+def test_what_is_outside_is_told_in_the_launchs_own_threadgroups(staged):
+    rows, k, columns = 96, 1100, 600
+    a, b = np.random.rand(rows, k).astype(np.float32), np.random.rand(k - 1, columns).astype(np.float32)
+    c = np.zeros((rows, columns), np.float32)
+    with patience.measuring(), pytest.raises(KernelFault, match="threadgroup"):
+        for _ in range(2):
+            _library()["product"](a, b, c, columns, k, grid=(columns, rows), threadgroup=(16, 16), guard=True)
+    assert not staged
+
+
+def test_heights():
+    assert group_shape.tall_group((1024, 1024, 1)) == (32, 256, 1)
+    assert group_shape.tall_group((1000, 1000, 1)) == (32, 200, 1)
+    assert group_shape.tall_group((64, 64, 1)) is None
