@@ -38,6 +38,16 @@ kernel void distances(device const T* a, device const T* b, device const T* w, d
     }
     c[y * n + x] = T(sum + most);
 }
+kernel void batches(device const T* a, device const T* b, device T* c, constant uint& n, constant uint& k,
+                    constant uint& count, uint2 p [[thread_position_in_grid]]) {
+    float best = -1e9f;
+    for (uint q = 0; q < count; q++) {
+        float sum = 0;
+        for (uint i = 0; i < k; i++) sum += float(a[(q * 100 + p.y) * k + i]) * float(b[(q * k + i) * n + p.x]);
+        best = max(best, sum);
+    }
+    c[p.y * n + p.x] = T(best);
+}
 kernel void in_place(device T* b, constant uint& n, constant uint& k, uint2 p [[thread_position_in_grid]]) {
     float sum = 0;
     for (uint i = 0; i < k; i++) { sum += float(b[i * n + p.x]); b[(k + p.y) * n + p.x] = T(sum); }
@@ -127,6 +137,20 @@ def test_two_loads_and_a_counter_with_a_sign(monkeypatch, staged):
     assert np.array_equal(ours, plain)
     d = (a[:, None, 3:].astype(np.float64) - b.T[None, :, 3:]) * w.T[None, :, 3:]
     assert np.allclose(ours, (d * d).sum(2) + np.abs(d).max(2), rtol=1e-4)
+
+
+@pytest.mark.parametrize("k", [300, 1024, 1500])
+def test_a_loop_in_a_loop(monkeypatch, staged, k):
+    rows, columns, count = 100, 600, 3
+    rng = np.random.default_rng(k)
+    a, b = (rng.uniform(-1, 1, (count, *s)).astype(np.float32) for s in ((rows, k), (k, columns)))
+    c = np.empty((rows, columns), np.float32)
+    ours, plain = _both(
+        monkeypatch, "batches", (a, b, c), (columns, k, count), grid=(columns, rows), threadgroup=(16, 16)
+    )
+    assert staged
+    assert np.array_equal(ours, plain)
+    assert np.allclose(ours, (a.astype(np.float64) @ b).max(0), atol=1e-3)
 
 
 def test_a_loop_that_stores_stays_as_it_is(staged):

@@ -9,7 +9,7 @@ sum, from memory that lies side by side in a near cache.
     piece:  copy: as many rows of the piece as there are rows of threads, then the next, ...
     ready:  barrier
     loop:   the old loop, as many rounds as the piece has, with its loads from the copy
-    leave:  at the end of all? else a barrier, and the next piece
+    leave:  at the end of all? else a barrier, and the next piece (a barrier in any case where the loop is in a loop)
 
 The sums have the same order and the same bits.
 """
@@ -276,13 +276,16 @@ class _Writer:
         return Block(self.header, tuple(code))
 
     def _behind(self) -> list[Block]:
+        """At the end of a piece. Where the loop itself comes again, nobody copies before all have read."""
         over, end = self._local("over", I1), self._local("end", I32)
-        behind = self.found.loop.exits[0][1]
+        behind, wait = self.found.loop.exits[0][1], self._call(VOID, BARRIER, Int(I32, 2))
+        inside = bool(self.found.loop.parent)
         leave = [
             self._make("icmp", over, end, self.found.limit, predicate="eq"),
+            *((wait,) if inside else ()),
             self._jump(behind, self.again, over),
         ]
-        again = [self._call(VOID, BARRIER, Int(I32, 2)), self._jump(self.piece)]
+        again = [*(() if inside else (wait,)), self._jump(self.piece)]
         return [Block(self.leave, tuple(leave)), Block(self.again, tuple(again))]
 
     def _test(self) -> Instruction:
