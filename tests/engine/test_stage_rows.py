@@ -48,6 +48,28 @@ kernel void batches(device const T* a, device const T* b, device T* c, constant 
     }
     c[p.y * n + p.x] = T(best);
 }
+kernel void in_pairs(device const T* a, device const T* b, device T* c, constant uint& n, constant uint& k,
+                     constant uint& stride, uint2 p [[thread_position_in_grid]]) {
+    float sum = 0;
+    for (uint i = 0; i < k; i++) sum += float(a[p.y * k + i]) * float(b[i * stride + (p.y OF_PAIR) + p.x]);
+    c[p.y * n + p.x] = T(sum);
+}
+kernel void some_rows(device const T* a, device const T* b, device T* c, constant uint& n, constant uint& k,
+                      uint2 p [[thread_position_in_grid]]) {
+    float sum = 0;
+    if ((p.y >> 1) % 3 == 1)
+        for (uint i = 0; i < k; i++) sum += float(a[p.y * k + i]) * float(b[i * n + p.x]);
+    uint i = p.y >> 1;
+    do sum += float(b[i * n + p.x]); while (++i != k);
+    c[p.y * n + p.x] = T(sum);
+}
+kernel void all_numbers(device const float* b, device float* c, constant uint& n, constant uint& k, constant uint& r,
+                        uint2 p [[thread_position_in_grid]]) {
+    float s = 0;
+    uint i = r;
+    do { s = s * .5f + b[i * n + p.x]; } while (++i != k);
+    c[p.y * 640 + p.x] = s;
+}
 kernel void in_place(device T* b, constant uint& n, constant uint& k, uint2 p [[thread_position_in_grid]]) {
     float sum = 0;
     for (uint i = 0; i < k; i++) { sum += float(b[i * n + p.x]); b[(k + p.y) * n + p.x] = T(sum); }
@@ -70,18 +92,18 @@ def staged(monkeypatch, tmp_path):
     return found
 
 
-def _library(type="float"):
-    return mt.device("cpu").library(PRODUCT, defines={"T": type})
+def _library(type="float", of_pair=">> 1"):
+    return mt.device("cpu").library(PRODUCT, defines={"T": type, "OF_PAIR": of_pair})
 
 
-def _both(monkeypatch, name, arrays, numbers, type="float", **sizes):
+def _both(monkeypatch, name, arrays, numbers, type="float", of_pair=">> 1", **sizes):
     """What a kernel leaves in its last array, as it is and with threadgroups that are not tall."""
     results = []
     for tall in (True, False):
         with patience.measuring(), monkeypatch.context() as patch:
             if not tall:
                 patch.setattr(group_shape, "tall_group", lambda grid: None)
-            kernel = _library(type)[name]
+            kernel = _library(type, of_pair)[name]
             for _ in range(2):
                 out = np.full_like(arrays[-1], 7)
                 kernel(*arrays[:-1], out, *numbers, **sizes)
@@ -137,6 +159,38 @@ def test_two_loads_and_a_counter_with_a_sign(monkeypatch, staged):
     assert np.array_equal(ours, plain)
     d = (a[:, None, 3:].astype(np.float64) - b.T[None, :, 3:]) * w.T[None, :, 3:]
     assert np.allclose(ours, (d * d).sum(2) + np.abs(d).max(2), rtol=1e-4)
+
+
+@pytest.mark.parametrize("of_pair", [">> 1", "/ 4 % 7", "& ~1u", ">> 5", "/ 70"])
+def test_rows_that_differ_from_those_far_below(monkeypatch, staged, of_pair):
+    rows, k, columns = 96, 700, 640
+    a, b = np.random.rand(rows, k).astype(np.float32), np.random.rand(k, columns + 128).astype(np.float32)
+    c = np.empty((rows, columns), np.float32)
+    sizes = {"grid": (columns, rows), "threadgroup": (16, 16)}
+    numbers = (columns, k, columns + 128)
+    ours, plain = _both(monkeypatch, "in_pairs", (a, b, c), numbers, of_pair=of_pair, **sizes)
+    assert not staged
+    assert np.array_equal(ours, plain)
+    y = np.arange(rows)
+    at = eval(f"y {of_pair.replace('/', '//').replace('u', '')}")
+    assert np.allclose(ours, [a[r].astype(np.float64) @ b[:, at[r] : at[r] + columns] for r in y], rtol=1e-4)
+
+
+def test_loops_that_some_rows_do_not_come_to(monkeypatch, staged):
+    rows, k, columns = 96, 700, 640
+    a, b = np.random.rand(rows, k).astype(np.float32), np.random.rand(k, columns).astype(np.float32)
+    c = np.empty((rows, columns), np.float32)
+    sizes = {"grid": (columns, rows), "threadgroup": (16, 16)}
+    ours, plain = _both(monkeypatch, "some_rows", (a, b, c), (columns, k), **sizes)
+    assert not staged
+    assert np.array_equal(ours, plain)
+
+
+def test_a_loop_over_all_numbers_is_stopped(staged):
+    b, c = np.ones((512, 640), np.float32), np.zeros((96, 640), np.float32)
+    for _ in range(2):
+        with patience.measuring(), pytest.raises(KernelFault, match="still running"):
+            _library()["all_numbers"](b, c, 0, 3, 3, grid=(640, 96), threadgroup=(16, 16), timeout=1)
 
 
 @pytest.mark.parametrize("k", [300, 1024, 1500])

@@ -56,12 +56,13 @@ def differ_in_front(unit: Unit, constants: Mapping[str, str], front: int) -> boo
 
 @lru_cache(maxsize=KEPT)
 def _included(unit: Unit) -> tuple[FunctionConstant, ...]:
-    """Those in what the source includes, where all of them are outside of namespaces."""
+    """Those in what the source includes, where all of them are outside of namespaces, and each declared by itself."""
     cut = included.end(unit.text)
     found = [c for c in unit.declarations.constants if unit.tokens[c.span.first].start < cut]
     firsts = [c.span.first for c in found]
     inside = any(opening < first < closing for opening, closing in unit.pairs.items() for first in firsts)
-    return () if inside else tuple(found)
+    together = any(unit.tokens[n].text == "," for c in found for n in range(c.span.first, c.span.last))
+    return () if inside or together else tuple(found)
 
 
 def _declared(unit: Unit, constant: FunctionConstant) -> Edit:

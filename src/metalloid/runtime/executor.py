@@ -148,6 +148,9 @@ class SerialExecutor:
             self._turn.pop()
         except IndexError:
             return False
+        except BaseException:  # an interrupt, which comes behind the call
+            self._turn.append(None)
+            raise
         try:
             first = self._next()
             if first is None or (work is not None and first is not work):
@@ -166,8 +169,8 @@ class SerialExecutor:
         try:
             work._run()
         finally:
-            self._short = perf_counter() - begun < _SHORT
             place = self._waiting.popleft()
+            self._short = perf_counter() - begun < _SHORT
             while place is not work:  # its own place, and before it those of forgotten work
                 place = (
                     place.work

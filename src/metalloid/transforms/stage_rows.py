@@ -54,20 +54,24 @@ class Staged:
     loads: tuple[str, ...]
 
 
-def stageable(module: Module, guard: bool = False, perhaps: bool = False) -> Staged | None:
-    """The first loop that would gain, of loads that need no guard where there are guards. All threads have to come to
-    it; `perhaps`: as far as can be said before a proof, which leaves tests out that hold for all."""
+def stageable(module: Module, height: int, guard: bool = False, perhaps: bool = False) -> Staged | None:
+    """The first loop that would gain in threadgroups of so many rows, of loads that need no guard where there are
+    guards. All threads have to come to it, and all rows to read the same; `perhaps`: as far as can be said before a
+    proof, which leaves tests out that hold for all, and for the first rows, which is soon found out."""
     function, layout = module.function[ENTRY], data_layout(module.datalayout)
-    flow = Flow(function)
-    lanes = LaneLayout(2 * ACROSS, (ACROSS, 2, 1))
-    known = Uniformity(flow, UnderlyingObjects(function), lanes, layout)
-    if not perhaps and known.divergence.branches:
-        return None
-    for loop in flow.forest.loops.values():
-        found = _staged(function, loop, known, layout, guard)
-        if found is not None:
-            return found
-    return None
+    if any(i.opcode == "alloca" for i in function.instructions()):
+        return None  # each thread has memory of its own, which would have to be kept for all
+    flow, roots = Flow(function), UnderlyingObjects(function)
+    found = None
+    for rows in (2,) if perhaps else (2, height):
+        known = Uniformity(flow, roots, LaneLayout(rows * ACROSS, (ACROSS, rows, 1)), layout)
+        if not perhaps and known.divergence.branches:
+            return None
+        ways = (_staged(function, loop, known, layout, guard) for loop in flow.forest.loops.values())
+        found = next((way for way in ways if way is not None), None)
+        if found is None:
+            return None
+    return found
 
 
 def _staged(
@@ -99,7 +103,7 @@ def _is_shared(i: Instruction, known: Uniformity, layout: DataLayout, strides: S
     if i.flags or i.ordering or not isinstance(i.type, FloatType | IntType) or i.type.bits > 32:
         return False
     shape, size = known.shape(i.operands[0]), layout.size(i.type)
-    if shape is None or shape.pattern != tuple(size * (n % ACROSS) for n in range(2 * ACROSS)):
+    if shape is None or shape.pattern != tuple(size * (n % ACROSS) for n in range(known.lanes.width)):
         return False
     stride = strides.of(i.operands[0])
     return stride is not None and any(stride)
@@ -179,13 +183,14 @@ class _Writer:
         left, few, rounds = (
             self._local(name, type) for name, type in (("left", I32), ("few", I1), ("rounds", I32))
         )
-        first, row, here = (self._local(name, I32) for name in ("first", "row", "here"))
+        last, first, row, here = (self._local(name, I32) for name in ("last", "first", "row", "here"))
         has, following, more = self._local("has", I1), self._local("next", I32), self._local("more", I1)
         phis = [self._piece_phi(phi) for phi in self.body.phis]
         piece = [
             *phis,
             self._make("sub", left, limit, at),
-            self._make("icmp", few, left, Int(I32, ROUNDS), predicate="ult"),
+            self._make("sub", last, left, Int(I32, 1)),  # none left is all numbers of 32 bits
+            self._make("icmp", few, last, Int(I32, ROUNDS), predicate="ult"),
             self._make("select", rounds, few, left, Int(I32, ROUNDS)),
             self._jump(self.copy),
         ]

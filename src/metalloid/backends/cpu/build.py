@@ -167,7 +167,7 @@ class Vectors:
             if not is_free(module):
                 return None
             gang = gang_shape(module, grid, self.target.info)
-            return gang, stageable(module, perhaps=True) is not None
+            return gang, stageable(module, 2, perhaps=True) is not None
 
     def compile(self, variant: Variant, baseline: bool = False, check: Options | None = None) -> Compiled:
         """Machine code of one variant; good code where it is there, even if `baseline` would do. Where good code cannot

@@ -109,7 +109,7 @@ def _staged(
     """With a loop down rows of memory in pieces, where the threadgroup is one of ours that is tall."""
     if size[0] * size[1] * size[2] <= MAX_THREADS or not is_free(module):
         return module, loops
-    found = stageable(module, guard)
+    found = stageable(module, size[1], guard)
     if found is None:
         return module, loops
     module, new = stage_rows(module, found, size[1])

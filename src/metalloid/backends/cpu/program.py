@@ -218,7 +218,7 @@ class Program:
         return found
 
     def _group(self, launch: Launch, backwards: bool) -> Triple:
-        """The threadgroup to run in."""
+        """The threadgroup to run in; the first launch of a grid decides for others."""
         given = launch.threadgroup
         if self._shapes is None or backwards:
             return given
