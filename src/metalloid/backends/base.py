@@ -17,6 +17,7 @@ Memory = Any  # whatever has the buffer protocol: a numpy array, a bytearray, a 
 # access has it, a read gives 0, a write is dropped, and one warning tells of it.
 Guard = bool | Literal["robust"]
 
+MAX_THREADS = 1024  # of a threadgroup that a launch can ask for
 MOST_PRIVATE = 64 << 20  # bytes of one thread's own arrays; a GPU has a few kilobytes
 SIMD_WIDTH = 32
 QUAD_WIDTH = 4

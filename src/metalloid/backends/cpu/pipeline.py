@@ -13,10 +13,10 @@ from functools import reduce
 from metalloid.analysis.barrier_arrival import Arrival, arrival
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.intervals.prove import Proof
-from metalloid.analysis.lane_layout import MAX_THREADS, SIMD, LaneLayout
+from metalloid.analysis.lane_layout import SIMD, LaneLayout
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
-from metalloid.backends.base import Triple
+from metalloid.backends.base import MAX_THREADS, Triple
 from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.code import Compiled, Details, Variant
 from metalloid.backends.cpu.lower.driver import ENTRY_NAME

@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable, Collection, Hashable, Mapping
 
 from metalloid import deadline
-from metalloid.analysis.lane_layout import MAX_THREADS
-from metalloid.backends.base import MOST_PRIVATE, Fault, Guard, Launch, LogMessage, Triple
+from metalloid.backends.base import MAX_THREADS, MOST_PRIVATE, Fault, Guard, Launch, LogMessage, Triple
 from metalloid.backends.clock import compiling
 from metalloid.backends.cpu import codegen, native
 from metalloid.backends.cpu.binding import bind, bind_local, memory_of
