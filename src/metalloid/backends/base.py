@@ -90,6 +90,14 @@ class Launch:
     def positions(self) -> list[Triple]:
         return list(self.walk())
 
+    def refuse_too_many_threads(self) -> None:
+        x, y, z = self.threadgroup
+        if x * y * z > MAX_THREADS:
+            raise LaunchError(
+                f"[launch {self.kernel}] threadgroup is {x * y * z} threads; this device allows {MAX_THREADS}.\n"
+                f"Pass a threadgroup of {MAX_THREADS} threads or fewer."
+            )
+
 
 @dataclass(frozen=True)
 class Fault:

@@ -45,7 +45,7 @@ from metalloid.transforms.join_blocks import joined
 from metalloid.transforms.one_row import DIVISIONS, in_one_row
 from metalloid.transforms.partial_sums import split, splits
 from metalloid.transforms.prune_edges import prune
-from metalloid.transforms.stage_rows import stage_rows, stageable
+from metalloid.transforms.stage_rows import ACROSS, stage_rows, stageable
 from metalloid.transforms.sum_trees import split_trees
 
 MAX_LINES = 400_000  # of vector code; the longest of known kernels, a checked flash attention, has half of it
@@ -107,7 +107,7 @@ def _staged(
     module: Module, size: Triple, guard: bool, loops: frozenset[str]
 ) -> tuple[Module, frozenset[str]]:
     """With a loop down rows of memory in pieces, where the threadgroup is one of ours that is tall."""
-    if size[0] * size[1] * size[2] <= MAX_THREADS or not is_free(module):
+    if size[0] * size[1] * size[2] <= MAX_THREADS or size[0] != ACROSS or not is_free(module):
         return module, loops
     found = stageable(module, size[1], guard)
     if found is None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Hashable, Mapping
 
 from metalloid import deadline
-from metalloid.backends.base import MAX_THREADS, MOST_PRIVATE, Fault, Guard, Launch, LogMessage, Triple
+from metalloid.backends.base import MOST_PRIVATE, Fault, Guard, Launch, LogMessage, Triple
 from metalloid.backends.clock import compiling
 from metalloid.backends.cpu import codegen, native
 from metalloid.backends.cpu.binding import bind, bind_local, memory_of
@@ -19,7 +19,7 @@ from metalloid.backends.cpu.quick import CpuQuick
 from metalloid.backends.patience import Patience
 from metalloid.backends.proof_budget import ProofBudget
 from metalloid.backends.specialize import ParameterSnapshot, Prover, Specializer, may_copy
-from metalloid.errors import DeviceError, KernelFault, LaunchError
+from metalloid.errors import DeviceError, KernelFault
 
 COUNTED = 1 << 20  # threadgroups that one call may run of a kernel that counts in tables of its own
 GRIDS = 2  # of a kernel that get code of their own at once: Specializer says why
@@ -196,7 +196,7 @@ class Program:
         )
         found = self._choices.get(key)
         if found is None:
-            _refuse_too_many(launch)
+            launch.refuse_too_many_threads()
             with compiling():
                 prover, group = self._prover(), self._group(launch, backwards)
             small = Launch(launch.grid, group, {}, launch.threadgroup_memory, kernel=launch.kernel)
@@ -301,15 +301,6 @@ class Program:
             (size, True, False, *how) if ragged[outer] and inner_whole else None,
             (size, False, True, *how) if others else None,
         ]
-
-
-def _refuse_too_many(launch: Launch) -> None:
-    x, y, z = launch.threadgroup
-    if x * y * z > MAX_THREADS:
-        raise LaunchError(
-            f"[launch {launch.kernel}] threadgroup is {x * y * z} threads; this device allows {MAX_THREADS}.\n"
-            f"Pass a threadgroup of {MAX_THREADS} threads or fewer."
-        )
 
 
 def _told(fault: Fault, launch: Launch) -> KernelFault:

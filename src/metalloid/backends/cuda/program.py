@@ -30,7 +30,6 @@ from metalloid.errors import KernelFault, LaunchError
 from metalloid.targets import TargetInfo
 from metalloid.types import Signature
 
-MAX_THREADS = 1024
 MISALIGNED = 3  # what a fault is called in runtime/device.cpp
 MOST_GROUPS = 65535  # of a grid's second and third axis
 _TARGET = TargetInfo("nvptx", 4, 255, stream_from=1 << 62)  # a GPU's caches need no hints
@@ -350,12 +349,7 @@ def _in_any(
 
 
 def _refuse_size(launch: Launch) -> None:
-    x, y, z = launch.threadgroup
-    if x * y * z > MAX_THREADS:
-        raise LaunchError(
-            f"[launch {launch.kernel}] threadgroup is {x * y * z} threads; this device allows {MAX_THREADS}.\n"
-            f"Pass a threadgroup of {MAX_THREADS} threads or fewer."
-        )
+    launch.refuse_too_many_threads()
     groups: Triple = launch.threadgroups
     if max(groups[1:]) > MOST_GROUPS:
         raise LaunchError(
