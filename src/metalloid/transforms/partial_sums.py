@@ -13,7 +13,7 @@ from __future__ import annotations
 from metalloid.analysis.intervals import NO_WRAP
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.loops import Loop, loops
-from metalloid.ir.types import I1, PTR, FloatType, IntType
+from metalloid.ir.types import BFLOAT, I1, PTR, FloatType, IntType
 from metalloid.ir.values import Global, Int, Local, Value, const, poison
 from metalloid.records import dataclass, replace
 
@@ -173,9 +173,10 @@ def ends_by_count(function: Function, header: str) -> bool:
 
 
 def is_sum(function: Function, block: Block, phi: Instruction) -> bool:
-    """Whether a phi only has numbers added to it, in an order that the author leaves to us, or that does not matter."""
+    """Whether a phi only has numbers added to it, in an order that the author leaves to us, or that does not matter.
+    None of bfloat, which is computed in float: its sums have no register to fill."""
     made = _back(function, block, phi)
-    if made is None:
+    if made is None or phi.type == BFLOAT:
         return False
     at = phi
     while at.name != made.name:
