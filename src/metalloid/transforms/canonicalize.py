@@ -18,6 +18,7 @@ from metalloid.transforms.expand_copies import expand_copies
 from metalloid.transforms.if_convert import if_convert
 from metalloid.transforms.loop_form import loop_form
 from metalloid.transforms.lower_switch import lower_switches
+from metalloid.transforms.merge_equal import merge_equal
 from metalloid.transforms.scalarize_aggregates import scalarize_aggregates
 from metalloid.transforms.unsink_phi_mul import bring_out
 
@@ -49,7 +50,7 @@ def canonical_form(module: Module) -> Module:
     function = if_convert(checked(drop_unreachable(lower_switches(function))))
     function = loop_form(_one_exit(function))
     function = scalarize_aggregates(expand_copies(_drop_hints(function)), data_layout(module.datalayout))
-    return module.with_function(bring_out(_one_exit(function)))
+    return module.with_function(merge_equal(bring_out(_one_exit(function))))
 
 
 def checked(function: Function) -> Function:
