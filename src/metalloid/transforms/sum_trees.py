@@ -8,44 +8,78 @@ and a lane runs alone, numbers that are made alike fill registers, in the order 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container, Iterator
 
 from metalloid.ir import Block, Function, Instruction
-from metalloid.ir.types import PTR, FloatType
+from metalloid.ir.types import FLOAT, HALF, PTR
 from metalloid.ir.values import Global, Local, Value
-from metalloid.records import replace
+from metalloid.records import dataclass, replace
 from metalloid.transforms.partial_sums import TOTAL
 
 LEAST = 8  # numbers made alike
 DEEP = 8  # values in values that are compared
 
 
-def split_trees(function: Function, most: int) -> Function:
-    """The function with each long sum as at most so many."""
+@dataclass(frozen=True)
+class Sum:
+    """A long sum of a block: its last addition, the names of those before it, numbers that are made alike, in the order
+    in which they are made, and the rest."""
+
+    root: Instruction
+    inner: frozenset[str]
+    groups: tuple[tuple[Value, ...], ...]
+    rest: tuple[Value, ...]
+
+    def count(self, most: int) -> int:
+        """As how many sums it is written, at most so many."""
+        return min(most, 1 << (max(map(len, self.groups)).bit_length() - 1))
+
+
+def split_trees(function: Function, most: int, chosen: Container[str] | None = None) -> Function:
+    """The function with each long sum as at most so many; `chosen`: only those, by their last additions."""
+    blocks = []
+    for block, sums in long_sums(function):
+        wanted = [s for s in sums if chosen is None or s.root.name in chosen]
+        made = {s.root.name: _side_by_side(s, most) for s in wanted}
+        gone = {name for s in wanted for name in s.inner}
+        code = [new for i in block.instructions if i.name not in gone for new in made.get(i.name, [i])]
+        blocks.append(replace(block, instructions=tuple(code)) if made else block)
+    return function.with_blocks(tuple(blocks))
+
+
+def long_sums(function: Function) -> Iterator[tuple[Block, list[Sum]]]:
+    """The long sums of each block."""
     uses = Counter(name for i in function.instructions() for name in i.uses)
-    return function.with_blocks(tuple(_split(function, block, uses, most) for block in function.blocks))
-
-
-def _split(function: Function, block: Block, uses: Counter[str], most: int) -> Block:
-    sums = {i.name: i for i in block.instructions if _is_sum(i)}
-    inner = {
-        o.name
-        for i in sums.values()
-        for o in i.operands
-        if isinstance(o, Local) and o.name in sums and uses[o.name] == 1
-    }
-    made: dict[str, list[Instruction]] = {}
-    gone: set[str] = set()
-    for name in sums.keys() - inner:
-        found, nodes = _addends(sums, inner, sums[name])
-        if (code := _side_by_side(function, block, sums[name], found, most)) is not None:
-            made[name] = code
-            gone |= nodes
-    code = [new for i in block.instructions if i.name not in gone for new in made.get(i.name, [i])]
-    return replace(block, instructions=tuple(code)) if made else block
+    for block in function.blocks:
+        sums = {i.name: i for i in block.instructions if _is_sum(i)}
+        inner = {
+            o.name
+            for i in sums.values()
+            for o in i.operands
+            if isinstance(o, Local) and o.name in sums and uses[o.name] == 1
+        }
+        found = (_sum(function, block, sums, inner, sums[name]) for name in sums if name not in inner)
+        yield block, [made for made in found if made is not None]
 
 
 def _is_sum(i: Instruction) -> bool:
-    return i.opcode == "fadd" and isinstance(i.type, FloatType) and bool({"reassoc", "fast"} & {*i.flags})
+    return i.opcode == "fadd" and i.type in (FLOAT, HALF) and bool({"reassoc", "fast"} & {*i.flags})
+
+
+def _sum(
+    function: Function, block: Block, sums: dict[str, Instruction], inner: set[str], root: Instruction
+) -> Sum | None:
+    """A sum, if there is enough in it that is made alike."""
+    addends, nodes = _addends(sums, inner, root)
+    if len(addends) < LEAST:
+        return None
+    alike: dict[object, list[Value]] = {}
+    places = {i.name: n for n, i in enumerate(block.instructions)}
+    for value in sorted(addends, key=lambda v: places.get(v.name, -1) if isinstance(v, Local) else -1):
+        alike.setdefault(_form(function, block, value), []).append(value)
+    groups = tuple(tuple(g) for g in alike.values() if len(g) >= LEAST)
+    rest = tuple(v for g in alike.values() if len(g) < LEAST for v in g)
+    return Sum(root, frozenset(nodes), groups, rest) if groups else None
 
 
 def _addends(
@@ -65,26 +99,17 @@ def _addends(
     return found, nodes
 
 
-def _side_by_side(
-    function: Function, block: Block, root: Instruction, addends: list[Value], most: int
-) -> list[Instruction] | None:
+def _side_by_side(found: Sum, most: int) -> list[Instruction]:
     """The sum as many, and their total; what is made unlike the rest is added to it."""
-    alike: dict[object, list[Value]] = {}
-    places = {i.name: n for n, i in enumerate(block.instructions)}
-    for value in sorted(addends, key=lambda v: places.get(v.name, -1) if isinstance(v, Local) else -1):
-        alike.setdefault(_form(function, block, value), []).append(value)
-    groups = [g for g in alike.values() if len(g) >= LEAST]
-    if not groups:
-        return None
-    count = min(most, 1 << (max(map(len, groups)).bit_length() - 1))
-    code: list[Instruction] = []
+    root, code = found.root, list[Instruction]()
 
     def add(a: Value, b: Value) -> Value:
         code.append(replace(root, operands=(a, b), name=f"{root.name}.s{len(code)}"))
         return code[-1].value
 
+    count = found.count(most)
     slots: list[Value | None] = [None] * count
-    for group in groups:
+    for group in found.groups:
         for n, value in enumerate(group):
             before = slots[n % count]
             slots[n % count] = value if before is None else add(before, value)
@@ -94,9 +119,8 @@ def _side_by_side(
         "call", root.type, parts, f"{root.name}.total", callee=callee, metadata=root.debug_only
     )
     code.append(total)
-    rest = [v for g in alike.values() if len(g) < LEAST for v in g]
     result: Value = total.value
-    for value in rest:
+    for value in found.rest:
         result = add(value, result)
     return [*code[:-1], replace(code[-1], name=root.name)]
 

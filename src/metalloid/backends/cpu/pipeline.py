@@ -24,6 +24,7 @@ from metalloid.backends.cpu.lower.free_shape import is_free
 from metalloid.backends.cpu.lower.gang_width import by_rows, choose
 from metalloid.backends.cpu.lower.kept_values import regions
 from metalloid.backends.cpu.lower.lane_or_loop import SUMS, alone
+from metalloid.backends.cpu.lower.sums_in_turn import parts, sums_in_turn
 from metalloid.backends.cpu.lower.vectorize import VectorCode, vectorize
 from metalloid.backends.line_table import LineTable, debug_info
 from metalloid.backends.specialize import FAR, SHARED
@@ -87,6 +88,9 @@ def vector_code(
         loops |= {name for row in rows if row.header in loops for name in splits(row, rows[row])}
         function = split_trees(module.function[ENTRY], SUMS * target.info.lanes32)
         module = module.with_function(reduce(lambda f, row: split(f, row, rows[row]), rows, function))
+    elif check is None and not width and lanes.width > 1:
+        chosen = sums_in_turn(plain or module, target.info)
+        module = module.with_function(split_trees(module.function[ENTRY], parts(target.info), chosen))
     module = module.with_function(fuse_products(module.function[ENTRY]))
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))

@@ -68,14 +68,14 @@ def alone(module: Module, target: TargetInfo) -> dict[Row, tuple[int, ...]] | No
     if not flow.forest.loops:
         return None
     layout = data_layout(module.datalayout)
-    lanes = LaneLayout(LANES, _row_of_threads(calls))
+    lanes = LaneLayout(LANES, row_of_threads(calls))
     known = Uniformity(flow, UnderlyingObjects(function), lanes, layout)
     if not loops_in_vectors(flow, known, layout, target):
         return None
     return {row: _sums(flow, row, layout, target) for row in rows(function)}
 
 
-def _row_of_threads(calls: list[Instruction]) -> Triple:
+def row_of_threads(calls: list[Instruction]) -> Triple:
     """A threadgroup along the first axis that the kernel asks for."""
     asked = {
         a.value

@@ -3,7 +3,7 @@ of matrices) where the first or the last of them stands."""
 
 from __future__ import annotations
 
-from metalloid.backends.cpu.lower.access import load_groups, side_by_side, store_groups
+from metalloid.backends.cpu.lower.access import in_turn, load_groups, side_by_side, store_groups
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.instructions import instruction
 from metalloid.backends.cpu.lower.matrix import chains, operands
@@ -21,10 +21,12 @@ def write_straight(e: Emitter, block: Block) -> None:
     multiplied = {group.chains[0].products[0].name: group for group in found}
     stores = store_groups.find(e.function, block, e.out.layout)
     beside = side_by_side.find(e, block, stores)
-    rest = replace(block, instructions=tuple(i for i in block.instructions if i.name not in beside.gone))
+    turns = in_turn.find(e, block)
+    gone = (beside.gone | turns.gone) - {""}
+    rest = replace(block, instructions=tuple(i for i in block.instructions if i.name not in gone))
     together = load_groups.find(e.function, rest, e.out.layout)
     vectors, write_tiles = side_by_side.Writer(e, block, beside), CalledTiles if e.out.brief else Tiles
-    e.done, e.rows, e.multiplied = set(beside.gone - {""}), {}, operands.only_multiplied(e, found)
+    e.done, e.rows, e.multiplied = set(gone), {}, operands.only_multiplied(e, found)
     for n, i in enumerate(block.body[:-1]):
         e.place = e.out.place(i)
         vectors.parts(n)
@@ -34,7 +36,9 @@ def write_straight(e: Emitter, block: Block) -> None:
             load_groups.load_group(e, together[i.name])
             if i.name in e.done:
                 continue
-        if i.name in multiplied:
+        if i.name in turns.totals:
+            in_turn.Writer(e, turns.totals[i.name]).write(i)
+        elif i.name in multiplied:
             write_tiles(e, multiplied[i.name]).write()
         elif n in beside.stores:
             vectors.store(n)

@@ -15,29 +15,20 @@ from collections.abc import Iterator, Sequence
 
 from metalloid.analysis.intervals import is_proved, streamed
 from metalloid.analysis.word_parts import word_parts
-from metalloid.backends.cpu.lower.access import masked_vectors, store_groups
+from metalloid.backends.cpu.lower.access import masked_vectors, packs, store_groups
+from metalloid.backends.cpu.lower.access.alike_lanes import as_lanes
 from metalloid.backends.cpu.lower.access.load_groups import space_of
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, alignment, memory_type, resolve
 from metalloid.backends.cpu.lower.access.plan import is_row, spots
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
-from metalloid.backends.cpu.lower.instructions import instruction
 from metalloid.ir import Block, Instruction
 from metalloid.ir.gep import constant_base
 from metalloid.ir.intrinsics import CHANGES, effect
 from metalloid.ir.types import FloatType, IntType
 from metalloid.ir.values import Local, Value
-from metalloid.records import dataclass, replace
+from metalloid.records import dataclass
 
 MOST = 16  # parts
-_SAME = frozenset(
-    "add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv fneg trunc zext sext fptrunc fpext"
-    " fptoui fptosi uitofp sitofp icmp fcmp select".split()
-)
-_CALLS = tuple(
-    f"llvm.{name}."
-    for name in "fma fmuladd minnum maxnum fabs sqrt floor ceil trunc rint smin smax umin umax abs copysign".split()
-)
-
 Parts = tuple[str, ...]  # the names of n instructions, one for each part
 
 
@@ -166,7 +157,7 @@ class _Search:
         if made[0].opcode == "load":
             fits = self._is_vector(made)
         else:
-            fits = self._alike(made) and all(
+            fits = packs.alike(made, self.e.shape) and all(
                 self._collect(operands, parts, plain)
                 for operands in zip(*(i.operands for i in made), strict=True)
             )
@@ -178,35 +169,21 @@ class _Search:
         shape = self.e.shape(value)
         return not isinstance(value, Local) or (shape is not None and shape.uniform)
 
-    def _alike(self, made: list[Instruction]) -> bool:
-        first = made[0]
-        known = first.opcode in _SAME or (first.opcode == "call" and first.called.startswith(_CALLS))
-        return known and all(
-            (i.opcode, i.type, i.predicate, i.called, i.flags) == self._kind(first)
-            and [o.type for o in i.operands] == [o.type for o in first.operands]
-            and self.e.shape(i.value) is None
-            for i in made
-        )
-
-    @staticmethod
-    def _kind(i: Instruction) -> tuple[object, ...]:
-        return i.opcode, i.type, i.predicate, i.called, i.flags
-
     def _is_vector(self, loads: list[Instruction]) -> bool:
         """Whether loads are the parts of one vector, in order, and nothing is stored meanwhile."""
         layout, function = self.e.out.layout, self.e.function
-        places = [constant_base(function, i.operands[0], layout) for i in loads]
-        size = layout.store_size(loads[0].type)
-        if any(i.opcode != "load" or i.ordering or i.type != loads[0].type for i in loads):
+        if not packs.side_by_side(function, loads, layout):
             return False
-        if any(place != (places[0][0], places[0][1] + n * size) for n, place in enumerate(places)):
-            return False
+        base, size = (
+            constant_base(function, loads[0].operands[0], layout)[0],
+            layout.store_size(loads[0].type),
+        )
         low, high = (f(self.place[i.name] for i in loads) for f in (min, max))
         between = [i for i in self.body[low:high] if i.opcode == "store" or effect(i) & CHANGES]
-        if any(i.opcode != "store" or space_of(i.operands[1]) == space_of(places[0][0]) for i in between):
+        if any(i.opcode != "store" or space_of(i.operands[1]) == space_of(base) for i in between):
             return False
         fits = isinstance(loads[0].type, FloatType | IntType) and memory_type(loads[0].type)[0]
-        return fits == lowered(loads[0].type) and self._is_row(places[0][0], loads, size * len(loads))
+        return fits == lowered(loads[0].type) and self._is_row(base, loads, size * len(loads))
 
     def _is_row(self, base: Value, accesses: Sequence[Instruction], size: int) -> bool:
         """Whether the vectors of all lanes lie one behind the other in a buffer, and nobody has to look at bounds."""
@@ -292,25 +269,14 @@ class Writer:
 
     def _operation(self, made: list[Instruction]) -> str:
         """One of the instructions, with the parts of all lanes as its lanes."""
-        e, first = self.e, made[0]
-        values: dict[str, Val] = {}
-        operands: list[Value] = []
-        for n, given in enumerate(zip(*(i.operands for i in made), strict=True)):
-            if all(v == given[0] for v in given) and not isinstance(given[0], Local):
-                operands.append(given[0])
-                continue
-            name = f"#{n}"
+        e = self.e
+
+        def operand(given: tuple[Value, ...]) -> Val:
             if all(v == given[0] for v in given) and e.get(given[0]).uniform:
-                values[name] = e.get(given[0])
-            else:
-                values[name] = Val(lowered(given[0].type), vec=self._operand(given))
-            operands.append(Local(name, given[0].type))
-        kept = e.width, e.values, e.built, e.mask
-        e.width, e.values, e.built, e.mask = e.width * len(made), values, {}, None
-        instruction(e, replace(first, operands=tuple(operands)))
-        result = e.vector(first.value)
-        e.width, e.values, e.built, e.mask = kept
-        return result
+                return e.get(given[0])
+            return Val(lowered(given[0].type), vec=self._operand(given))
+
+        return as_lanes(e, made, e.width * len(made), operand)
 
     def _operand(self, given: tuple[Value, ...]) -> str:
         """Values of n parts, in the order of memory."""

@@ -1,0 +1,136 @@
+"""Sums of a lane's own numbers, lane after lane, each in one register: see `sums_in_turn.py`.
+
+What a sum is made of (`packs.py`) is written once, for one lane, in a loop over the lanes that are there: loads of
+neighbours, the operations on them, and their total.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from metalloid.analysis.intervals import is_proved
+from metalloid.backends.cpu.lower.access.alike_lanes import as_lanes
+from metalloid.backends.cpu.lower.access.load_groups import space_of
+from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, alignment, memory_type, resolve
+from metalloid.backends.cpu.lower.access.packs import Pack, Packs
+from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
+from metalloid.backends.cpu.lower.ops.lanes_in_memory import Lanes
+from metalloid.backends.cpu.lower.ops.partial_total import total
+from metalloid.ir import Block, Instruction
+from metalloid.ir.gep import constant_base
+from metalloid.ir.intrinsics import CHANGES, effect
+from metalloid.ir.values import Local, Value
+from metalloid.records import dataclass
+from metalloid.transforms.partial_sums import TOTAL
+
+_MEMORY = ("buffer", "threadgroup", "variable", "constant")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What each total of a block is made of, and the names that nobody else wants."""
+
+    totals: Mapping[str, Packs]
+    gone: frozenset[str]
+
+
+NOTHING = Found({}, frozenset())
+
+
+def find(e: Emitter, block: Block) -> Found:
+    if e.width == 1 or e.out.continue_after_fault or e.out.check is not None:
+        return NOTHING
+    totals = {}
+    for n, i in enumerate(block.body):
+        if i.opcode == "call" and i.called.startswith(TOTAL) and e.shape(i.value) is None:
+            packs = Packs(e.function, block, e.out.layout, e.shape)
+            if packs.collect(i.operands) and packs.found and _may_wait(e, packs, block.body[:n], i):
+                totals[i.name] = packs
+    inside = {name for packs in totals.values() for pack in packs.found for name in pack} | {*totals}
+    users = e.function.users
+    gone = {name for name in inside - {*totals} if all(u.name in inside for u in users.get(name, ()))}
+    return Found(totals, frozenset(gone))
+
+
+def _may_wait(e: Emitter, packs: Packs, before: tuple[Instruction, ...], sum: Instruction) -> bool:
+    """Whether all that a sum is made of can be done where its total stands: nobody else wants more of it than what is
+    loaded, nobody has to look at bounds, and nothing that is loaded changes before."""
+    inside = {sum.name, *(name for pack in packs.found for name in pack)}
+    loads = [i for pack in packs.loads() for i in pack]
+    names = {i.name for i in loads}
+    users = e.function.users
+    if any(u.name not in inside for name in inside - names - {sum.name} for u in users.get(name, ())):
+        return False
+    if not loads or not all(_is_plain(e, i) for i in loads):
+        return False
+    spaces, started = {space_of(i.operands[0]) for i in loads}, False
+    for i in before:
+        started = started or i.name in names
+        if started and (space_of(i.operands[1]) in spaces if i.opcode == "store" else effect(i) & CHANGES):
+            return False
+    return True
+
+
+def _is_plain(e: Emitter, load: Instruction) -> bool:
+    base, _ = constant_base(e.function, load.operands[0], e.out.layout)
+    root, shape = e.roots.root(base), e.shape(base)
+    if root is None or root.kind not in _MEMORY or memory_type(load.type)[0] != lowered(load.type):
+        return False
+    if shape is not None and not shape.exact and any(c for c, _ in shape.terms):
+        return False
+    return is_proved(load) or not e.out.guard
+
+
+class Writer:
+    """Writes one sum. What all lanes need is there before their turns."""
+
+    def __init__(self, e: Emitter, packs: Packs) -> None:
+        self.e, self.packs = e, packs
+        self.places: dict[str, tuple[MemRef, Lanes]] = {}
+        for loads in packs.loads():
+            base, _ = self._base(loads)
+            if str(base) not in self.places:
+                e.proved = True
+                place = resolve(e, base, memory_type(loads[0].type)[1])
+                self.places[str(base)] = place, Lanes(e, place.offset, False)
+        self.shared = {name: Lanes(e, e.get(value), False) for name, value in packs.shared.items()}
+        self.vectors: dict[Pack, str] = {}
+        self.lane = ""
+
+    def write(self, sum: Instruction) -> None:
+        e, kind = self.e, lowered(sum.type)
+        results = e.alloca(e.vt(kind), "turns")
+        if e.mask is not None:
+            e.do(f"store {e.vt(kind)} zeroinitializer, ptr {results}")
+        for self.lane in e.lanes_loop(e.mask):
+            for pack in self.packs.found:
+                made = [self.packs.made[name] for name in pack]
+                load = made[0].opcode == "load"
+                self.vectors[pack] = self._load(made) if load else as_lanes(e, made, len(made), self._operand)
+            whole = self._operand(sum.operands).vec
+            assert whole is not None
+            place = e.put(f"getelementptr {kind}, ptr {results}, i32 {self.lane}")
+            e.do(f"store {kind} {total(e, kind, whole, len(sum.operands))}, ptr {place}")
+        e.set(sum.name, Val(kind, vec=e.put(f"load {e.vt(kind)}, ptr {results}")))
+
+    def _base(self, loads: list[Instruction]) -> tuple[Value, int]:
+        return constant_base(self.e.function, loads[0].operands[0], self.e.out.layout)
+
+    def _load(self, loads: list[Instruction]) -> str:
+        e, (kind, size), (base, low) = self.e, memory_type(loads[0].type), self._base(loads)
+        place, lanes = self.places[str(base)]
+        offset = lanes[self.lane]
+        at = address(e, place.ptr, e.put(f"add i64 {offset}, {low}") if low else offset)
+        return e.put(
+            f"load <{len(loads)} x {kind}>, ptr {at}, align {min(alignment(i, size) for i in loads)}"
+        )
+
+    def _operand(self, given: tuple[Value, ...]) -> Val:
+        e, kind = self.e, lowered(given[0].type)
+        names = tuple(v.name for v in given if isinstance(v, Local))
+        if not names:
+            numbers = ", ".join(f"{kind} {e.constant(v)}" for v in given)
+            return Val(kind, vec=f"<{numbers}>")
+        if names in self.vectors:
+            return Val(kind, vec=self.vectors[names])
+        return Val(kind, self.shared[names[0]][self.lane])

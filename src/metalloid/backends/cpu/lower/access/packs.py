@@ -1,0 +1,92 @@
+"""Values of one thread that are made alike, n at a time: the n products of an unrolled dot, the n bytes that they come
+from. What makes them is looked for from the values up, to loads of neighbours, to numbers, and to values that all n
+share. Nothing is written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from metalloid.analysis.lane_shape import LaneShape
+from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.gep import constant_base
+from metalloid.ir.layout import DataLayout
+from metalloid.ir.types import FloatType, IntType
+from metalloid.ir.values import Local, Value
+
+Pack = tuple[str, ...]  # the names of n instructions
+Shape = Callable[[Value], LaneShape | None]
+
+_SAME = frozenset(
+    "add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv fneg trunc zext sext fptrunc fpext"
+    " fptoui fptosi uitofp sitofp icmp fcmp select".split()
+)
+_CALLS = tuple(
+    f"llvm.{name}."
+    for name in "fma fmuladd minnum maxnum fabs sqrt floor ceil trunc rint smin smax umin umax abs copysign".split()
+)
+
+
+def alike(made: list[Instruction], shape: Shape) -> bool:
+    """Whether instructions do the same, each with its own operands, to values that differ from lane to lane."""
+    first = made[0]
+    known = first.opcode in _SAME or (first.opcode == "call" and first.called.startswith(_CALLS))
+    return known and all(
+        (i.opcode, i.type, i.predicate, i.called, i.flags)
+        == (first.opcode, first.type, first.predicate, first.called, first.flags)
+        and [o.type for o in i.operands] == [o.type for o in first.operands]
+        and shape(i.value) is None
+        for i in made
+    )
+
+
+def side_by_side(function: Function, loads: list[Instruction], layout: DataLayout) -> bool:
+    """Whether plain loads of one type read neighbours, in order."""
+    first = loads[0]
+    if any(i.opcode != "load" or i.ordering or i.flags or i.type != first.type for i in loads):
+        return False
+    places = [constant_base(function, i.operands[0], layout) for i in loads]
+    size = layout.store_size(first.type)
+    start, low = places[0]
+    return all(place == (start, low + n * size) for n, place in enumerate(places))
+
+
+class Packs:
+    """The packs that values are made of, operands first; and the values that the n of a pack share."""
+
+    def __init__(self, function: Function, block: Block, layout: DataLayout, shape: Shape) -> None:
+        self.function, self.layout, self.shape = function, layout, shape
+        self.made = {i.name: i for i in block.body if i.name}
+        self.found: dict[Pack, None] = {}
+        self.shared: dict[str, Local] = {}
+
+    def collect(self, values: tuple[Value, ...]) -> bool:
+        """False where the values are not made alike."""
+        if not any(isinstance(v, Local) for v in values):
+            return True
+        names = tuple(v.name for v in values if isinstance(v, Local))
+        if len(names) < len(values) or names in self.found:
+            return len(names) == len(values)
+        if len(set(names)) == 1:
+            return self._share(values[0])
+        if len(set(names)) < len(names) or not all(n in self.made for n in names):
+            return False
+        made = [self.made[n] for n in names]
+        if made[0].opcode == "load":
+            plain = isinstance(made[0].type, FloatType | IntType)
+            fits = plain and side_by_side(self.function, made, self.layout)
+        else:
+            fits = alike(made, self.shape) and all(
+                self.collect(operands) for operands in zip(*(i.operands for i in made), strict=True)
+            )
+        if fits:
+            self.found[names] = None
+        return fits
+
+    def _share(self, value: Value) -> bool:
+        assert isinstance(value, Local)
+        self.shared[value.name] = value
+        return isinstance(value.type, FloatType | IntType)
+
+    def loads(self) -> list[list[Instruction]]:
+        return [[self.made[n] for n in names] for names in self.found if self.made[names[0]].opcode == "load"]

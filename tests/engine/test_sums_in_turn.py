@@ -1,0 +1,114 @@
+"""Sums of a thread's own neighbours, lane after lane, in kernels whose lanes run side by side."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from itertools import product
+
+import numpy as np
+import pytest
+
+import metalloid as mt
+from metalloid.backends import patience
+from metalloid.backends.cpu.lower.sums_in_turn import sums_in_turn
+from metalloid.backends.cpu.pipeline import sized, vector_code
+from metalloid.compile import scalar
+from metalloid.source import Source
+from metalloid.targets import TargetInfo, aarch64, x86
+from metalloid.transforms.canonicalize import canonical
+from tests.engine.both import WIDE
+
+HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
+THREADS, BLOCK = 150, 40  # bytes of a block: a half, 32 bytes, and others between them and the next
+ARGUMENTS = (
+    "(device const block* a, device const float* x, device const uint* at, device float* out,"
+    " uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]])"
+)
+STRUCT = "struct block { half d; uchar q[32]; ushort left[3]; };\n"
+SUM = "for (uint j = 0; j < 32; j++) s += "
+# Each has a sum of 32 products, and something that all lanes of a SIMD-group do together.
+BODIES = {
+    "bytes": f"float s = 0; {SUM} float(a[i].q[j]) * x[i % 7 * 32 + j]; out[i] = s + 0 * simd_sum(s);",
+    "nibbles": "float s = 1; for (uint j = 0; j < 16; j++) { s += float(int(a[i].q[j] & 15) - 8) * x[i % 7 * 32 + j];"
+    " s += float(int(a[i].q[j] >> 4) - 8) * x[i % 7 * 32 + 16 + j]; } out[i] = simd_max(s);",
+    "some": f"float s = 0; if (lane % 3 != 1) {{ {SUM} float(a[i].q[j]) * x[i % 7 * 32 + j]; }} out[i] = simd_sum(s);",
+    "scaled": f"float f = a[i].d, s = 0; {SUM} f * float(a[i].q[j]) * x[i % 7 * 32 + j]; out[i] = simd_sum(s);",
+    "loop": f"float t = 0; for (uint k = 0; k < i % 5; k++) {{ float s = 0; {SUM} float(a[i].q[j]) * x[k * 32 + j];"
+    " t += s; } out[i] = simd_sum(t);",
+    "found": f"uint b = at[i]; float s = 0; {SUM} float(a[b].q[j]) * x[b % 7 * 32 + j]; out[i] = simd_sum(s);",
+    "again": f"float s = 0; {SUM} float(a[i].q[j]) * x[i % 7 * 32 + j]; s = simd_sum(s);"
+    " out[i] = s + a[i].q[3] + x[i % 7 * 32];",
+    "halves": f"half s = 0; {SUM} half(a[i].q[j] & 1) * half(x[i % 7 * 32 + j] > 0); out[i] = simd_max(s);",
+}  # fmt: skip
+
+
+def text(name: str) -> str:
+    return f"{HEAD}{STRUCT}kernel void {name}{ARGUMENTS} {{ {BODIES[name]} }}\n"
+
+
+def among(found: np.ndarray, how: str) -> np.ndarray:
+    """Each thread's result of its SIMD-group."""
+    groups = [found[n : n + 32] for n in range(0, len(found), 32)]
+    return np.concatenate([np.full(len(g), getattr(g, how)()) for g in groups])
+
+
+def expected(name: str, q: np.ndarray, d: np.ndarray, x: np.ndarray, at: np.ndarray) -> np.ndarray:
+    i = np.arange(THREADS)
+    q, wide, rows = q.astype(np.float64), x.astype(np.float64), i % 7
+    short = wide[: 7 * 32].reshape(7, 32)
+    plain = (q * short[rows]).sum(1)
+    parted = np.concatenate([np.mod(q[:, :16], 16), q[:, :16] // 16], axis=1) - 8
+    return {
+        "bytes": plain,
+        "nibbles": among(1 + (parted * short[rows]).sum(1), "max"),
+        "some": among(np.where(i % 32 % 3 != 1, plain, 0), "sum"),
+        "scaled": among(d.astype(np.float64) * plain, "sum"),
+        "loop": among(np.array([sum((q[n] * short[k]).sum() for k in range(n % 5)) for n in i]), "sum"),
+        "found": among((q[at] * short[at % 7]).sum(1), "sum"),
+        "again": among(plain, "sum") + q[:, 3] + short[rows, 0],
+        "halves": among((np.mod(q, 2) * (short[rows] > 0)).sum(1), "max"),
+    }[name]
+
+
+def blocks(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    a = rng.integers(0, 256, (THREADS, BLOCK), np.uint8)
+    d = rng.uniform(-2, 2, THREADS).astype(np.float16)
+    a[:, :2] = d.view(np.uint8).reshape(-1, 2)
+    return a, a[:, 2:34], d
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_sums_are_right_and_the_same_in_all_code(name: str) -> None:
+    rng = np.random.default_rng(11)
+    a, q, d = blocks(rng)
+    x, at = rng.uniform(-1, 1, 512).astype(np.float32), rng.integers(0, THREADS, THREADS, np.uint32)
+    right, first = expected(name, q, d, x, at), None
+    for guard, group, good in product((True, "robust", False), (32, 64, 96), (False, True)):
+        kernel = mt.device("cpu").library(text(name), math="fast")[name]
+        out = np.full(THREADS, np.nan, np.float32)
+        with patience.measuring() if good else nullcontext():
+            kernel(a, x, at, out, grid=THREADS, threadgroup=group, guard=guard)
+        first = out if first is None else first
+        np.testing.assert_allclose(out, right, rtol=2e-4, atol=2e-3, err_msg=str((guard, group, good)))
+        assert out.tobytes() == first.tobytes(), (guard, group, good)
+
+
+@pytest.mark.parametrize("target", [aarch64.NEON, x86.AVX2, x86.AVX512], ids=lambda t: t.name)
+@pytest.mark.parametrize("name", ["bytes", "nibbles", "some", "found"])
+def test_they_are_chosen_from_the_text(name: str, target: TargetInfo) -> None:
+    ir = scalar(Source(text(name), math="fast"), name)[0]
+    assert len(sums_in_turn(canonical(ir), target)) == 1
+    exact = scalar(Source(text(name), math="safe"), name)[0]
+    assert not sums_in_turn(canonical(exact), target)  # nobody may reorder them
+
+
+def test_a_sum_whose_lanes_are_neighbours_stays_as_it_is() -> None:
+    near = text("bytes").replace("a[i].q[j]", "x[i + j]").replace("x[i % 7 * 32 + j]", "x[600 + j]")
+    ir = scalar(Source(near, math="fast"), "bytes")[0]
+    assert not sums_in_turn(canonical(ir), x86.AVX512)
+
+
+def test_one_lane_loads_its_neighbours_at_once() -> None:
+    ir, size = scalar(Source(text("bytes"), math="fast"), "bytes")[0], (64, 1, 1)
+    code = vector_code(sized(ir, size), (size, False, False, False, False, None), 0, WIDE).text
+    assert "load <16 x i8>" in code and "load <16 x float>" in code and "gather" not in code
