@@ -19,7 +19,8 @@ from metalloid.ir.verify import verify
 from metalloid.source import Source
 from metalloid.targets import TargetInfo, aarch64, x86
 from metalloid.transforms.canonicalize import canonical
-from metalloid.transforms.partial_sums import rows, split, splits
+from metalloid.transforms.partial_sums import rows
+from metalloid.transforms.split_sums import split, splits
 from tests.engine.both import WIDE
 
 HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"

@@ -10,12 +10,16 @@ import pytest
 
 import metalloid as mt
 from metalloid.backends import patience
-from metalloid.backends.cpu.lower.sums_in_turn import sums_in_turn
+from metalloid.backends.cpu.lower.sums_in_turn import InTurn, sums_in_turn
 from metalloid.backends.cpu.pipeline import sized, vector_code
 from metalloid.compile import scalar
+from metalloid.ir.intrinsics import ENTRY
+from metalloid.ir.verify import misplaced
 from metalloid.source import Source
 from metalloid.targets import TargetInfo, aarch64, x86
 from metalloid.transforms.canonicalize import canonical
+from metalloid.transforms.partial_sums import is_total
+from metalloid.transforms.split_sums import split
 from tests.engine.both import WIDE
 
 HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
@@ -97,18 +101,95 @@ def test_sums_are_right_and_the_same_in_all_code(name: str) -> None:
 @pytest.mark.parametrize("name", ["bytes", "nibbles", "some", "found"])
 def test_they_are_chosen_from_the_text(name: str, target: TargetInfo) -> None:
     ir = scalar(Source(text(name), math="fast"), name)[0]
-    assert len(sums_in_turn(canonical(ir), target)) == 1
+    assert len(sums_in_turn(canonical(ir), target).sums) == 1
     exact = scalar(Source(text(name), math="safe"), name)[0]
-    assert not sums_in_turn(canonical(exact), target)  # nobody may reorder them
+    assert sums_in_turn(canonical(exact), target) == InTurn()  # nobody may reorder them
 
 
 def test_a_sum_whose_lanes_are_neighbours_stays_as_it_is() -> None:
     near = text("bytes").replace("a[i].q[j]", "x[i + j]").replace("x[i % 7 * 32 + j]", "x[600 + j]")
     ir = scalar(Source(near, math="fast"), "bytes")[0]
-    assert not sums_in_turn(canonical(ir), x86.AVX512)
+    assert sums_in_turn(canonical(ir), x86.AVX512) == InTurn()
 
 
 def test_one_lane_loads_its_neighbours_at_once() -> None:
     ir, size = scalar(Source(text("bytes"), math="fast"), "bytes")[0], (64, 1, 1)
     code = vector_code(sized(ir, size), (size, False, False, False, False, None), 0, WIDE).text
     assert "load <16 x i8>" in code and "load <16 x float>" in code and "gather" not in code
+
+
+# Loops along a thread's own row, in kernels whose lanes do something together.
+ROWS = {
+    "dot": "float s = 0; for (uint j = 0; j < n; j++) s += float(a[i * n + j]) * x[j]; out[i] = s + 0 * simd_sum(s);",
+    "pair": "float s = 1; for (uint j = 0; j < n; j++) s += float(a[i * n + j]) * x[i % 7 * n + j];"
+    " out[i] = simd_sum(s);",
+    "two": "float s = 0, q = 0; for (uint j = 0; j < n; j++) { float v = a[i * n + j]; s += v; q += v * v; }"
+    " out[i] = simd_sum(s) * simd_max(q);",
+    "less": "float s = 0; for (int j = 0; j < int(n); j++) s -= float(a[int(i * n) + j]) * x[j]; out[i] = simd_sum(s);",
+    "ragged": "float s = 0; uint m = n - i % 3; for (uint j = 0; j < m; j++) s += float(a[i * n + j]) * x[j];"
+    " out[i] = simd_sum(s);",
+    "nested": "float s = 0; for (uint k = 0; k < 2 + i % 2; k++) { float t = 0; for (uint j = 0; j < n; j++)"
+    " t += float(a[i * n + j]) * x[k * n + j]; s += t * t; } out[i] = simd_sum(s);",
+    "last": "float s = 0, v = 0; for (uint j = 0; j < n; j++) { v = a[i * n + j]; s += v * x[j]; }"
+    " out[i] = simd_sum(s) + v;",
+    "tiles": "threadgroup float t[96]; t[i % 96] = x[i]; threadgroup_barrier(mem_flags::mem_threadgroup); float s = 0;"
+    " for (uint j = 0; j < n; j++) s += float(a[i * n + j]) * x[j]; out[i] = s + 0 * t[(i + 1) % 96];",
+}  # fmt: skip
+
+
+def row_text(name: str) -> str:
+    arguments = "(device const half* a, device const float* x, device float* out, constant uint& n,"
+    where = " uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]])"
+    return f"{HEAD}kernel void {name}{arguments}{where} {{ {ROWS[name]} }}\n"
+
+
+def of_rows(name: str, a: np.ndarray, x: np.ndarray, n: int) -> np.ndarray:
+    i, wide = np.arange(THREADS), x.astype(np.float64)
+    table = a[: THREADS * n].astype(np.float64).reshape(THREADS, n)
+    plain = table @ wide[:n]
+    pairs = np.array([table[k] @ wide[k % 7 * n : k % 7 * n + n] for k in i])
+    ends = np.array([table[k, : n - k % 3] @ wide[: n - k % 3] for k in i])
+    nested = np.array([sum((table[t] @ wide[k * n : k * n + n]) ** 2 for k in range(2 + t % 2)) for t in i])
+    return {
+        "dot": plain,
+        "pair": among(1 + pairs, "sum"),
+        "two": among(table.sum(1), "sum") * among((table**2).sum(1), "max"),
+        "less": among(-plain, "sum"),
+        "ragged": among(ends, "sum"),
+        "nested": among(nested, "sum"),
+        "last": among(plain, "sum") + table[:, -1],
+        "tiles": plain,
+    }[name]
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("n", [3, 16, 81, 150])
+def test_rows_are_right_and_the_same_in_all_code(name: str, n: int) -> None:
+    rng = np.random.default_rng(n)
+    a, x = (
+        rng.uniform(-1, 1, THREADS * n).astype(np.float16),
+        rng.uniform(-1, 1, 8 * n + THREADS).astype(np.float32),
+    )
+    right, first = of_rows(name, a, x, n), None
+    # A number in memory that is written as well: nothing is proved with it.
+    counts = np.full(THREADS + 1, np.nan, np.float32)
+    counts.view(np.uint32)[THREADS] = n
+    for guard, group, known in product((True, "robust", False), (32, 96), (True, False)):
+        kernel = mt.device("cpu").library(row_text(name), math="fast")[name]
+        out = np.full(THREADS, np.nan, np.float32) if known else counts[:THREADS]
+        number = np.uint32(n) if known else counts[THREADS:].view(np.uint32)
+        with patience.measuring() if guard is True else nullcontext():
+            kernel(a, x, out, number, grid=THREADS, threadgroup=group, guard=guard)
+        first = out.copy() if first is None else first
+        np.testing.assert_allclose(out, right, rtol=2e-3, atol=2e-3, err_msg=str((guard, group, known)))
+        assert out.tobytes() == first.tobytes(), (guard, group, known)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_loops_are_chosen_from_the_text(name: str) -> None:
+    module = canonical(scalar(Source(row_text(name), math="fast"), name)[0])
+    ((row, counts),) = sums_in_turn(module, x86.AVX512).rows.items()
+    for way in ("in turn", "in memory"):
+        made = module.with_function(split(module.function[ENTRY], row, counts, way))
+        assert sum(is_total(i) for i in made.function[ENTRY].instructions()) == len(counts) * len(row.sums)
+        assert not misplaced(made.function[ENTRY])

@@ -82,13 +82,14 @@ def _parted(function: Function, index: Value, whole: bool, deep: int = 0) -> tup
         i = function.definitions[index.name]
         if i.opcode in ("add", "or") and isinstance(i.operands[1], Int) and 0 < i.operands[1].value < NEAR:
             rest, number = i.operands[0], i.operands[1].value
-            free = number < 1 << _zeros(function, rest)
-            if free or (whole and i.opcode == "add"):
+            if whole and i.opcode == "add":
+                terms, more = _parted(function, rest, whole, deep + 1)
+                return terms, number + more
+            if number < 1 << _zeros(function, rest):
                 return (rest,), number
         if whole and i.opcode == "add":
             sides = [_parted(function, o, whole, deep + 1) for o in i.operands]
-            if number := sum(n for _, n in sides):
-                return tuple(term for terms, _ in sides for term in terms), number
+            return tuple(term for terms, _ in sides for term in terms), sum(n for _, n in sides)
     return (index,), 0
 
 

@@ -24,7 +24,7 @@ from metalloid.backends.cpu.lower.free_shape import is_free
 from metalloid.backends.cpu.lower.gang_width import by_rows, choose
 from metalloid.backends.cpu.lower.kept_values import regions
 from metalloid.backends.cpu.lower.lane_or_loop import SUMS, alone
-from metalloid.backends.cpu.lower.sums_in_turn import parts, sums_in_turn
+from metalloid.backends.cpu.lower.sums_in_turn import in_turn, sums_in_turn
 from metalloid.backends.cpu.lower.vectorize import VectorCode, vectorize
 from metalloid.backends.line_table import LineTable, debug_info
 from metalloid.backends.specialize import FAR, SHARED
@@ -44,8 +44,8 @@ from metalloid.transforms.fold_sizes import asks_for_size, folded
 from metalloid.transforms.fuse_products import fuse_products
 from metalloid.transforms.join_blocks import joined
 from metalloid.transforms.one_row import DIVISIONS, in_one_row
-from metalloid.transforms.partial_sums import split, splits
 from metalloid.transforms.prune_edges import prune
+from metalloid.transforms.split_sums import split, splits
 from metalloid.transforms.stage_rows import ACROSS, stage_rows, stageable
 from metalloid.transforms.sum_trees import split_trees
 
@@ -89,8 +89,9 @@ def vector_code(
         function = split_trees(module.function[ENTRY], SUMS * target.info.lanes32)
         module = module.with_function(reduce(lambda f, row: split(f, row, rows[row]), rows, function))
     elif check is None and not width and lanes.width > 1:
-        chosen = sums_in_turn(plain or module, target.info)
-        module = module.with_function(split_trees(module.function[ENTRY], parts(target.info), chosen))
+        found = sums_in_turn(plain or module, target.info)
+        module = in_turn(module, found, target.info, bool(guard))
+        loops |= {n for row, counts in found.rows.items() if row.header in loops for n in splits(row, counts)}
     module = module.with_function(fuse_products(module.function[ENTRY]))
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))

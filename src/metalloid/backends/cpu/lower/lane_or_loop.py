@@ -27,7 +27,8 @@ from metalloid.ir.name_privates import name_privates
 from metalloid.ir.types import FloatType, IntType
 from metalloid.ir.values import Int, Value
 from metalloid.targets import TargetInfo
-from metalloid.transforms.partial_sums import MOST, Row, ends_by_count, is_sum, rows
+from metalloid.transforms.partial_sums import Row, ends_by_count, is_sum, rows
+from metalloid.transforms.split_sums import MOST
 
 LANES = 32  # that are looked at
 ALONE = 2.0  # what a lane's own load costs: the load, and its place in the register
@@ -72,7 +73,7 @@ def alone(module: Module, target: TargetInfo) -> dict[Row, tuple[int, ...]] | No
     known = Uniformity(flow, UnderlyingObjects(function), lanes, layout)
     if not loops_in_vectors(flow, known, layout, target):
         return None
-    return {row: _sums(flow, row, layout, target) for row in rows(function)}
+    return {row: sums_of(flow, row, layout, target) for row in rows(function)}
 
 
 def row_of_threads(calls: list[Instruction]) -> Triple:
@@ -89,11 +90,11 @@ def row_of_threads(calls: list[Instruction]) -> Triple:
     return x, y, z
 
 
-def _sums(flow: Flow, row: Row, layout: DataLayout, target: TargetInfo) -> tuple[int, ...]:
+def sums_of(flow: Flow, row: Row, layout: DataLayout, target: TargetInfo) -> tuple[int, ...]:
     """As many as fill four registers; of what is left, one: a row of 250 would end in 58 rounds one by one."""
     loop = flow.forest.loops[row.header]
     body = list(flow.function.block[row.header].instructions)
-    if not _straight(flow.function, loop, body, Strides(flow.function, loop, layout)):
+    if not straight(flow.function, loop, body, Strides(flow.function, loop, layout)):
         return (GATHERED,)
     sizes = [layout.size(flow.function.definitions[name].type) for name in row.sums]
     full = target.vector_bytes // max(sizes)
@@ -110,21 +111,21 @@ def loops_in_vectors(flow: Flow, known: Uniformity, layout: DataLayout, target: 
             continue
         strides = Strides(function, loop, layout)
         body = [i for name in loop.blocks for i in function.block[name].instructions]
-        straight = _straight(function, loop, body, strides)
+        filled = straight(function, loop, body, strides)
         waits = WAITING if loop.header in known.divergence.loops else 1.0
         register = target.lanes32
         work = sum(isinstance(i.type, FloatType | IntType) and i.opcode in _PLAIN for i in body)
         lanes += waits * work / register
-        alone += work / (register if straight else 1)
+        alone += work / (register if filled else 1)
         accesses = [found for i in body if (found := _access(i, layout)) is not None]
         lanes += waits * sum(
             _by_lanes(known, vector, target) for vector in _vectors(function, accesses, layout)
         )
-        alone += _by_round(known, strides, accesses, straight, target)
+        alone += _by_round(known, strides, accesses, filled, target)
     return alone < lanes
 
 
-def _straight(function: Function, loop: Loop, body: list[Instruction], strides: Strides) -> bool:
+def straight(function: Function, loop: Loop, body: list[Instruction], strides: Strides) -> bool:
     """Whether several rounds can be taken at once: no branch inside, no call, nothing stored, nothing looked up, and
     nothing carried from round to round but counters and sums."""
     if len(loop.blocks) > 1 or any(

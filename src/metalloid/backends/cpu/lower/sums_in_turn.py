@@ -1,28 +1,35 @@
 """Which sums of a thread are added up lane after lane, though threads run side by side.
 
-A thread that has a block of weights of its own, or a short row, adds up sixteen products that lie side by side in
-memory, while its neighbours' lie further away. By lanes, every load is one for each lane, or is turned round in
-registers. A lane by itself loads its sixteen neighbours at once (`access/in_turn.py`). `lane_or_loop.py` is about
-kernels whose threads run one after the other from start to end; these have operations among lanes, or other work that
-lanes share. The order of such a sum is another one, so it is chosen from a kernel's text alone, as there.
+A thread that has a block of weights of its own, or a row, adds up products that lie side by side in memory, while its
+neighbours' lie further away. By lanes, every load is one for each lane, or is turned round in registers. A lane by
+itself loads sixteen neighbours at once (`access/in_turn.py`). `lane_or_loop.py` is about kernels whose threads run one
+after the other from start to end; these have operations among lanes, or other work that lanes share. The order of such
+a sum is another one, so it is chosen from a kernel's text alone, as there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from metalloid.analysis.divergence import Flow
+from metalloid.analysis.intervals import is_proved
 from metalloid.analysis.lane_layout import LaneLayout
+from metalloid.analysis.loop_stride import Strides
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
-from metalloid.backends.cpu.lower.access.packs import Packs
+from metalloid.backends.cpu.lower.access.packs import MEMORY, Packs
 from metalloid.backends.cpu.lower.free_shape import footprint
-from metalloid.backends.cpu.lower.lane_or_loop import LANES, row_of_threads
-from metalloid.ir import Instruction, Module
+from metalloid.backends.cpu.lower.lane_or_loop import LANES, row_of_threads, straight, sums_of
+from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.intrinsics import ENTRY
-from metalloid.ir.layout import data_layout
+from metalloid.ir.layout import DataLayout, data_layout
 from metalloid.ir.name_privates import name_privates
+from metalloid.records import dataclass, field
 from metalloid.targets import TargetInfo
 from metalloid.transforms.common_gep_base import share
-from metalloid.transforms.sum_trees import LEAST, Sum, long_sums
+from metalloid.transforms.partial_sums import Row, is_total, rows
+from metalloid.transforms.split_sums import split, splits
+from metalloid.transforms.sum_trees import LEAST, Sum, long_sums, split_trees
 
 # Instructions, of one lane: an element that is loaded for itself; one of a register that is turned round; what a lane
 # costs that has its turn, with the total of a register.
@@ -36,22 +43,77 @@ def parts(target: TargetInfo) -> int:
     return max(LEAST, target.lanes32)
 
 
-def sums_in_turn(module: Module, target: TargetInfo) -> frozenset[str]:
-    """The names of the last additions of such sums."""
+@dataclass(frozen=True)
+class InTurn:
+    """Sums in a block, by their last additions; loops along a row, and how many rounds they run at once."""
+
+    sums: frozenset[str] = frozenset()
+    rows: Mapping[Row, tuple[int, ...]] = field(default_factory=dict)
+
+
+def sums_in_turn(module: Module, target: TargetInfo) -> InTurn:
     module, _ = name_privates(module)
     function = share(module.function[ENTRY])
-    found = [(block, s) for block, sums in long_sums(function) for s in sums]
-    if not found:
-        return frozenset()
+    sums = [(block, s) for block, found in long_sums(function) for s in found]
+    along = rows(function) if any(i.opcode == "phi" for i in function.instructions()) else ()
+    if not (sums or along):
+        return InTurn()
     layout = data_layout(module.datalayout)
     calls = [i for i in function.instructions() if i.opcode == "call"]
-    lanes = LaneLayout(LANES, row_of_threads(calls))
-    known = Uniformity(Flow(function), UnderlyingObjects(function), lanes, layout)
-    return frozenset(
-        s.root.name
-        for block, s in found
-        if _pays(s, Packs(function, block, layout, known.shape), known, target)
+    flow, lanes = Flow(function), LaneLayout(LANES, row_of_threads(calls))
+    known = Uniformity(flow, UnderlyingObjects(function), lanes, layout)
+    packs = ((s, Packs(function, block, layout, known.shape)) for block, s in sums)
+    return InTurn(
+        frozenset(s.root.name for s, found in packs if _pays(s, found, known, target)),
+        {row: sums_of(flow, row, layout, target) for row in along if _walks(flow, row, known, target)},
     )
+
+
+def _walks(flow: Flow, row: Row, known: Uniformity, target: TargetInfo) -> bool:
+    """Whether all that a loop loads lies side by side from round to round, and some far apart from lane to lane."""
+    function, layout, loop = flow.function, known.layout, flow.forest.loops[row.header]
+    body, strides = list(function.block[row.header].instructions), Strides(function, loop, layout)
+    if row.step != 1 or not straight(function, loop, body, strides):
+        return False
+    far = False
+    for i in body:
+        if i.opcode == "load" and (stride := strides.of(i.operands[0])) != {}:
+            root = known.roots.root(i.operands[0])
+            if stride != {(): layout.store_size(i.type)} or root is None or root.kind not in MEMORY:
+                return False
+            far = far or _is_far(known, i, target)
+    return far
+
+
+def in_turn(module: Module, found: InTurn, target: TargetInfo, guard: bool) -> Module:
+    """The module with such sums as totals of a lane's neighbours. Where loads of a loop are not known to lie side by
+    side, or to be inside their memory, their rounds stay a loop, for the same total."""
+    function, layout = (
+        split_trees(module.function[ENTRY], parts(target), found.sums),
+        data_layout(module.datalayout),
+    )
+    for row, counts in found.rows.items():
+        made = split(function, row, counts, "in turn")
+        known = share(made)
+        totals = [
+            b for b in known.blocks if b.name in splits(row, counts) and any(map(is_total, b.instructions))
+        ]
+        if not all(_side_by_side(known, block, layout, guard) for block in totals):
+            made = split(function, row, counts, "in memory")
+        function = made
+    return module.with_function(function)
+
+
+def _side_by_side(function: Function, block: Block, layout: DataLayout, guard: bool) -> bool:
+    packs = Packs(function, block, layout, lambda _: None)
+    alike = all(packs.collect(i.operands) for i in block.instructions if is_total(i))
+    return alike and not (guard and any(not is_proved(i) for pack in packs.loads() for i in pack))
+
+
+def _is_far(known: Uniformity, load: Instruction, target: TargetInfo) -> bool:
+    """Whether every lane has a load of its own."""
+    size = known.layout.store_size(load.type)
+    return footprint(known.shape(load.operands[0]), size, target, LANES)[0] >= LANES
 
 
 def _pays(found: Sum, packs: Packs, known: Uniformity, target: TargetInfo) -> bool:
@@ -62,14 +124,11 @@ def _pays(found: Sum, packs: Packs, known: Uniformity, target: TargetInfo) -> bo
             if not packs.collect(group[n : n + count]):
                 return False
     loads = packs.loads()
-    by_lanes = sum(_by_lanes(known, pack, packs, target) for pack in loads)
+    by_lanes = sum(_by_lanes(known, pack, target) for pack in loads)
     return by_lanes > len(loads) + TURN
 
 
-def _by_lanes(known: Uniformity, loads: list[Instruction], packs: Packs, target: TargetInfo) -> float:
-    size = packs.layout.store_size(loads[0].type)
-    shape = known.shape(loads[0].operands[0])
-    if shape is None:
+def _by_lanes(known: Uniformity, loads: list[Instruction], target: TargetInfo) -> float:
+    if known.shape(loads[0].operands[0]) is None:
         return FOUND * len(loads)
-    needed, _ = footprint(shape, size, target, LANES)
-    return TURNED * len(loads) if needed >= LANES else len(loads) / target.lanes32
+    return TURNED * len(loads) if _is_far(known, loads[0], target) else len(loads) / target.lanes32

@@ -10,12 +10,14 @@ from metalloid.ir import Instruction
 from metalloid.ir.values import Local, Value
 from metalloid.records import replace
 
+RESULT = "#"  # no value of a function is called that
+
 
 def as_lanes(
     e: Emitter, made: list[Instruction], width: int, operand: Callable[[tuple[Value, ...]], Val]
 ) -> str:
     """Their results as a vector of so many lanes; `operand` gives what the n have as one of their operands."""
-    first = made[0]
+    e.u.shapes[RESULT] = None  # it varies, though all lanes of a gang may have the same n
     values: dict[str, Val] = {}
     operands: list[Value] = []
     for n, given in enumerate(zip(*(i.operands for i in made), strict=True)):
@@ -26,7 +28,8 @@ def as_lanes(
         operands.append(Local(f"#{n}", given[0].type))
     kept = e.width, e.values, e.built, e.mask
     e.width, e.values, e.built, e.mask = width, values, {}, None
-    instruction(e, replace(first, operands=tuple(operands)))
-    result = e.vector(first.value)
+    one = replace(made[0], operands=tuple(operands), name=RESULT)
+    instruction(e, one)
+    result = e.vector(one.value)
     e.width, e.values, e.built, e.mask = kept
     return result

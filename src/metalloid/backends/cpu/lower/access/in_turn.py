@@ -12,7 +12,7 @@ from metalloid.analysis.intervals import is_proved
 from metalloid.backends.cpu.lower.access.alike_lanes import as_lanes
 from metalloid.backends.cpu.lower.access.load_groups import space_of
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, alignment, memory_type, resolve
-from metalloid.backends.cpu.lower.access.packs import Pack, Packs
+from metalloid.backends.cpu.lower.access.packs import MEMORY, Pack, Packs
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.ops.lanes_in_memory import Lanes
 from metalloid.backends.cpu.lower.ops.partial_total import total
@@ -21,9 +21,7 @@ from metalloid.ir.gep import constant_base
 from metalloid.ir.intrinsics import CHANGES, effect
 from metalloid.ir.values import Local, Value
 from metalloid.records import dataclass
-from metalloid.transforms.partial_sums import TOTAL
-
-_MEMORY = ("buffer", "threadgroup", "variable", "constant")
+from metalloid.transforms.partial_sums import is_total
 
 
 @dataclass(frozen=True)
@@ -38,11 +36,11 @@ NOTHING = Found({}, frozenset())
 
 
 def find(e: Emitter, block: Block) -> Found:
-    if e.width == 1 or e.out.continue_after_fault or e.out.check is not None:
+    if e.width == 1 or e.out.check is not None:
         return NOTHING
     totals = {}
     for n, i in enumerate(block.body):
-        if i.opcode == "call" and i.called.startswith(TOTAL) and e.shape(i.value) is None:
+        if is_total(i) and e.shape(i.value) is None:
             packs = Packs(e.function, block, e.out.layout, e.shape)
             if packs.collect(i.operands) and packs.found and _may_wait(e, packs, block.body[:n], i):
                 totals[i.name] = packs
@@ -74,7 +72,7 @@ def _may_wait(e: Emitter, packs: Packs, before: tuple[Instruction, ...], sum: In
 def _is_plain(e: Emitter, load: Instruction) -> bool:
     base, _ = constant_base(e.function, load.operands[0], e.out.layout)
     root, shape = e.roots.root(base), e.shape(base)
-    if root is None or root.kind not in _MEMORY or memory_type(load.type)[0] != lowered(load.type):
+    if root is None or root.kind not in MEMORY or memory_type(load.type)[0] != lowered(load.type):
         return False
     if shape is not None and not shape.exact and any(c for c, _ in shape.terms):
         return False

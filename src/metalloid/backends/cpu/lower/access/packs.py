@@ -14,6 +14,7 @@ from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import FloatType, IntType
 from metalloid.ir.values import Local, Value
 
+MEMORY = ("buffer", "threadgroup", "variable", "constant")  # that a lane's neighbours are loaded from
 Pack = tuple[str, ...]  # the names of n instructions
 Shape = Callable[[Value], LaneShape | None]
 
@@ -28,14 +29,14 @@ _CALLS = tuple(
 
 
 def alike(made: list[Instruction], shape: Shape) -> bool:
-    """Whether instructions do the same, each with its own operands, to values that differ from lane to lane."""
+    """Whether instructions do the same, each with its own operands; to no numbers that are kept as patterns."""
     first = made[0]
     known = first.opcode in _SAME or (first.opcode == "call" and first.called.startswith(_CALLS))
     return known and all(
         (i.opcode, i.type, i.predicate, i.called, i.flags)
         == (first.opcode, first.type, first.predicate, first.called, first.flags)
         and [o.type for o in i.operands] == [o.type for o in first.operands]
-        and shape(i.value) is None
+        and ((found := shape(i.value)) is None or found.uniform)
         for i in made
     )
 

@@ -1,0 +1,87 @@
+"""Write a loop that adds up sums (`partial_sums.py`) as one of many rounds at once, and what is left.
+
+    many:  run `count` rounds at once, each for a sum of its own, as long as so many are left
+    few:   add the sums up, by halves; go round the old loop for what is left, or a second time with fewer rounds
+
+A lane that has its turn among others ("in turn") adds up the sums of its rounds each time, and goes on with the total.
+Where nobody knows that what it loads lies side by side, its rounds are a loop that puts them into an array ("in
+memory"), and the total is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from metalloid.ir import Block, Function
+from metalloid.ir.loops import loops
+from metalloid.ir.types import IntType
+from metalloid.records import replace
+from metalloid.transforms.partial_sums import Row, row_of
+from metalloid.transforms.split_rounds import InMemory, InTurn, SideBySide, rounds_of
+
+Way = Literal["side by side", "in turn", "in memory"]
+
+MOST = 1024  # instructions of the rounds that run at once
+_WAYS: Mapping[Way, type[SideBySide]] = {"side by side": SideBySide, "in turn": InTurn, "in memory": InMemory}
+
+
+def split(function: Function, row: Row, counts: tuple[int, ...], way: Way = "side by side") -> Function:
+    """The function with as many rounds of the loop at once as `counts` says, as many sums in the place of each; then
+    with fewer, and the old loop for the rest. It is left alone where it is no longer there, or would be too long."""
+    for n, count in enumerate(counts):
+        if n:
+            loop = loops(function).loops.get(row.header)
+            found = row_of(function, loop) if loop is not None else None
+            if found is None:
+                return function
+            row = replace(found, tag=_tag(n))
+        made = _split(function, row, count, way)
+        if made is function:
+            break
+        function = made
+    return function
+
+
+def splits(row: Row, counts: tuple[int, ...]) -> list[str]:
+    """The names of the loops that `split` may make."""
+    made = [replace(row, tag=_tag(n)) for n in range(len(counts))]
+    return [name for row in made for name in (row.split(), rounds_of(row))]
+
+
+def _tag(n: int) -> str:
+    return f".{n + 1}" if n else ""
+
+
+def _split(function: Function, row: Row, count: int, way: Way) -> Function:
+    loop = loops(function).loops.get(row.header)
+    if loop is None or row_of(function, loop) != replace(row, tag=""):
+        return function
+    body = function.block[row.header]
+    if count < 2 or count * len(body.body) > MOST or count * row.step > _largest(row):
+        return function
+    made = _WAYS[way](function, row, count)
+    new = [*made.blocks(), made.rest()]
+    blocks: list[Block] = []
+    for block in function.blocks:
+        if block is function.entry:
+            block = replace(block, instructions=(*made.arrays(), *block.instructions))
+        if block.name == row.outside:
+            blocks.append(_led(block, row.header, row.split()))
+        elif block.name == row.header:
+            blocks += new
+        elif block.name == row.behind:
+            blocks.append(made.after(block))
+        else:
+            blocks.append(block)
+    return function.with_blocks(tuple(blocks))
+
+
+def _largest(row: Row) -> int:
+    """What the counter holds: so many rounds have to fit, or it would go round on the way."""
+    assert isinstance(row.limit.type, IntType)
+    return (1 << row.limit.type.bits) - 1
+
+
+def _led(block: Block, old: str, new: str) -> Block:
+    return replace(block, instructions=(*block.instructions[:-1], block.terminator.relabel({old: new})))
