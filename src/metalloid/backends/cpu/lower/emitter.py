@@ -24,6 +24,9 @@ from metalloid.ir.values import Expression, Float, Global, Int, Local, Named, Va
 from metalloid.ir.write import write_value
 from metalloid.records import dataclass
 
+# What is written as more lanes than a gang has (`access/alike_lanes.py`); no value of a function is called that.
+RESULT = "#"
+
 
 @dataclass(frozen=True)
 class Val:
@@ -179,6 +182,8 @@ class Emitter(Text):
         return self.vector(value) if vector else self.scalar(value)
 
     def shape(self, value: Value) -> LaneShape | None:
+        if value.__class__ is Local and value.name == RESULT:
+            return None
         return self.u.shape(value)
 
     def constant(self, value: Value) -> str:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metalloid.backends.cpu.lower.emitter import Emitter, Val
+from metalloid.backends.cpu.lower.emitter import RESULT, Emitter, Val
 from metalloid.backends.cpu.lower.instructions import instruction
 from metalloid.ir import Instruction
 from metalloid.ir.values import Local, Value
 from metalloid.records import replace
-
-RESULT = "#"  # no value of a function is called that
 
 
 def as_lanes(
     e: Emitter, made: list[Instruction], width: int, operand: Callable[[tuple[Value, ...]], Val]
 ) -> str:
     """Their results as a vector of so many lanes; `operand` gives what the n have as one of their operands."""
-    e.u.shapes[RESULT] = None  # it varies, though all lanes of a gang may have the same n
     values: dict[str, Val] = {}
     operands: list[Value] = []
     for n, given in enumerate(zip(*(i.operands for i in made), strict=True)):

@@ -1,4 +1,5 @@
-"""Sums of a lane's own numbers, lane after lane, each in one register: see `sums_in_turn.py`.
+"""Sums of a lane's own numbers, lane after lane, each in one register: see `sums_in_turn.py`. A lane that runs alone
+(`lane_or_loop.py`) has them in the same way.
 
 What a sum is made of (`packs.py`) is written once, for one lane, in a loop over the lanes that are there: loads of
 neighbours, the operations on them, and their total.
@@ -36,11 +37,11 @@ NOTHING = Found({}, frozenset())
 
 
 def find(e: Emitter, block: Block) -> Found:
-    if e.width == 1 or e.out.check is not None:
+    if e.out.check is not None:
         return NOTHING
     totals = {}
     for n, i in enumerate(block.body):
-        if is_total(i) and e.shape(i.value) is None:
+        if is_total(i) and (e.width == 1 or e.shape(i.value) is None):
             packs = Packs(e.function, block, e.out.layout, e.shape)
             if packs.collect(i.operands) and packs.found and _may_wait(e, packs, block.body[:n], i):
                 totals[i.name] = packs
@@ -97,19 +98,29 @@ class Writer:
 
     def write(self, sum: Instruction) -> None:
         e, kind = self.e, lowered(sum.type)
+        if e.width == 1:
+            e.set(sum.name, Val(kind, self._total(sum)))
+            return
         results = e.alloca(e.vt(kind), "turns")
         if e.mask is not None:
             e.do(f"store {e.vt(kind)} zeroinitializer, ptr {results}")
         for self.lane in e.lanes_loop(e.mask):
-            for pack in self.packs.found:
-                made = [self.packs.made[name] for name in pack]
-                load = made[0].opcode == "load"
-                self.vectors[pack] = self._load(made) if load else as_lanes(e, made, len(made), self._operand)
-            whole = self._operand(sum.operands).vec
-            assert whole is not None
+            whole = self._total(sum)
             place = e.put(f"getelementptr {kind}, ptr {results}, i32 {self.lane}")
-            e.do(f"store {kind} {total(e, kind, whole, len(sum.operands))}, ptr {place}")
+            e.do(f"store {kind} {whole}, ptr {place}")
         e.set(sum.name, Val(kind, vec=e.put(f"load {e.vt(kind)}, ptr {results}")))
+
+    def _total(self, sum: Instruction) -> str:
+        """Of one lane."""
+        for pack in self.packs.found:
+            made = [self.packs.made[name] for name in pack]
+            load = made[0].opcode == "load"
+            self.vectors[pack] = (
+                self._load(made) if load else as_lanes(self.e, made, len(made), self._operand)
+            )
+        whole = self._operand(sum.operands).vec
+        assert whole is not None
+        return total(self.e, lowered(sum.type), whole, len(sum.operands))
 
     def _base(self, loads: list[Instruction]) -> tuple[Value, int]:
         return constant_base(self.e.function, loads[0].operands[0], self.e.out.layout)
