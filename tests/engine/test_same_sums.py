@@ -24,7 +24,8 @@ from metalloid.transforms.split_sums import split, splits
 from tests.engine.both import WIDE
 
 HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
-# Sums of half rows; the dot of a row and a vector; four a round; differences; two sums; a sum of sums; elements found.
+# Sums of half rows; the dot of a row and a vector; four a round; differences; two sums; a sum of sums; one behind a
+# sum of a block; elements found.
 ROWS = {
     "half": "for (uint j = 0; j < n; j++) s += float(a[i * n + j]);",
     "dot": "s = 1; for (uint j = 0; j < n; j++) s += float(a[i * n + j]) * float(a[j]);",
@@ -33,6 +34,8 @@ ROWS = {
     "two": "float q = 0; for (uint j = 0; j < n; j++) { float x = a[i * n + j]; s += x; q += x * x; } s = s * s - q;",
     "tree": "for (uint j = 0; j + 16 <= n; j += 16) { float t = 0; for (uint k = 0; k < 16; k++) {"
     " float x = a[i * n + j + k]; t += x * x; } s += t * float(a[i * n + j]); }",
+    "both": "for (uint k = 0; k < 16; k++) s += float(a[i * 16 + k]) * float(a[i * 16 + k]); s = s * s;"
+    " for (uint j = 0; j < n; j++) s += float(a[i * n + j]);",
     "found": "for (uint j = 0; j < n; j++) s += float(a[i * n + uint(at[j])]);",
 }  # fmt: skip
 
@@ -66,13 +69,14 @@ def expected(name: str, a: np.ndarray, at: np.ndarray, n: int, threads: int) -> 
         "int": -table.sum(1),
         "two": table.sum(1) ** 2 - (table**2).sum(1),
         "tree": ((table[:, :sixteens] ** 2).reshape(threads, -1, 16).sum(2) * table[:, :sixteens:16]).sum(1),
+        "both": (wide[: threads * 16].reshape(threads, 16) ** 2).sum(1) ** 2 + table.sum(1),
         "found": table[:, at].sum(1),
     }[name]
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_every_code_of_a_kernel_adds_up_alike(name: str) -> None:
-    for n in (37, 1000):
+    for n in (37, 63, 100, 1000):
         threads, found = 150, {}
         a, at = numbers(n, threads)
         # A number that another buffer holds as well may change while the kernel runs: nothing is proved with it.

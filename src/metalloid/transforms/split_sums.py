@@ -26,9 +26,10 @@ MOST = 1024  # instructions of the rounds that run at once
 _WAYS: Mapping[Way, type[SideBySide]] = {"side by side": SideBySide, "in turn": InTurn, "in memory": InMemory}
 
 
-def split(function: Function, row: Row, counts: tuple[int, ...], way: Way = "side by side") -> Function:
+def split(function: Function, row: Row, counts: tuple[int, ...], *ways: Way) -> Function:
     """The function with as many rounds of the loop at once as `counts` says, as many sums in the place of each; then
-    with fewer, and the old loop for the rest. It is left alone where it is no longer there, or would be too long."""
+    with fewer, and the old loop for the rest. The first in the first of these ways, the others in the last. It is left
+    alone where it is no longer there, or would be too long."""
     for n, count in enumerate(counts):
         if n:
             loop = loops(function).loops.get(row.header)
@@ -36,6 +37,7 @@ def split(function: Function, row: Row, counts: tuple[int, ...], way: Way = "sid
             if found is None:
                 return function
             row = replace(found, tag=_tag(n))
+        way = ways[min(n, len(ways) - 1)] if ways else "side by side"
         made = _split(function, row, count, way)
         if made is function:
             break

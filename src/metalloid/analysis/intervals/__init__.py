@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from metalloid.ir import Instruction
 
+SHORT = 64  # rounds of a loop: one with fewer is short
 PROVED = "mt.proved"  # metadata of an access that needs no guard
 NO_WRAP = "mt.whole"  # of a widening whose number cannot have wrapped
 FIXED = "mt.fixed"  # of a load of a parameter that nobody can change while the launch runs

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from metalloid.analysis.divergence import Flow
-from metalloid.analysis.intervals import FIXED, NO_WRAP, PROVED, STREAMED
+from metalloid.analysis.intervals import FIXED, NO_WRAP, PROVED, SHORT, STREAMED
 from metalloid.analysis.intervals import strided as S
 from metalloid.analysis.intervals.dead_edges import dead_edges
 from metalloid.analysis.intervals.evaluate import BUDGET, Evaluator
@@ -21,7 +21,7 @@ from metalloid.ir.intrinsics import ENTRY, Effect, between_threadgroups, effect,
 from metalloid.ir.layout import DataLayout, data_layout, scalar_bytes
 from metalloid.ir.loops import Loop
 from metalloid.ir.name_privates import name_privates
-from metalloid.ir.types import IntType, PointerType
+from metalloid.ir.types import FLOAT, HALF, IntType, PointerType
 from metalloid.ir.values import Local, Value
 from metalloid.records import dataclass, replace
 
@@ -42,6 +42,9 @@ class Proof:
         None  # of the threadgroups that its module was made for, where it was for one
     )
     fixed: frozenset[tuple[str, int]] = frozenset()  # loads of numbers that the launch has its own copy of
+    short: frozenset[str] = (
+        frozenset()
+    )  # loops of one block, by header, with few rounds for the sums of a thread
 
     def mark(self, module: Module) -> Module:
         """The module, with what is proved written on its instructions."""
@@ -93,6 +96,7 @@ class Prover:
         whole: set[tuple[str, int]] = set()
         loops: set[str] = set()
         dead: set[tuple[str, str]] = set()
+        short: set[str] = set()
         try:
             for block in self.function.blocks:
                 if block.name not in self.reached:
@@ -105,6 +109,8 @@ class Prover:
             for loop in self.flow.forest.loops.values():
                 if self._work(e, loop) <= MAX_WORK:
                     loops.add(loop.header)
+                if self._is_short(e, loop):
+                    short.add(loop.header)
             for name in self.reached:
                 dead.update(dead_edges(e, name))
         except (TooLong, RecursionError):
@@ -115,6 +121,7 @@ class Prover:
             frozenset(whole),
             dead=frozenset(dead),
             fixed=self._fixed(launch, proved),
+            short=frozenset(short),
         )
 
     def _fixed(self, launch: Facts, proved: set[tuple[str, int]]) -> frozenset[tuple[str, int]]:
@@ -147,6 +154,14 @@ class Prover:
             rows = S.scaled(S.mul(S.Span(0, 7), S.signed(stride, 64), 64), size, 64)
             at = S.signed(S.add(at, S.add(rows, S.Span(0, 7 * size, size), 64), 64), 64)
         return at.lo >= 0 and at.hi + size <= room
+
+    def _is_short(self, e: Evaluator, loop: Loop) -> bool:
+        if len(loop.blocks) > 1 or not any(
+            p.type in (FLOAT, HALF) for p in self.function.block[loop.header].phis
+        ):
+            return False
+        rounds = e.loops.rounds(loop)
+        return rounds is not None and rounds + 1 < SHORT
 
     def _work(self, e: Evaluator, loop: Loop) -> float:
         """Instructions that a loop runs, each time it is entered, at most."""

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
 
 from metalloid.analysis.barrier_arrival import Arrival, arrival
 from metalloid.analysis.divergence import Flow
@@ -24,7 +23,7 @@ from metalloid.backends.cpu.lower.free_shape import is_free
 from metalloid.backends.cpu.lower.gang_width import by_rows, choose
 from metalloid.backends.cpu.lower.kept_values import regions
 from metalloid.backends.cpu.lower.lane_or_loop import SUMS, alone
-from metalloid.backends.cpu.lower.sums_in_turn import in_turn, sums_in_turn
+from metalloid.backends.cpu.lower.sums_in_turn import ALONE, NONE, TURNS, in_turn, parts, sums_in_turn
 from metalloid.backends.cpu.lower.vectorize import VectorCode, vectorize
 from metalloid.backends.line_table import LineTable, debug_info
 from metalloid.backends.specialize import FAR, SHARED
@@ -65,7 +64,11 @@ def vector_code(
     """Vector code of a canonical module. `width` forces a number of lanes. `plain` is the module for threadgroups of
     any size, where this one is for one. `brief`: code for LLVM to be done with soon, of the same results."""
     size, ragged, tables, guard, backwards, proof = variant
-    rows = alone(plain or module, target.info) if check is None and not width else None
+    free = check is None and not width
+    turns = sums_in_turn(plain or module, target.info) if free else NONE
+    rows = alone(plain or module, target.info) if free else None
+    if rows is not None and isinstance(proof, Proof) and (few := turns.if_short(proof.short)):
+        rows, turns = None, few
     if isinstance(proof, Proof):
         module = proof.mark(module)
         function = prune(module.function[ENTRY], proof.dead)
@@ -78,20 +81,24 @@ def vector_code(
     if check is None and not (width or ragged or tables or backwards or brief):
         module, loops = _staged(module, size, bool(guard), loops)
     dots = _dots(module, target, bool(guard)) if check is None else module
+    wide = width or choose(dots, size, target.info, check is not None, rows, True)
     lanes = LaneLayout(
-        width or choose(dots, size, target.info, check is not None, rows, True),
-        *(size, ragged, tables, proof in (FAR, SHARED)),
+        min(wide, TURNS) if turns.rows else wide, *(size, ragged, tables, proof in (FAR, SHARED))
     )
     lanes, way = _gangs(module, lanes, bool(width), check)
     module = module if lanes.width % target.info.lanes32 else dots
     if rows is not None and lanes.width == 1:
         loops |= {name for row in rows if row.header in loops for name in splits(row, rows[row])}
-        function = split_trees(module.function[ENTRY], SUMS * target.info.lanes32)
-        module = module.with_function(reduce(lambda f, row: split(f, row, rows[row]), rows, function))
-    elif check is None and not width and lanes.width > 1:
-        found = sums_in_turn(plain or module, target.info)
-        module = in_turn(module, found, target.info, bool(guard))
-        loops |= {n for row, counts in found.rows.items() if row.header in loops for n in splits(row, counts)}
+        most, chosen = (
+            (parts(target.info), turns.sums) if turns.may_be_short else (SUMS * target.info.lanes32, None)
+        )
+        function = split_trees(module.function[ENTRY], most, chosen)
+        for row, counts in rows.items():
+            function = split(function, row, counts, *(ALONE if turns.may_be_short else ()))
+        module = module.with_function(function)
+    elif lanes.width > 1:
+        module = in_turn(module, turns, target.info, bool(guard))
+        loops |= {n for row, counts in turns.rows.items() if row.header in loops for n in splits(row, counts)}
     module = module.with_function(fuse_products(module.function[ENTRY]))
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))

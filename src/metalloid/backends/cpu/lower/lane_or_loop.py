@@ -16,6 +16,7 @@ from metalloid.analysis.lane_layout import LaneLayout, Triple
 from metalloid.analysis.loop_stride import Strides
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
+from metalloid.backends.cpu.lower.access.packs import MEMORY
 from metalloid.backends.cpu.lower.free_shape import footprint
 from metalloid.backends.cpu.lower.vectorize import uses_lanes
 from metalloid.ir import Function, Instruction, Module
@@ -74,6 +75,28 @@ def alone(module: Module, target: TargetInfo) -> dict[Row, tuple[int, ...]] | No
     if not loops_in_vectors(flow, known, layout, target):
         return None
     return {row: sums_of(flow, row, layout, target) for row in rows(function)}
+
+
+def walks(flow: Flow, row: Row, known: Uniformity, target: TargetInfo) -> bool:
+    """Whether all that a loop loads lies side by side from round to round, and some far apart from lane to lane."""
+    function, layout, loop = flow.function, known.layout, flow.forest.loops[row.header]
+    body, strides = list(function.block[row.header].instructions), Strides(function, loop, layout)
+    if row.step != 1 or not straight(function, loop, body, strides):
+        return False
+    far = False
+    for i in body:
+        if i.opcode == "load" and (stride := strides.of(i.operands[0])) != {}:
+            root = known.roots.root(i.operands[0])
+            if stride != {(): layout.store_size(i.type)} or root is None or root.kind not in MEMORY:
+                return False
+            far = far or is_far(known, i, target)
+    return far
+
+
+def is_far(known: Uniformity, load: Instruction, target: TargetInfo) -> bool:
+    """Whether every lane has a load of its own."""
+    size = known.layout.store_size(load.type)
+    return footprint(known.shape(load.operands[0]), size, target, LANES)[0] >= LANES
 
 
 def row_of_threads(calls: list[Instruction]) -> Triple:

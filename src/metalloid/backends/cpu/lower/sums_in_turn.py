@@ -3,8 +3,9 @@
 A thread that has a block of weights of its own, or a row, adds up products that lie side by side in memory, while its
 neighbours' lie further away. By lanes, every load is one for each lane, or is turned round in registers. A lane by
 itself loads sixteen neighbours at once (`access/in_turn.py`). `lane_or_loop.py` is about kernels whose threads run one
-after the other from start to end; these have operations among lanes, or other work that lanes share. The order of such
-a sum is another one, so it is chosen from a kernel's text alone, as there.
+after the other from start to end; these have operations among lanes, or other work that lanes share, or rows so short
+that most of the time goes elsewhere. The order of such a sum is another one, so it is chosen from a kernel's text
+alone, as there, and is the same for threads that run alone.
 """
 
 from __future__ import annotations
@@ -12,23 +13,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metalloid.analysis.divergence import Flow
-from metalloid.analysis.intervals import is_proved
+from metalloid.analysis.intervals import SHORT, is_proved
 from metalloid.analysis.lane_layout import LaneLayout
-from metalloid.analysis.loop_stride import Strides
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
-from metalloid.backends.cpu.lower.access.packs import MEMORY, Packs
-from metalloid.backends.cpu.lower.free_shape import footprint
-from metalloid.backends.cpu.lower.lane_or_loop import LANES, row_of_threads, straight, sums_of
+from metalloid.backends.cpu.lower.access.packs import Packs
+from metalloid.backends.cpu.lower.lane_or_loop import LANES, is_far, row_of_threads, sums_of, walks
 from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.layout import DataLayout, data_layout
 from metalloid.ir.name_privates import name_privates
-from metalloid.records import dataclass, field
+from metalloid.records import dataclass, field, replace
 from metalloid.targets import TargetInfo
 from metalloid.transforms.common_gep_base import share
 from metalloid.transforms.partial_sums import Row, is_total, rows
-from metalloid.transforms.split_sums import split, splits
+from metalloid.transforms.split_sums import Way, split, splits
 from metalloid.transforms.sum_trees import LEAST, Sum, long_sums, split_trees
 
 # Instructions, of one lane: an element that is loaded for itself; one of a register that is turned round; what a lane
@@ -36,6 +35,9 @@ from metalloid.transforms.sum_trees import LEAST, Sum, long_sums, split_trees
 FOUND = 1.5
 TURNED = 0.5
 TURN = 12
+# How a thread that runs alone adds up most of a row, and the rest.
+ALONE: tuple[Way, ...] = ("side by side", "in turn")
+TURNS = 32  # lanes, at most, that take turns in a loop: more gain nothing, and share the cache
 
 
 def parts(target: TargetInfo) -> int:
@@ -45,10 +47,28 @@ def parts(target: TargetInfo) -> int:
 
 @dataclass(frozen=True)
 class InTurn:
-    """Sums in a block, by their last additions; loops along a row, and how many rounds they run at once."""
+    """Sums in a block, by their last additions; loops along a row, and how many rounds they run at once; whether these
+    are all innermost loops, and lanes leave them together."""
 
     sums: frozenset[str] = frozenset()
     rows: Mapping[Row, tuple[int, ...]] = field(default_factory=dict)
+    all_loops: bool = False
+
+    @property
+    def may_be_short(self) -> bool:
+        """Whether threads that could run alone may take turns instead, where the proof of a launch says that their rows
+        are short: too short for as many sums as a thread alone has, so that all code adds up alike."""
+        fits = all(len(counts) == len(ALONE) and counts[0] >= SHORT for counts in self.rows.values())
+        return self.all_loops and fits
+
+    def if_short(self, short: frozenset[str]) -> InTurn | None:
+        """What is left of it in such a launch: then the ends of rows, and what stands around them, run side by side."""
+        if not self.may_be_short or any(row.header not in short for row in self.rows):
+            return None
+        return replace(self, rows={row: counts[1:] for row, counts in self.rows.items()})
+
+
+NONE = InTurn()
 
 
 def sums_in_turn(module: Module, target: TargetInfo) -> InTurn:
@@ -57,32 +77,20 @@ def sums_in_turn(module: Module, target: TargetInfo) -> InTurn:
     sums = [(block, s) for block, found in long_sums(function) for s in found]
     along = rows(function) if any(i.opcode == "phi" for i in function.instructions()) else ()
     if not (sums or along):
-        return InTurn()
+        return NONE
     layout = data_layout(module.datalayout)
     calls = [i for i in function.instructions() if i.opcode == "call"]
     flow, lanes = Flow(function), LaneLayout(LANES, row_of_threads(calls))
     known = Uniformity(flow, UnderlyingObjects(function), lanes, layout)
     packs = ((s, Packs(function, block, layout, known.shape)) for block, s in sums)
+    found = {row: sums_of(flow, row, layout, target) for row in along if walks(flow, row, known, target)}
+    parents = {loop.parent for loop in flow.forest.loops.values()}
+    together = {row.header for row in found} - known.divergence.loops
     return InTurn(
-        frozenset(s.root.name for s, found in packs if _pays(s, found, known, target)),
-        {row: sums_of(flow, row, layout, target) for row in along if _walks(flow, row, known, target)},
+        frozenset(s.root.name for s, packed in packs if _pays(s, packed, known, target)),
+        found,
+        bool(found) and flow.forest.loops.keys() - parents <= together,
     )
-
-
-def _walks(flow: Flow, row: Row, known: Uniformity, target: TargetInfo) -> bool:
-    """Whether all that a loop loads lies side by side from round to round, and some far apart from lane to lane."""
-    function, layout, loop = flow.function, known.layout, flow.forest.loops[row.header]
-    body, strides = list(function.block[row.header].instructions), Strides(function, loop, layout)
-    if row.step != 1 or not straight(function, loop, body, strides):
-        return False
-    far = False
-    for i in body:
-        if i.opcode == "load" and (stride := strides.of(i.operands[0])) != {}:
-            root = known.roots.root(i.operands[0])
-            if stride != {(): layout.store_size(i.type)} or root is None or root.kind not in MEMORY:
-                return False
-            far = far or _is_far(known, i, target)
-    return far
 
 
 def in_turn(module: Module, found: InTurn, target: TargetInfo, guard: bool) -> Module:
@@ -110,12 +118,6 @@ def _side_by_side(function: Function, block: Block, layout: DataLayout, guard: b
     return alike and not (guard and any(not is_proved(i) for pack in packs.loads() for i in pack))
 
 
-def _is_far(known: Uniformity, load: Instruction, target: TargetInfo) -> bool:
-    """Whether every lane has a load of its own."""
-    size = known.layout.store_size(load.type)
-    return footprint(known.shape(load.operands[0]), size, target, LANES)[0] >= LANES
-
-
 def _pays(found: Sum, packs: Packs, known: Uniformity, target: TargetInfo) -> bool:
     """Whether a lane's turn costs less than its share of loads of all lanes."""
     count = found.count(parts(target))
@@ -131,4 +133,4 @@ def _pays(found: Sum, packs: Packs, known: Uniformity, target: TargetInfo) -> bo
 def _by_lanes(known: Uniformity, loads: list[Instruction], target: TargetInfo) -> float:
     if known.shape(loads[0].operands[0]) is None:
         return FOUND * len(loads)
-    return TURNED * len(loads) if _is_far(known, loads[0], target) else len(loads) / target.lanes32
+    return TURNED * len(loads) if is_far(known, loads[0], target) else len(loads) / target.lanes32
