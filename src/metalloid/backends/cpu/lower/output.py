@@ -70,6 +70,8 @@ class Output:
     declared: dict[str, str] = field(default_factory=dict)
     helpers: dict[str, str] = field(default_factory=dict)
     formats: list[str] = field(default_factory=list)
+    # What gangs read of the launch: offset and type; of a pointer to a number that may be read at any time, its type.
+    fields: dict[tuple[int, str], str] = field(default_factory=dict)
     check: Checks | None = None  # of a checked run
     check_lengths: dict[int, int] = field(default_factory=dict)  # of memory whose size is known, by site
 

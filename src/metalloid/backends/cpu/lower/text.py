@@ -71,13 +71,16 @@ class Text:
             self.prologue.append(f"  {at} = getelementptr i8, ptr %launch, i64 {offset}")
             self.prologue.append(f"  {name} = load {type}, ptr {at}, !invariant.load !0")
             self.launch_values[key] = name
+            self.out.fields.setdefault((offset, type), "")
         return self.launch_values[key]
 
-    def readable(self, name: str, align: int) -> None:
-        """Four bytes at a pointer of the launch may be read at any time."""
+    def readable(self, offset: int, kind: str, align: int) -> None:
+        """Four bytes at a pointer of the launch, a `kind`, may be read at any time."""
+        name = self.launch_field(offset, "ptr")
         for n, line in enumerate(self.prologue):
             if line.startswith(f"  {name} = load ptr") and "!dereferenceable" not in line and align >= 4:
                 self.prologue[n] = f"{line}, !dereferenceable !4, !align !4"
+                self.out.fields[offset, "ptr"] = kind
 
     def at_start(self, key: str, text: str) -> str:
         """An instruction that is written once, at the start."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from metalloid.analysis.intervals import is_fixed
+from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.access import called, prefetch
 from metalloid.backends.cpu.lower.access.atomic_guard import atomic_lanes, atomic_scalar
 from metalloid.backends.cpu.lower.access.gathers import gather, scatter
@@ -54,8 +55,8 @@ def load(e: Emitter, i: Instruction) -> None:
     if plan.lie is Lie.ONE:
         fixed = ", !invariant.load !0" if is_fixed(i) and e.proved else ""
         assert place.offset.base is not None
-        if fixed and size == 4 and _is_start(e, i.operands[0]):
-            e.readable(place.ptr, align)
+        if fixed and size == 4 and _is_start(e, i.operands[0]) and place.root.kind == "buffer":
+            e.readable(abi.BUFFERS + 8 * place.root.index, kind, align)
 
         def read() -> str:
             at = address(e, place.ptr, place.offset.base or "0")
