@@ -43,6 +43,7 @@ class Compiled:
     watches: (
         bool  # a thread may wait for other threadgroups: they are begun in order, on all threads there are
     )
+    straight: bool  # a thread is done soon: one call may run many
     look_up: Callable[[], Details]
     baseline: bool = False  # made soon, not to be fast
     shared: dict[str, Any] = field(default_factory=dict)  # what checked launches of this code have in common

@@ -19,7 +19,17 @@ from metalloid.backends.cpu.code import Compiled, Details
 from metalloid.backends.passes_key import passes_key
 
 _FORMAT = 3
-_FACTS = ("entry", "formats", "local", "scratch", "tables", "searches", "counts", "watches")  # of `Compiled`
+_FACTS = (
+    "entry",
+    "formats",
+    "local",
+    "scratch",
+    "tables",
+    "searches",
+    "counts",
+    "watches",
+    "straight",
+)  # of `Compiled`
 
 
 def stable_repr(value: object) -> str:

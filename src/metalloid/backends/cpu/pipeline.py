@@ -176,6 +176,7 @@ def compiled(code: VectorCode, target: codegen.Target, level: int, baseline: boo
         searches=code.searches,
         counts=code.counts,
         watches=code.watches,
+        straight=code.straight,
         look_up=lambda: details,
         baseline=baseline,
     )

@@ -6,6 +6,7 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable, Collection, Hashable, Mapping
+from math import prod
 
 from metalloid import deadline
 from metalloid.backends.base import MOST_PRIVATE, Fault, Guard, Launch, LogMessage, Triple
@@ -22,6 +23,8 @@ from metalloid.backends.specialize import ParameterSnapshot, Prover, Specializer
 from metalloid.errors import DeviceError, KernelFault
 
 COUNTED = 1 << 20  # threadgroups that one call may run of a kernel that counts in tables of its own
+SOON = 1 << 13  # threads of straight code that one call may run: they are done in less than a millisecond
+LEAST = 16  # threadgroups that a call runs in any case (runtime.cpp)
 GRIDS = 2  # of a kernel that get code of their own at once: Specializer says why
 MOST_SCRATCH = 64 * MOST_PRIVATE  # of one threadgroup
 CONSTANTS = "mt_constants"  # see backends/cpu/abi.py
@@ -271,7 +274,10 @@ class Program:
         record.total = across * down * deep
         counts = any(v.compiled.counts for v in present)
         record.chunk = max(1, record.total // (threads * (4 if counts else 16)))
-        record.together = COUNTED if counts else 0
+        straight = all(v.compiled.straight for v in present)
+        record.together = (
+            COUNTED if counts else max(LEAST, SOON // prod(launch.threadgroup)) if straight else 0
+        )
         record.parts = 1 if any(v.compiled.watches for v in present) else min(threads, native.PARTS)
         constants = [c for v in present if v.compiled.searches for c in v.code.table(CONSTANTS)]
         searches, early = (any(getattr(v.compiled, w) for v in present) for w in ("searches", "baseline"))

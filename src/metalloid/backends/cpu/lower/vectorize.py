@@ -57,6 +57,7 @@ class VectorCode:
     searches: bool  # pointers look for their buffers
     counts: bool  # a call counts in tables of its own
     watches: bool  # a thread may wait for what other threadgroups do
+    straight: bool  # without loops and barriers: a thread is done soon
     checks: Checks | None = None
     check_lengths: Mapping[int, int] = field(default_factory=dict)
     local_places: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # offset and bytes of variables
@@ -88,7 +89,7 @@ def vectorize(
     function = module.function[ENTRY]
     whole = UnderlyingObjects(function)
     barriers = tuple(i for i in function.instructions() if i.called == BARRIER)
-    layout, parted = data_layout(module.datalayout), way == "parted"
+    layout, parted, scratch = data_layout(module.datalayout), way == "parted", Scratch()
     out = Output(
         module, layout, lanes, guard, target, short_loops, check=checks, barriers=barriers, suspends=parted
     )
@@ -99,7 +100,6 @@ def vectorize(
         out.count_tables = count_tables(function, whole, layout, lanes.size, bool(guard), local)
         local = max([local, *(t.end for t in out.count_tables.values())])
     barrier_sites = tuple(Site(s.location, None, 0, False, "M204") for s in _sites_of(out, barriers))
-    scratch = Scratch()
     place_privates(out, function, whole, privates, scratch)
     if parted:
         out.nowhere = scratch.take(16, 16)
@@ -123,6 +123,7 @@ def vectorize(
         abi.OUTSIDE in out.declared,
         bool(out.count_tables),
         watches(function),
+        len(parts) == 1 and not (barriers or parts[0].uniformity.flow.forest.loops),
         checks,
         out.check_lengths,
         {name: (at, out.local_sizes[name]) for name, at in out.local_offsets.items()},
