@@ -48,6 +48,7 @@ class LaneLayout:
     may_wrap32: bool = False  # there are buffers in which an index of 32 bits that has wrapped is inside
     rows: bool = False  # a gang is a row of the threadgroup; lanes beyond the row's end are idle
     slides: bool = False  # with rows: a part of one, from any of its threads on
+    short: bool = False  # with slides: only the first lanes run, as many as the gang is told
 
     @property
     def count(self) -> int:
@@ -95,7 +96,9 @@ class LaneLayout:
         iota = tuple(range(w))
         if self.rows:
             return (
-                PositionPattern(iota, 1, limit=x, row="x") if self.slides else PositionPattern(iota, limit=w),
+                PositionPattern(iota, 1, limit=x + (w if self.short else 0), row="x")
+                if self.slides
+                else PositionPattern(iota, limit=w),
                 PositionPattern(step=1, limit=y, row="y"),
                 PositionPattern(step=1, limit=z, row="z"),
             )

@@ -28,6 +28,7 @@ class TargetInfo:
     gathers: bool = False  # a register of words, each from its own address
     scatters: bool = False
     masks_memory: bool = False  # loads and stores of some lanes
+    mask_bits: bool = False  # which lanes: a number of 64 bits, one for each
     shuffle_part: int = 16  # of a register: what is inside moves in one cycle
     scales_floats: bool = False  # x * 2^n is one instruction
     fuses_halves: bool = True  # a * b + c of halves is one instruction

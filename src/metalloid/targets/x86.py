@@ -13,6 +13,7 @@ AVX512 = TargetInfo(
     gathers=True,
     scatters=True,
     masks_memory=True,
+    mask_bits=True,
     scales_floats=True,
     fuses_halves=False,
     fused_rounding="llvm.x86.avx512.vfmadd.ps.512",

@@ -10,7 +10,7 @@ from metalloid import config, stopwatch
 from metalloid.backends.cpu import codegen, native
 from metalloid.backends.cpu.code import Compiled, Variant
 from metalloid.backends.cpu.common_proof import CommonProof
-from metalloid.backends.cpu.group_shape import GroupShapes
+from metalloid.backends.cpu.group_shape import Found, GroupShapes
 from metalloid.backends.cpu.kernel_cache import KernelCache
 from metalloid.backends.cpu.program import Program
 from metalloid.backends.cpu.proofs import LazyProof, Proofs, Provable, name_of, provable
@@ -158,16 +158,16 @@ class Vectors:
     def shapes(self) -> GroupShapes:
         return GroupShapes(self._shelf, self._gang_shape)
 
-    def _gang_shape(self, grid: Triple) -> tuple[Triple, bool] | None:
-        from metalloid.backends.cpu.lower.free_shape import gang_shape, is_free
+    def _gang_shape(self, grid: Triple) -> Found | None:
+        from metalloid.backends.cpu.lower.free_shape import divides, gang_shape, is_free
         from metalloid.transforms.stage_rows import stageable
 
         module = self.module
         with slow_way(self.ir, "the shape of threadgroups"):
             if not is_free(module):
                 return None
-            gang = gang_shape(module, grid, self.target.info)
-            return gang, stageable(module, 2, perhaps=True) is not None
+            gang, tall = gang_shape(module, grid, self.target.info), stageable(module, 2, perhaps=True)
+            return Found(gang, tall is not None, divides(module))
 
     def compile(self, variant: Variant, baseline: bool = False, check: Options | None = None) -> Compiled:
         """Machine code of one variant; good code where it is there, even if `baseline` would do. Where good code cannot

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import NamedTuple
 
 from metalloid.backends.base import Triple
 from metalloid.backends.cpu.kernel_cache import KernelCache
@@ -24,8 +25,20 @@ EVEN = 16  # rows that are multiples of it are whole registers
 ACROSS, HEIGHTS = 32, range(256, 32, -8)
 COPY, EDGE = 10, 3
 
-# The gang's shape in a grid, and whether it gains by tall threadgroups; None where the shape is the launch's.
-Look = Callable[[Triple], tuple[Triple, bool] | None]
+DIVIDED = (
+    4096  # threads where rows are parts of a flat grid (lower/row_gangs.py): few end in the middle of one
+)
+
+
+class Found(NamedTuple):
+    """What a kernel's code says of its threadgroups."""
+
+    gang: Triple  # its shape in a grid
+    tall: bool  # whether it gains by tall threadgroups
+    divides: bool  # whether it may divide its index into rows
+
+
+Look = Callable[[Triple], Found | None]  # None where the shape is the launch's
 
 
 class GroupShapes:
@@ -33,7 +46,7 @@ class GroupShapes:
 
     def __init__(self, shelf: KernelCache, look: Look) -> None:
         self._shelf, self._look = shelf, look
-        self._known: dict[Triple, tuple[Triple, bool] | None] = {}
+        self._known: dict[Triple, Found | None] = {}
 
     def shape(self, grid: Triple, given: Triple, far: bool = False) -> Triple:
         """The threadgroup for a grid, where the launch has asked for `given`; `far`: its memory fits no near cache."""
@@ -43,17 +56,20 @@ class GroupShapes:
             self._known[key] = self._kept(key)
         if (found := self._known[key]) is None:
             return given
-        gang, tall = found
-        return (tall and far and tall_group(grid)) or group(grid, gang)
+        tall = tall_group(grid) if found.tall and far else None
+        return tall or group(grid, found.gang, DIVIDED if found.divides else THREADS)
 
-    def _kept(self, grid: Triple) -> tuple[Triple, bool] | None:
-        key = self._shelf.key("gang and height", grid)
+    def _kept(self, grid: Triple) -> Found | None:
+        key = self._shelf.key("gang, height and rows", grid)
         known = self._shelf.get(key, "json")
         if known is None:
             known = json.dumps(self._look(grid)).encode()
             self._shelf.put(key, "json", known)
         found = json.loads(known)
-        return None if found is None else ((found[0][0], found[0][1], found[0][2]), found[1])
+        if found is None:
+            return None
+        (x, y, z), tall, divides = found
+        return Found((x, y, z), tall, divides)
 
 
 def tall_group(grid: Triple) -> Triple | None:
@@ -64,12 +80,12 @@ def tall_group(grid: Triple) -> Triple | None:
     return (ACROSS, best, 1) if best else None
 
 
-def group(grid: Triple, gang: Triple) -> Triple:
-    """A threadgroup around a gang: rows as long as they are, or a block of whole gangs."""
+def group(grid: Triple, gang: Triple, most: int = THREADS) -> Triple:
+    """A threadgroup around a gang: rows as long as they are, or a block of whole gangs; of a line, up to `most`."""
     x, y, z = grid
     if gang[1] == gang[2] == 1:
         if y == z == 1:
-            return min(x, max(LEAST, min(THREADS, _power(x // SHARES)))), 1, 1
+            return min(x, max(LEAST, min(most, _power(x // SHARES)))), 1, 1
         row = _row(x)
         rows = _power(min(y, 2 * THREADS // row)) if row % EVEN == 0 else 1
         while rows > 1 and (y // rows) * z < SHARES:

@@ -23,6 +23,7 @@ from metalloid.backends.cpu.lower.free_shape import is_free
 from metalloid.backends.cpu.lower.gang_width import by_rows, choose
 from metalloid.backends.cpu.lower.kept_values import regions
 from metalloid.backends.cpu.lower.lane_or_loop import SUMS, alone
+from metalloid.backends.cpu.lower.row_gangs import row_gangs
 from metalloid.backends.cpu.lower.sums_in_turn import ALONE, NONE, TURNS, in_turn, parts, sums_in_turn
 from metalloid.backends.cpu.lower.vectorize import VectorCode, vectorize
 from metalloid.backends.line_table import LineTable, debug_info
@@ -103,7 +104,12 @@ def vector_code(
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))
     if check is None and lanes.width > 1 and not brief:  # it writes code twice
-        module, loops = _in_one_row(module, lanes, loops, target.info.masks_memory)
+        layout = data_layout(module.datalayout)
+        found = (
+            row_gangs(module.function[ENTRY], lanes, layout, guard, target.info) if not backwards else None
+        )
+        if found is None:
+            module, loops = _in_one_row(module, lanes, loops, target.info.masks_memory)
     made = vectorize(
         module, lanes, guard, backwards, target.info, loops, check, way, table, brief, proof != SHARED
     )

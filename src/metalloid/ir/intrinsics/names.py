@@ -34,6 +34,7 @@ ROW = f"{PREFIX}row"
 LAST_ROW = f"{PREFIX}last_row"
 FEW_ROWS = f"{PREFIX}few_rows"
 OF_ROWS = frozenset({SAME_ROW, ROW, LAST_ROW, FEW_ROWS})
+GIVEN_ROW = f"{PREFIX}given_row"  # which row a gang is in, where it was told: the number of the division
 STATE = f"{PREFIX}state"  # where a segment stopped
 MARKER = f"{PREFIX}check"  # before an access that a checked run looks at
 # What the compiler's tests tell: an index that left a dimension of an array (its size, the index), a divisor that is 0

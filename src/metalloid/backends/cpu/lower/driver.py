@@ -281,7 +281,8 @@ def thread_count(lanes: LaneLayout) -> str:
 
 def gang_count(lanes: LaneLayout) -> list[str]:
     if lanes.rows:
-        return ["  %instances = mul i32 %sy, %sz"]
+        line = lanes.size[1] == lanes.size[2] == 1
+        return ["  %instances = add i32 1, 0" if line else "  %instances = mul i32 %sy, %sz"]
     rounded = f"  %rounded = add i32 {thread_count(lanes)}, {lanes.width - 1}"
     return [rounded, f"  %instances = udiv i32 %rounded, {lanes.width}"]
 

@@ -21,6 +21,7 @@ from metalloid.ir.name_privates import name_privates
 from metalloid.ir.types import Type
 from metalloid.ir.values import Value
 from metalloid.targets import TargetInfo
+from metalloid.transforms.one_row import DIVISIONS
 
 GANG = 64  # threads that are looked at
 LINE = 2  # registers' loads that a cache line costs
@@ -48,6 +49,11 @@ def _is_free(i: Instruction, used: set[str]) -> bool:
         # Who waits for another thread must not share a gang with it that the launch did not give them.
         return i.opcode == "atomicrmw" and i.name not in used
     return True
+
+
+def divides(module: Module) -> bool:
+    """Whether a thread may find its row by a division."""
+    return any(i.opcode in DIVISIONS for i in module.function[ENTRY].instructions())
 
 
 def gang_shape(module: Module, grid: Triple, target: TargetInfo) -> Triple:

@@ -106,7 +106,7 @@ def _region_text(out: Output, part: Part, number: int, whole: bool = False, last
         head += [*remaining(out), f"  %present = bitcast i{width} %left.bits to <{width} x i1>"]
         control.entry_mask, control.entry_lanes = "%present", ANY
     elif not (out.lanes.no_tail or whole):
-        head += present(out.lanes)
+        head += present(out.lanes, out.target)
         control.entry_mask = "%present"
         control.entry_lanes = _tail(out) if last or out.lanes.single_gang else ANY
     e.entry_mask = control.entry_mask
@@ -135,8 +135,10 @@ def _region_text(out: Output, part: Part, number: int, whole: bool = False, last
 
 
 def without_mask(part: Part, out: Output, function: Function, known: Uniformity) -> str:
-    """What is left of a kernel for threads that pass its first tests."""
-    return _region_text(out, Part(part.module, function, known.roots, known), 0, whole=True)
+    """A kernel of one region, or what is left of it for threads that pass its first tests; without a mask, unless gangs
+    are short."""
+    whole = not out.lanes.short
+    return _region_text(out, Part(part.module, function, known.roots, known), 0, whole=whole)
 
 
 def _signature(out: Output) -> tuple[str, str]:

@@ -97,7 +97,7 @@ def written(out: Output, made: Sliding, arguments: str, write: Write) -> str:
     few = replace(made.lanes, width=out.target.lanes32)
     one = replace(made.lanes, width=1)
     texts = [
-        _width(out, lanes, function, name, write)
+        width_text(out, lanes, function, name, write)
         for lanes, function, name in (
             (made.lanes, made.inner, "all"),
             (few, made.inner, "few"),
@@ -109,15 +109,18 @@ def written(out: Output, made: Sliding, arguments: str, write: Write) -> str:
     )
 
 
-def _width(out: Output, lanes: LaneLayout, function: Function, name: str, write: Write) -> str:
-    """Gangs of one width, and the functions that they call: each takes vectors of that width."""
+def width_text(
+    out: Output, lanes: LaneLayout, function: Function, name: str, write: Write, more: str = ""
+) -> str:
+    """Gangs of one width, and the functions that they call: each takes vectors of that width. `more`: arguments."""
     own = replace(out, lanes=lanes, helpers={})
     made = [write(own, function, _known(out, function, lanes)), *own.helpers.values()]
     for called in own.helpers:
         made = [text.replace(f"@{called}(", f"@{called}.{name}(") for text in made]
     out.helpers |= {f"{n}.{name}": text for n, text in zip(own.helpers, made[1:], strict=True)}
     text = made[0].replace("@segment0(", f"@segment0.{name}(", 1)
-    return text.replace("i32 %j,", "i32 %j, i32 %at,", 1)
+    text = text.replace("i32 %j,", "i32 %j, i32 %at,", 1)
+    return text.replace("i32 %count)", f"i32 %count, {more})", 1) if more else text
 
 
 def _range(out: Output, made: Sliding, arguments: str) -> str:
@@ -179,7 +182,7 @@ def _row(made: Sliding, few: int, arguments: str) -> str:
     start = "[ %low, %start ]"
     for n, (name, step) in enumerate(steps):
         after = f"before.{steps[n + 1][0]}" if n + 1 < len(steps) else "done"
-        lines += _gangs(name, step, start, after, _given(arguments, f"%{name}.at"))
+        lines += gangs(name, step, start, after, _given(arguments, f"%{name}.at"), "%high")
         start = f"[ %{name}.from, %before.{name} ], [ %{name}.next, %on.{name} ]"
     odd = [
         "alone:",
@@ -192,12 +195,12 @@ def _row(made: Sliding, few: int, arguments: str) -> str:
     return "\n".join([*lines, "done:", "  ret i32 0", "stopped:", "  ret i32 -1", *odd, "}"])
 
 
-def _gangs(name: str, step: int, start: str, after: str, given: str) -> list[str]:
-    """Gangs of one width, as many as there are whole ones."""
+def gangs(name: str, step: int, start: str, after: str, given: str, end: str) -> list[str]:
+    """Gangs of one width, as many as there are whole ones before an end."""
     return [
         f"before.{name}:",
         f"  %{name}.from = phi i32 {start}",
-        f"  %{name}.last = sub i32 %high, {step}",
+        f"  %{name}.last = sub i32 {end}, {step}",
         f"  %{name}.any = icmp sle i32 %{name}.from, %{name}.last",
         f"  br i1 %{name}.any, label %loop.{name}, label %{after}",
         f"loop.{name}:",

@@ -17,7 +17,7 @@ from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.base import Guard
 from metalloid.backends.cpu import abi
-from metalloid.backends.cpu.lower import sliding_gangs
+from metalloid.backends.cpu.lower import row_gangs, sliding_gangs
 from metalloid.backends.cpu.lower.coroutine_driver import Turns
 from metalloid.backends.cpu.lower.driver import Driver
 from metalloid.backends.cpu.lower.elide_zero_init import to_clear
@@ -30,7 +30,7 @@ from metalloid.backends.cpu.lower.private_arrays import Scratch, place_privates
 from metalloid.backends.cpu.lower.region_text import ARGUMENTS, region_texts, without_mask
 from metalloid.backends.line_table import LineTable
 from metalloid.backends.sites import Site
-from metalloid.ir import Instruction, Module
+from metalloid.ir import Function, Instruction, Module
 from metalloid.ir.intrinsics import BARRIER, ENTRY, THREADGROUP, among_lanes
 from metalloid.ir.layout import data_layout
 from metalloid.ir.name_privates import name_privates
@@ -141,17 +141,28 @@ def _written(out: Output, parts: list[Part], scratch: Scratch, reverse: bool) ->
         cleared = {name: [(0, size)] for name, size in out.local_sizes.items()}
     alone = len(parts) == 1 and not reverse
     slide = sliding_gangs.sliding(out, function, parts[0].roots) if alone else None
+    rows = _row_gangs(out, function) if alone and slide is None else None
     if slide is not None:
         texts = [sliding_gangs.written(out, slide, ARGUMENTS, partial(without_mask, parts[0]))]
         out = replace(out, lanes=slide.lanes)
     else:
         texts = region_texts(out, parts, synchronous)
+    if rows is not None:
+        write = partial(without_mask, parts[0])
+        texts = [row_gangs.written(out, rows, ARGUMENTS, texts[0], write)]
+        out = replace(out, lanes=rows.lanes)
     if out.suspends:
         main = Turns(out, function, list(out.barriers), scratch, reverse, cleared).write()
         return module_text(out, texts, main), True
     ends = tuple(only_state(part.function) for part in parts[:synchronous])
     driver = Driver(out, synchronous, len(parts), scratch, reverse, cleared, list(out.barriers), ends)
     return module_text(out, texts, driver.write()), driver.many
+
+
+def _row_gangs(out: Output, function: Function) -> row_gangs.RowGangs | None:
+    if out.check is not None or out.brief or out.private or out.local_sizes or out.count_tables:
+        return None
+    return row_gangs.row_gangs(function, out.lanes, out.layout, out.guard, out.target)
 
 
 def _sites_of(out: Output, barriers: Sequence[Instruction]) -> list[Site]:

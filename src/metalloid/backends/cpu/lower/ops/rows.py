@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from metalloid.backends.cpu.lower.emitter import Emitter, Val
 from metalloid.ir import Instruction
-from metalloid.ir.intrinsics import FEW_ROWS, LAST_ROW, ROW, SAME_ROW
+from metalloid.ir.intrinsics import FEW_ROWS, GIVEN_ROW, LAST_ROW, ROW, SAME_ROW
+from metalloid.ir.values import Int
 
 _POSITIVE = (1 << 31) - 1  # of signed numbers as well
 
@@ -68,9 +69,17 @@ def _positive(e: Emitter, i: Instruction) -> str:
     return e.put(f"icmp ule i64 {end}, {_POSITIVE}")
 
 
+def _given(e: Emitter, i: Instruction) -> None:
+    """An argument of the gang's function (`lower/row_gangs.py`)."""
+    (number,) = i.operands
+    assert isinstance(number, Int)
+    e.set(i.name, Val(str(i.type), f"%row.{number.value}"))
+
+
 _KINDS: dict[str, Callable[[Emitter, Instruction], None]] = {
     ROW: _first,
     LAST_ROW: _last,
     SAME_ROW: _same,
     FEW_ROWS: _few,
+    GIVEN_ROW: _given,
 }
