@@ -117,15 +117,16 @@ def test_a_step_outside_is_told_of_the_lane_that_makes_it() -> None:
     assert "thread (3, 0, 0)" in str(caught.value)  # x[40 - 3]
 
 
-# Each step adds what the last one left at a distance, from one half of the memory to the other.
-SUMS = """kernel void k(device const int* x, device int* y, uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
-    threadgroup int s[2][256];
-    uint now = 0; s[0][t] = x[i]; threadgroup_barrier(mem_flags::mem_threadgroup);
+# Each step adds what the last one left at a distance, from one half of the memory to the other. Where that memory
+# starts is looked up, so it does not live in registers.
+SUMS = """kernel void k(device const int* x, device int* y, device const uint* z, uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
+    threadgroup int s[2][256]; uint at = t + z[0];
+    uint now = 0; s[0][at] = x[i]; threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint d = 1; d < n; d *= 2) {
-        s[1 - now][t] = t >= d ? s[now][t] + s[now][t - d] : s[now][t];
+        s[1 - now][at] = t >= d ? s[now][at] + s[now][at - d] : s[now][at];
         now = 1 - now; threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    y[i] = s[now][t]; }"""
+    y[i] = s[now][at]; }"""
 
 
 @pytest.mark.parametrize(("size", "width"), [(64, 64), (128, 128), (256, 64)])
@@ -135,7 +136,8 @@ def test_a_gang_is_the_threadgroup_where_twice_the_registers_do(size: int, width
     )
     assert made.lanes.width == width and made.regions == (1 if width == size else made.regions)
     x = np.random.default_rng(7).integers(-99, 99, 2 * size).astype(np.int32)
-    (_, found) = same(SUMS, [x, np.full(2 * size, -1, np.int32)], 2 * size, size)
+    arrays = [x, np.full(2 * size, -1, np.int32), np.zeros(1, np.uint32)]
+    _, found, _ = same(SUMS, arrays, 2 * size, size)
     np.testing.assert_array_equal(found.reshape(2, -1), np.cumsum(x.reshape(2, -1), 1))
 
 

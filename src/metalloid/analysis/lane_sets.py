@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 
-from metalloid.analysis.lane_shape import LaneShape
+from metalloid.analysis.lane_numbers import lane_numbers, numbers_of
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.ir.types import IntType
 from metalloid.ir.values import Int, Local, Value
@@ -70,6 +70,29 @@ def taken(u: Uniformity, width: int, source: str, target: str) -> LaneSet:
     return LaneSet(True, on[0], on[-1] + 1) if on and on[-1] - on[0] + 1 == len(on) else ANY
 
 
+def running(u: Uniformity, block: str, entry: frozenset[int]) -> tuple[frozenset[int], bool]:
+    """The lanes that may run a block, a range or not, where `entry` are those that run the first; and whether all of
+    them do whenever one does."""
+    flow, found, exact, mask_head = u.flow, entry, True, u.divergence.mask_head
+    while (head := mask_head[block]) != flow.graph.root:
+        sources = flow.graph.predecessors[head]
+        if len(sources) != 1:
+            block, exact = flow.dominators.immediate[head], False
+            continue
+        (block,) = sources
+        end = flow.function.block[block].terminator
+        if end.opcode != "br" or len(set(end.labels)) != 2:
+            exact = exact and end.opcode == "br"
+            continue
+        flags = lane_numbers(u, end.operands[0])
+        if flags is None:
+            exact = False
+        else:
+            wanted = end.labels[0] == head
+            found = frozenset(n for n in found if bool(flags[n]) == wanted)
+    return found, exact
+
+
 _COMPARE: dict[str, Callable[[int, int], bool]] = {
     "eq": operator.eq,
     "ne": operator.ne,
@@ -92,14 +115,6 @@ def _each(u: Uniformity, width: int, condition: Value) -> tuple[bool, ...] | Non
         return None
     compare = _COMPARE[i.predicate if i.predicate in _COMPARE else i.predicate[1:]]
     return tuple(compare(a, b) for a, b in zip(left, right, strict=True))
-
-
-def numbers_of(shape: LaneShape | None, width: int, bits: int, signed: bool) -> list[int] | None:
-    """The number of each lane, where it is known."""
-    if shape is None or shape.constant is None or (shape.terms and shape.pattern is None):
-        return None
-    values = [(shape.constant + x) % (1 << bits) for x in shape.pattern or (0,) * width]
-    return [v - (1 << bits) if signed and v >> bits - 1 else v for v in values]
 
 
 def _first_gang(u: Uniformity, width: int, condition: Value) -> tuple[bool, ...] | None:

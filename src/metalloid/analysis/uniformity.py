@@ -39,6 +39,7 @@ class Uniformity:
         self.context = Context(layout, lanes.may_wrap32)
         self.known = known or {}  # of values that were kept across a barrier, by slot
         self.shapes: dict[str, LaneShape | None] = {}
+        self.numbers: dict[str, tuple[int, ...] | None] = {}  # see `lane_numbers`
         self.divergence = Divergence(flow, frozenset())
         if lanes.width > 1:
             self._solve()

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.lane_layout import LaneLayout
-from metalloid.analysis.lane_sets import LaneSet, every, lanes_of, numbers_of
+from metalloid.analysis.lane_offsets import lane_offsets
+from metalloid.analysis.lane_sets import LaneSet, every, lanes_of
 from metalloid.analysis.tested import between
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.cpu.lower.access.mem_ref import memory_type
@@ -103,27 +104,9 @@ def _running(uniformity: Uniformity, block: str) -> LaneSet:
 
 def _places(uniformity: Uniformity, pointer: Value, running: LaneSet | None) -> list[int] | None:
     """How far from the start of its variable each lane is that runs; None where that is not known."""
-    found = _distances(uniformity, pointer)
+    found = lane_offsets(uniformity, pointer)
     bounds = running.bounds if running is not None else None
     return found[slice(*bounds)] if found is not None and bounds else found
-
-
-def _distances(uniformity: Uniformity, pointer: Value) -> list[int] | None:
-    """Of each lane, where all that it is made of is known for each."""
-    width = uniformity.lanes.width
-    if isinstance(pointer, Global):
-        return [0] * width
-    i = uniformity.flow.function.definitions[pointer.name] if isinstance(pointer, Local) else pointer
-    if not isinstance(i, Instruction | Expression) or i.opcode != "getelementptr" or i.element is None:
-        return None
-    total = _distances(uniformity, i.operands[0])
-    for index, stride in steps(uniformity.layout, i.element, i.operands[1:]):
-        bits = index.type.bits if index is not None and isinstance(index.type, IntType) else 64
-        numbers = [1] * width if index is None else numbers_of(uniformity.shape(index), width, bits, True)
-        if total is None or numbers is None:
-            return None
-        total = [at + stride * n for at, n in zip(total, numbers, strict=True)]
-    return total
 
 
 def _span(uniformity: Uniformity, pointer: Value, block: str) -> Range | None:

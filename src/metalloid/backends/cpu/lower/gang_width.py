@@ -20,11 +20,12 @@ from metalloid.analysis.lane_layout import LaneLayout, Triple
 from metalloid.analysis.lane_shape import LaneShape
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
+from metalloid.backends.cpu.lower.held_arrays import all_held
 from metalloid.backends.cpu.lower.lane_or_loop import alone
 from metalloid.backends.cpu.lower.ops.owned_atomics import MOST_LANES
 from metalloid.backends.cpu.lower.vectorize import uses_lanes
 from metalloid.ir import Block, Function, Module
-from metalloid.ir.intrinsics import BARRIER, ENTRY
+from metalloid.ir.intrinsics import BARRIER, ENTRY, THREADGROUP
 from metalloid.ir.layout import data_layout
 from metalloid.ir.name_privates import name_privates
 from metalloid.ir.types import FloatType, IntType
@@ -38,6 +39,9 @@ TILE = 64  # lanes of a tile that is turned round: rows of both sides are as lon
 DIVERGENT = 4  # where lanes leave a loop at different times
 CODE = 5000  # vector instructions, counted in registers
 GANG = 12  # instructions that a gang takes by itself: addresses, bounds, the way from one to the next
+HELD = 64  # registers of a value where all threadgroup memory lives in registers: LLVM spills some, and takes longer
+LEVELS = 3  # barriers of a kernel whose gang may be wider than its values' registers are
+MOST_HELD = 1500  # instructions of it
 SHORTEST = 4  # threads of a row that gets a gang of its own
 # Registers of a value in checked code: on 128-bit registers an unrolled tree of 128 threads takes LLVM 20 s with 16 of
 # them and 3 s with 4, and runs no slower.
@@ -97,7 +101,24 @@ def choose(
         most = min(most, MOST_LANES)
     if checked:
         most = min(most, CHECKED * lanes)
+    elif most < count <= HELD * lanes and _held(module, flow, size, target.vector_bytes):
+        most = count
     return _fit(max(8, most), size, count, lanes, work)
+
+
+def _held(module: Module, flow: Flow, size: Triple, register: int) -> bool:
+    """Whether, with one gang for the threadgroup, all threadgroup memory lives in registers from barrier to barrier."""
+    count, layout = size[0] * size[1] * size[2], data_layout(module.datalayout)
+    code = list(flow.function.instructions())
+    barriers = sum(i.called == BARRIER for i in code)
+    if count & (count - 1) or flow.forest.loops or barriers < LEVELS or len(code) > MOST_HELD:
+        return False
+    if any(i.called == THREADGROUP for i in code):
+        return False
+    objects = UnderlyingObjects(flow.function)
+    known = Uniformity(flow, objects, LaneLayout(count, size), layout)
+    sizes = {g.name: layout.size(g.type) for g in module.globals if g.space == 3}
+    return all_held(known, objects, sizes, register)
 
 
 def _turns(function: Function, known: Uniformity) -> bool:

@@ -52,6 +52,14 @@ class PrivatePlace:
     unit: int
 
 
+@dataclass(frozen=True)
+class HeldArray:
+    """A threadgroup array that lives in registers: what its elements are in memory."""
+
+    kind: str
+    size: int
+
+
 @dataclass
 class Output:
     """What all functions of one kernel share."""
@@ -87,6 +95,7 @@ class Output:
     counts: bool = False  # the kernel does nothing to device memory but count in it
     count_tables: dict[int, CountTable] = field(default_factory=dict)  # by buffer
     table: LineTable | None = None  # where lines come from, for people who read them
+    held: dict[str, HeldArray] = field(default_factory=dict)  # threadgroup arrays in registers, by name
     brief: bool = False  # nothing is written twice to run faster: the code is wanted soon
 
     @property

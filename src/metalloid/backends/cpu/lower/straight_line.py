@@ -3,7 +3,9 @@ of matrices) where the first or the last of them stands."""
 
 from __future__ import annotations
 
-from metalloid.backends.cpu.lower.access import in_turn, load_groups, side_by_side, store_groups
+from functools import partial
+
+from metalloid.backends.cpu.lower.access import held, in_turn, load_groups, side_by_side, store_groups
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.instructions import instruction
 from metalloid.backends.cpu.lower.matrix import chains, operands
@@ -19,12 +21,13 @@ def write_straight(e: Emitter, block: Block) -> None:
     found = chains.find(e.function, block) if tiled else []
     block = chains.gathered(block, found)
     multiplied = {group.chains[0].products[0].name: group for group in found}
-    stores = store_groups.find(e.function, block, e.out.layout)
+    apart = partial(held.is_held, e)
+    stores = store_groups.find(e.function, block, e.out.layout, apart)
     beside = side_by_side.find(e, block, stores)
     turns = in_turn.find(e, block)
     gone = (beside.gone | turns.gone) - {""}
     rest = replace(block, instructions=tuple(i for i in block.instructions if i.name not in gone))
-    together = load_groups.find(e.function, rest, e.out.layout)
+    together = load_groups.find(e.function, rest, e.out.layout, apart)
     vectors, write_tiles = side_by_side.Writer(e, block, beside), CalledTiles if e.out.brief else Tiles
     e.done, e.rows, e.multiplied = set(gone), {}, operands.only_multiplied(e, found)
     for n, i in enumerate(block.body[:-1]):

@@ -21,6 +21,7 @@ from metalloid.backends.cpu.lower import row_gangs, sliding_gangs
 from metalloid.backends.cpu.lower.coroutine_driver import Turns
 from metalloid.backends.cpu.lower.driver import Driver
 from metalloid.backends.cpu.lower.elide_zero_init import to_clear
+from metalloid.backends.cpu.lower.held_arrays import held_arrays
 from metalloid.backends.cpu.lower.kept_values import Part, split_kernel
 from metalloid.backends.cpu.lower.module_text import module_text
 from metalloid.backends.cpu.lower.ops.count_tables import count_tables
@@ -141,6 +142,9 @@ def _written(out: Output, parts: list[Part], scratch: Scratch, reverse: bool) ->
         cleared = {name: [(0, size)] for name, size in out.local_sizes.items()}
     alone = len(parts) == 1 and not reverse
     slide = sliding_gangs.sliding(out, function, parts[0].roots) if alone else None
+    if alone and slide is None and out.barriers and not (out.brief or out.suspends or out.check is not None):
+        out.held = held_arrays(parts[0].uniformity, parts[0].roots, out.local_sizes, out.target.vector_bytes)
+        cleared = {name: ranges for name, ranges in cleared.items() if name not in out.held}
     rows = _row_gangs(out, function) if alone and slide is None else None
     if slide is not None:
         texts = [sliding_gangs.written(out, slide, ARGUMENTS, partial(without_mask, parts[0]))]

@@ -60,7 +60,9 @@ def concat(e: Emitter, kind: str, chunks: list[str], count: int) -> str:
     while len(chunks) > 1:
         picks = ", ".join(f"i32 {n}" for n in range(2 * count))
         chunks = [
-            e.put(
+            "poison"
+            if a == b == "poison"
+            else e.put(
                 f"shufflevector <{count} x {kind}> {a}, <{count} x {kind}> {b}, <{2 * count} x i32> <{picks}>"
             )
             for a, b in zip(chunks[::2], chunks[1::2], strict=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metalloid.analysis.intervals import is_proved
+from metalloid.backends.cpu.lower.access import held
 from metalloid.backends.cpu.lower.access.alike_lanes import as_lanes
 from metalloid.backends.cpu.lower.access.load_groups import space_of
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, alignment, memory_type, resolve
@@ -76,6 +77,8 @@ def _is_plain(e: Emitter, load: Instruction) -> bool:
     if root is None or root.kind not in MEMORY or memory_type(load.type)[0] != lowered(load.type):
         return False
     if shape is not None and not shape.exact and any(c for c, _ in shape.terms):
+        return False
+    if held.is_held(e, load.operands[0]):
         return False
     return is_proved(load) or not e.out.guard
 

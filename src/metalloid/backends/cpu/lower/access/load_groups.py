@@ -58,8 +58,10 @@ class Group:
     loads: Members
 
 
-def find(function: Function, block: Block, layout: DataLayout) -> dict[str, Group]:
-    """The groups of a block, by the name of the load that comes first."""
+def find(
+    function: Function, block: Block, layout: DataLayout, apart: Callable[[Value], bool]
+) -> dict[str, Group]:
+    """The groups of a block, by the name of the load that comes first. Pointers that are `apart` go to no memory."""
     opened: dict[tuple[str, str], list[tuple[int, Instruction, Value]]] = {}
     order: dict[str, int] = {}
     found: dict[str, Group] = {}
@@ -71,6 +73,8 @@ def find(function: Function, block: Block, layout: DataLayout) -> dict[str, Grou
                 found[first] = group
 
     for n, i in enumerate(block.body):
+        if i.opcode in ("load", "store") and apart(i.operands[-1]):
+            continue
         if i.opcode == "load" and not i.ordering and isinstance(i.type, FloatType | IntType):
             base, offset = constant_base(function, i.operands[0], layout)
             if isinstance(base, Local):

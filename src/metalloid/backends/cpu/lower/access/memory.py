@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from metalloid.analysis.intervals import is_fixed
 from metalloid.backends.cpu import abi
-from metalloid.backends.cpu.lower.access import called, prefetch
+from metalloid.backends.cpu.lower.access import called, held, prefetch
 from metalloid.backends.cpu.lower.access.atomic_guard import atomic_lanes, atomic_scalar
 from metalloid.backends.cpu.lower.access.gathers import gather, scatter
 from metalloid.backends.cpu.lower.access.guard import (
@@ -46,6 +46,9 @@ from metalloid.ir.values import Local, Value
 
 
 def load(e: Emitter, i: Instruction) -> None:
+    if held.is_held(e, i.operands[0]):
+        held.load(e, i)
+        return
     kind, size = memory_type(i.type)
     i = _as_plain(e, i, i.operands[0], size)
     place = resolve(e, i.operands[0], size)
@@ -104,6 +107,9 @@ def _lane_by_lane(
 
 
 def store(e: Emitter, i: Instruction) -> None:
+    if held.is_held(e, i.operands[1]):
+        held.store(e, i)
+        return
     value, pointer = i.operands
     value_type = value.type
     kind, size = memory_type(value_type)

@@ -7,6 +7,7 @@ element by element would take a scatter each. Elements that were loaded as such 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 from metalloid.analysis.intervals import is_proved
 from metalloid.backends.cpu.lower.access.guard import access_slowly, bounds, either, inside, stop_unless
@@ -67,8 +68,9 @@ class Found:
 _Member = tuple[int, int, Instruction]  # offset, place in the block, store
 
 
-def find(function: Function, block: Block, layout: DataLayout) -> Found:
-    """Stores that may be written together with the last of them: nothing between them looks at that memory."""
+def find(function: Function, block: Block, layout: DataLayout, apart: Callable[[Value], bool]) -> Found:
+    """Stores that may be written together with the last of them: nothing between them looks at that memory. Pointers
+    that are `apart` go to none."""
     opened: dict[tuple[Value, str], list[_Member]] = {}
     groups: dict[int, StoreGroup] = {}
     others: set[int] = set()
@@ -81,6 +83,8 @@ def find(function: Function, block: Block, layout: DataLayout) -> Found:
                 others.update(place for _, place, _ in members if place != last)
 
     for n, i in enumerate(block.body):
+        if i.opcode in ("load", "store") and apart(i.operands[-1]):
+            continue
         if i.opcode == "store" and not i.ordering:
             value, pointer = i.operands
             base, offset = constant_base(function, pointer, layout)
