@@ -20,13 +20,14 @@ DEVICE = """kernel void k(device const {T}* x, device {T}* y, constant uint& n, 
     if (i < n) y[{step} * i + {first}] = x[i] + {T}(1);
 }}"""
 
-# Through threadgroup memory, by the lower lanes only, in the steps of a tree.
-TREE = """kernel void k(device const {T}* x, device {T}* y, uint t [[thread_position_in_threadgroup]],
-                      uint g [[threadgroup_position_in_grid]]) {{
+# Through threadgroup memory, by the lower lanes only, in the steps of a tree; from a place that is looked up, or the
+# array would live in registers.
+TREE = """kernel void k(device const {T}* x, device {T}* y, constant uint& at,
+                      uint t [[thread_position_in_threadgroup]], uint g [[threadgroup_position_in_grid]]) {{
     threadgroup {T} s[2048];
     for (uint j = t; j < 2048; j += 256) s[j] = x[g * 2048 + j];
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (t < {lanes}) s[{step} * t + {first}] += s[{step} * t];
+    if (t < {lanes}) s[at + {step} * t + {first}] += s[at + {step} * t];
     threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint j = t; j < 2048; j += 256) y[g * 2048 + j] = s[j];
 }}"""
@@ -59,7 +60,7 @@ def test_lower_lanes_of_a_threadgroup(kind, step, lanes, first):
     kernel = mt.device("cpu").library(HEAD + TREE.format(T=kind, step=step, lanes=lanes, first=first))["k"]
     for guard in GUARDS:
         x, y = _numbers(3 * 2048, kind), np.full(3 * 2048, 99, TYPES[kind])
-        kernel(x, y, grid=3 * 256, threadgroup=256, guard=guard)
+        kernel(x, y, np.uint32(0), grid=3 * 256, threadgroup=256, guard=guard)
         wanted = x.copy().reshape(3, 2048)
         wanted[:, first : first + step * lanes : step] += wanted[:, : step * lanes : step].copy()
         np.testing.assert_array_equal(y.reshape(3, 2048), wanted)
@@ -85,5 +86,5 @@ def test_such_vectors_are_written(monkeypatch, tmp_path):
     monkeypatch.setattr(patterns, "_store_with_gaps", lambda *given: (written.append(1), real(*given))[1])
     kernel = mt.device("cpu").library(HEAD + TREE.format(T="float", step=2, lanes=256, first=1))["k"]
     x, y = _numbers(2048, "float"), np.zeros(2048, np.float32)
-    kernel(x, y, grid=256, threadgroup=256)
+    kernel(x, y, np.uint32(0), grid=256, threadgroup=256)
     assert written
