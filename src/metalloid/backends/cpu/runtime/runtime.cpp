@@ -47,7 +47,7 @@ struct Worker {
 constexpr u32 MOST = 256;
 constexpr u32 TABLE = 2048;
 constexpr u32 STRIP = 8, ACROSS = 4;
-constexpr u32 TOGETHER = 16;
+constexpr u32 TOGETHER = 16, THREADS = 4096;  // of one call: so many threadgroups, and more where they are small
 constexpr u64 MOST_LOGS = 1 << 20;
 #if defined(__APPLE__)
 constexpr int MONOTONIC = 6;  // a clock that nobody sets
@@ -175,7 +175,10 @@ u32 together(const Launch &l, const u32 *g, u64 most) {
     if (most == 1 || l.backwards || l.order) return 1;
     int along = l.groups[0] == 1;
     u32 whole = l.grid[along] / l.threadgroup[along];
-    return g[along] + 1 < whole ? least(least(whole - g[along], most), l.together ? l.together : TOGETHER) : 1;
+    if (g[along] + 1 >= whole) return 1;
+    u32 threads = l.threadgroup[0] * l.threadgroup[1] * l.threadgroup[2];
+    u32 many = l.together ? l.together : threads * TOGETHER >= THREADS ? TOGETHER : THREADS / threads;
+    return least(least(whole - g[along], most), many);
 }
 
 void run_groups(Launch &l, Worker &w, u64 first, u64 last) {
