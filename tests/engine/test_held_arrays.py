@@ -92,6 +92,12 @@ def test_a_threadgroup_of_several_gangs_becomes_one(name: str) -> None:
     assert "ptr %tg, i64" not in code(text_of(name), 512)
 
 
+def test_what_takes_long_for_some_threads_is_not_done_for_all() -> None:
+    """Gangs without such threads are passed by; a gang of all of them would compute it for each."""
+    text = f"#define T float\n{HEAD} {{ threadgroup float s[512]; s[t] = t < 64 ? exp(a[i]) : 0; {WAIT} for (uint d = n / 2; d > 0; d /= 2) {{ if (t < d) s[t] += s[t + d]; {WAIT} }} out[i] = s[0]; }}"
+    assert "%held" not in code(text, 512) and "%held" in code(text.replace("exp(a[i])", "a[i]"), 512)
+
+
 def test_a_place_that_is_looked_up_stays_in_memory() -> None:
     text = f"#define T uint\n{HEAD} {{ threadgroup uint s[64]; s[t] = a[i]; {WAIT} out[i] = s[a[i] % 64]; }}"
     assert "%held" not in code(text, 64)

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.lane_layout import LaneLayout, Triple
+from metalloid.analysis.lane_sets import running
 from metalloid.analysis.lane_shape import LaneShape
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
@@ -24,7 +25,7 @@ from metalloid.backends.cpu.lower.held_arrays import all_held
 from metalloid.backends.cpu.lower.lane_or_loop import alone
 from metalloid.backends.cpu.lower.ops.owned_atomics import MOST_LANES
 from metalloid.backends.cpu.lower.vectorize import uses_lanes
-from metalloid.ir import Block, Function, Module
+from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.intrinsics import BARRIER, ENTRY, THREADGROUP
 from metalloid.ir.layout import data_layout
 from metalloid.ir.name_privates import name_privates
@@ -49,6 +50,11 @@ CHECKED = 4
 # Masks that a kernel may need in several lanes. A switch of 2,000 cases has one for each: with 16 lanes LLVM works on
 # its code for minutes, with one lane, where a branch is a branch, for 6 s; and lanes that part so often gain nothing.
 MAX_MASKS = 256
+_DEAR = ("fdiv", "frem", "udiv", "sdiv", "urem", "srem")  # registers of it, one behind the other
+_CHEAP = tuple(
+    f"llvm.{name}."
+    for name in "fma fmuladd minnum maxnum minimumnum maximumnum fabs smin smax umin umax abs".split()
+)
 _BY_LANE = (
     "atomicrmw",
     "cmpxchg",
@@ -118,7 +124,24 @@ def _held(module: Module, flow: Flow, size: Triple, register: int) -> bool:
     objects = UnderlyingObjects(flow.function)
     known = Uniformity(flow, objects, LaneLayout(count, size), layout)
     sizes = {g.name: layout.size(g.type) for g in module.globals if g.space == 3}
-    return all_held(known, objects, sizes, register)
+    return not _dear_for_some(known) and all_held(known, objects, sizes, register)
+
+
+def _dear_for_some(known: Uniformity) -> bool:
+    """Whether some threads do what takes long, as exp: a wide gang would do it for all of them, where narrow ones
+    without such threads are passed by (softmax of 256 numbers by 1,024 threads: three times as long)."""
+    every = frozenset(range(known.lanes.count))
+    for block in known.flow.function.blocks:
+        dear = [i for i in block.body if _is_dear(i) and known.varies(i.value)]
+        if dear and running(known, block.name, every) != (every, True):
+            return True
+    return False
+
+
+def _is_dear(i: Instruction) -> bool:
+    if i.opcode == "call":
+        return bool(i.name) and i.called.startswith("llvm.") and not i.called.startswith(_CHEAP)
+    return i.opcode in _DEAR
 
 
 def _turns(function: Function, known: Uniformity) -> bool:
