@@ -13,6 +13,7 @@ from metalloid.errors import DeviceError
 from metalloid.frontend import clang
 from metalloid.frontend.header import header_arguments, header_key
 from metalloid.source import MathMode
+from metalloid.stamps import stamp
 
 # The header's cores are the same in every mode; without fast math nothing around them is loosened.
 _MATH: MathMode = "safe"
@@ -48,8 +49,7 @@ def library_key() -> str:
     """Sizes and times stand for the table: to write it out costs a tenth of a second."""
     flags = clang.language(_MATH, all_swizzles=False)
     files = (Path(intrinsics.__file__), Path(__file__))
-    stamps = [(path.name, (status := path.stat()).st_size, status.st_mtime_ns) for path in files]
-    return hashlib.sha256(repr((flags, header_key(), stamps)).encode()).hexdigest()
+    return hashlib.sha256(repr((flags, header_key(), [stamp(path) for path in files])).encode()).hexdigest()
 
 
 def tensor_library(names: Iterable[str]) -> Path:

@@ -16,6 +16,7 @@ from metalloid.air.container import Container, Entry, damaged, find_containers, 
 from metalloid.frontend import clang
 from metalloid.frontend.kernel import Kernel
 from metalloid.source import Binary, Constant
+from metalloid.stamps import stamps
 from metalloid.types import Signature
 
 if TYPE_CHECKING:
@@ -113,9 +114,7 @@ def _code_key() -> str:
     from metalloid.air.library import library_key
     from metalloid.frontend.stored import code_key
 
-    package = Path(__file__).parent
-    stamps = [(p.name, (s := p.stat()).st_size, s.st_mtime_ns) for p in sorted(package.rglob("*.py"))]
-    return repr((stamps, code_key(), library_key()))
+    return repr((stamps(Path(__file__).parent, (".py",)), code_key(), library_key()))
 
 
 def _write(kernel: Kernel) -> bytes:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import llvmlite
+
+from metalloid.stamps import Stamp, stamps
 
 _PACKAGE = Path(__file__).parents[1]
 _BESIDE = (".", "backends")  # files that lie right there serve every device
@@ -14,19 +16,15 @@ _SHARED = ("ir", "targets", "analysis", "transforms")
 _KINDS = (".py", ".cpp", ".h", ".ll")
 
 
-def files(device: str) -> Iterable[Path]:
-    """All that a device's passes are written in."""
+def files(device: str) -> Iterator[tuple[str, list[Stamp]]]:
+    """All that a device's passes are written in, by folder."""
     for part in _BESIDE:
-        yield from (p for p in sorted((_PACKAGE / part).iterdir()) if p.suffix in _KINDS)
+        yield part, stamps(_PACKAGE / part, _KINDS, deep=False)
     for part in (*_SHARED, f"backends/{device}"):
-        yield from (p for p in sorted((_PACKAGE / part).rglob("*")) if p.suffix in _KINDS)
+        yield part, stamps(_PACKAGE / part, _KINDS)
 
 
 @cache
 def passes_key(device: str, form: int) -> str:
     """`form` is that of the entries, which the device chooses."""
-    found = [
-        (str(p.relative_to(_PACKAGE)), (status := p.stat()).st_size, status.st_mtime_ns)
-        for p in files(device)
-    ]
-    return repr((form, llvmlite.__version__, found))
+    return repr((form, llvmlite.__version__, list(files(device))))

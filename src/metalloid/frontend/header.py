@@ -13,6 +13,7 @@ from metalloid import background, cache
 from metalloid.errors import DeviceError
 from metalloid.frontend import clang
 from metalloid.source import MathMode
+from metalloid.stamps import stamp, stamps
 
 HEADER = clang.INCLUDE / "metalloid" / "metalloid.h"
 
@@ -47,10 +48,7 @@ def header_key() -> str:
 
     Sizes and times stand for contents: hashing them would cost more than a hit in the cache.
     """
-    parts = []
-    for path in [clang.executable(), *sorted(clang.INCLUDE.rglob("*"))]:
-        status = path.stat()
-        parts.append((str(path), status.st_size, status.st_mtime_ns))
+    parts = (str(clang.INCLUDE), stamp(clang.executable()), stamps(clang.INCLUDE))
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 

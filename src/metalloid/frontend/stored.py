@@ -20,6 +20,7 @@ from metalloid.frontend import clang
 from metalloid.frontend.header import begin, header_key
 from metalloid.frontend.kernel import Kernel, Reading
 from metalloid.source import Constant, Source
+from metalloid.stamps import stamps
 from metalloid.types import Signature
 
 if TYPE_CHECKING:
@@ -86,8 +87,7 @@ def code_of(source: Source, flags: tuple[str, ...]) -> object:
 def code_key() -> str:
     """What identifies the front end itself: a changed rewriter must not meet old results."""
     package = Path(__file__).parent
-    paths = sorted([*package.rglob("*.py"), *(package.parent / "ir").glob("*.py")])
-    return repr([(path.name, (status := path.stat()).st_size, status.st_mtime_ns) for path in paths])
+    return repr((stamps(package, (".py",)), stamps(package.parent / "ir", (".py",), deep=False)))
 
 
 def _write(source: Source, kernel: Kernel) -> bytes | None:
