@@ -229,13 +229,16 @@ def test_what_a_killed_process_left_behind_is_cleared(cache: Cache) -> None:
     stale = cache.directory / "drafts" / "left"
     stale.mkdir()
     (stale / "half").write_bytes(b"half an entry")
-    os.utime(stale, (time.time() - 7200,) * 2)
+    half = cache.directory / "drafts" / "half"
+    half.write_bytes(b"half an entry")
+    for left in (stale, half):
+        os.utime(left, (time.time() - 7200,) * 2)
     fresh = cache.directory / "drafts" / "busy"
     fresh.mkdir()
     small = Cache(cache.directory, 8192)
     for n in range(4):
         small.put(str(n), "ll", b"y")
-    assert not stale.exists()
+    assert not stale.exists() and not half.exists()
     assert fresh.exists()
 
 

@@ -20,6 +20,7 @@ import shutil
 import tempfile
 import time
 import weakref
+import zlib
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -78,11 +79,15 @@ class Cache:
         place = self._place(key, kind)
         if self.limit_bytes <= 0 or len(data) > self.limit_bytes * _KEEP:
             return
-        with contextlib.suppress(OSError), self._workshop() as workshop:
-            draft = workshop / place.name
-            self._account(len(data))
-            draft.write_bytes(_MAGIC + _digest(place.name, data) + data)
-            _publish(draft, place)
+        with contextlib.suppress(OSError):
+            draft = self._drafts() / os.urandom(_DIGEST).hex()  # a name that no other process takes
+            try:
+                self._account(len(data))
+                draft.write_bytes(_MAGIC + _digest(place.name, data) + data)
+                _publish(draft, place)
+            except BaseException:
+                _remove(draft)
+                raise
         self._evict_if_full()
 
     def path(self, key: str, kind: str, build: Callable[[Path], None]) -> Path:
@@ -115,9 +120,9 @@ class Cache:
             if not draft.is_file():
                 raise DeviceError(f"[cache] the build of a {kind} entry wrote no file at {draft}")
             self._account(draft.stat().st_size)
-            digest = _digest(place.name, draft.read_bytes())
+            checksum = _checksum(place.name, draft.read_bytes())
             _publish(draft, place)
-            self.put(key, kind + ".sum", digest)
+            self.put(key, kind + ".sum", checksum)
         if not self._sound(key, kind, place):
             raise OSError(f"{place} could not be kept")
 
@@ -127,7 +132,7 @@ class Cache:
             status = place.stat()
             identity = (status.st_ino, status.st_size, status.st_mtime_ns)
             if self._verified.get(place) != identity:
-                if self.get(key, kind + ".sum") != _digest(place.name, place.read_bytes()):
+                if self.get(key, kind + ".sum") != _checksum(place.name, place.read_bytes()):
                     _remove(place)
                     return False
                 self._verified[place] = identity
@@ -163,12 +168,16 @@ class Cache:
         name = key if _HEX.fullmatch(key) else hashlib.sha256(key.encode()).hexdigest()
         return self.directory / name[:2] / f"{name}.{kind}"
 
+    def _drafts(self) -> Path:
+        """Where files are written, on the same disk, before they are renamed."""
+        made = self.directory / "drafts"
+        made.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return made
+
     @contextlib.contextmanager
     def _workshop(self) -> Iterator[Path]:
-        """A fresh directory on the same disk, to write in before the rename."""
-        parent = self.directory / "drafts"
-        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        workshop = Path(tempfile.mkdtemp(dir=parent))
+        """A fresh directory for a tool that may write more than its file."""
+        workshop = Path(tempfile.mkdtemp(dir=self._drafts()))
         try:
             yield workshop
         finally:
@@ -221,7 +230,7 @@ class Cache:
                 for draft in list(os.scandir(directory)):
                     with contextlib.suppress(FileNotFoundError):
                         if time.time() - draft.stat().st_mtime > _STALE:
-                            shutil.rmtree(draft.path, ignore_errors=True)
+                            _discard_draft(draft)
             elif len(directory.name) == 2 and directory.is_dir():
                 files = {file.name: file for file in os.scandir(directory)}
                 for name, file in files.items():
@@ -257,6 +266,12 @@ def _digest(name: str, data: bytes) -> bytes:
     return state.digest()[:_DIGEST]
 
 
+def _checksum(name: str, data: bytes) -> bytes:
+    """The same for files that are handed out: a header of 4 MB is read by every start that compiles, 2 ms here and 17
+    with the other. Both tell what a disk has spoilt; neither is for what somebody forges."""
+    return f"{len(data):x} {zlib.crc32(data, zlib.crc32(name.encode())):08x}".encode()
+
+
 def _blocks(size: int) -> int:
     return 1 + size // _BLOCK
 
@@ -275,6 +290,13 @@ def _touch(place: Path) -> None:
 def _remove(place: Path) -> None:
     with contextlib.suppress(OSError):
         place.unlink()
+
+
+def _discard_draft(draft: os.DirEntry[str]) -> None:
+    if draft.is_dir(follow_symlinks=False):
+        shutil.rmtree(draft.path, ignore_errors=True)
+    else:
+        _remove(Path(draft.path))
 
 
 def _discard(directory: Path, owner: int) -> None:
