@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -64,3 +65,31 @@ def test_threads_that_overlap_leave_it_on() -> None:
     go.set()
     other.join()
     assert gc.isenabled()
+
+
+OLD, NEW = 2, "made_by_a_test"
+
+
+def is_old(one: object) -> bool:
+    return any(one is other for other in gc.get_objects(generation=OLD))
+
+
+@pytest.mark.parametrize("imported", [True, False])
+def test_what_an_import_has_made_is_old(imported: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the collector would look at all of it; without an import, garbage of the caller's would wait for long."""
+    with garbage.imports():
+        one: list[object] = [[]]
+        if imported:
+            monkeypatch.setitem(sys.modules, NEW, ModuleType(NEW))
+    assert is_old(one) == imported
+    assert gc.isenabled() and not gc.get_freeze_count()
+
+
+def test_what_somebody_has_put_aside_stays_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    gc.freeze()
+    try:
+        with garbage.imports():
+            monkeypatch.setitem(sys.modules, NEW, ModuleType(NEW))
+        assert gc.get_freeze_count()
+    finally:
+        gc.unfreeze()

@@ -47,9 +47,10 @@ def examine_source(source: Source, on_miss: Callable[[], object] = lambda: None)
     if (note := store.get(key, "library")) is not None and (known := content_of(note)) is not None:
         return Examined(tuple(known["names"]))
     begin(source.math)
-    on_miss()
-    from metalloid.frontend.build import check_source
-    from metalloid.frontend.parse import parse
+    with garbage.imports():
+        on_miss()
+        from metalloid.frontend.build import check_source
+        from metalloid.frontend.parse import parse
 
     with garbage.kept(), stopwatch.stage("examination"):
         parsed = parse(source)

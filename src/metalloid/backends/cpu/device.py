@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from metalloid import background, config
+from metalloid import background, config, garbage
 from metalloid.backends.backend import Backend, Batch, Checked, Program, Recorded, Stage
 from metalloid.types import Signature
 
@@ -52,7 +52,8 @@ class Cpu(Backend):
         return known(ir, size, codegen.host()) if known is not None else super().lined(stage, ir, size)
 
     def program(self, ir: str, signature: Signature) -> Program:
-        from metalloid.backends.cpu.build import cpu_program, patience
+        with garbage.imports():
+            from metalloid.backends.cpu.build import cpu_program, patience
 
         return cpu_program(ir, signature, patience=patience(ir))
 
@@ -77,7 +78,8 @@ class Cpu(Backend):
 
 
 def _load_passes() -> None:
-    import metalloid.backends.cpu.pipeline  # noqa: F401
+    with garbage.imports():
+        import metalloid.backends.cpu.pipeline  # noqa: F401
 
 
 def _stage(name: str, ir: str, size: Triple) -> str:
