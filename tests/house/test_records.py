@@ -79,10 +79,13 @@ CALLS = (
 )
 
 
+@pytest.mark.parametrize("before", [0, records._FEW], ids=["first", "later"])
 @pytest.mark.parametrize("name, args, named", CALLS)
-def test_objects_are_those_of_the_standard_library(name, args, named):
+def test_objects_are_those_of_the_standard_library(name, args, named, before):
+    """The first ones, and those after the class's function was written."""
     ours, theirs = (_classes(d)[name] for d in (records.dataclass, dataclasses.dataclass))
-    assert str(inspect.signature(ours)) == str(inspect.signature(theirs))
+    for _ in range(before):
+        ours(*args, **named)
     one, two, other = ours(*args, **named), ours(*args, **named), theirs(*args, **named)
     assert repr(one) == repr(other)
     assert (one == two) == (other == theirs(*args, **named))
@@ -95,6 +98,8 @@ def test_objects_are_those_of_the_standard_library(name, args, named):
     assert ours.__match_args__ == theirs.__match_args__
     assert repr(copy.copy(one)) == repr(other)
     assert hasattr(one, "__dict__") == hasattr(other, "__dict__")
+    assert isinstance(vars(ours)["__init__"], records._Later) == (before == 0)
+    assert str(inspect.signature(ours)) == str(inspect.signature(theirs))
 
 
 def test_frozen_objects_stay_as_they_are():
@@ -118,12 +123,24 @@ def test_a_replaced_field_is_the_only_change():
             records.replace(classes["Point"](1), nothing=2)
 
 
-def test_mistakes_are_those_of_the_standard_library():
-    point = _classes(records.dataclass)["Point"]
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
-        point()
-    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
-        point(1, z=2)
+@pytest.mark.parametrize(
+    "args, named, told",
+    [
+        ((), {}, "missing 1 required positional argument: 'x'"),
+        ((1,), {"z": 2}, "unexpected keyword argument 'z'"),
+        ((1,), {"x": 2}, "multiple values for argument 'x'"),
+        ((1, 2, [], 4), {}, "takes from 2 to 4 positional arguments but 5 were given"),
+    ],
+)
+def test_mistakes_are_those_of_the_standard_library(args, named, told):
+    for decorate in (records.dataclass, dataclasses.dataclass):
+        point = _classes(decorate)["Point"]
+        with pytest.raises(TypeError, match=told):
+            point(*args, **named)
+        assert point(1).y == 2
+
+
+def test_a_default_that_would_be_shared_is_refused():
     with pytest.raises(ValueError, match="default_factory"):
 
         @records.dataclass
