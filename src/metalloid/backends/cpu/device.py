@@ -32,6 +32,10 @@ class Cpu(Backend):
 
         background.begin("runtime", native.runtime)
         if background.may_import():
+            # The front end imports these at the same time, and a package that imports its own parts must not be
+            # imported by two threads at once: each may wait for the other, and Python lets one of them fail.
+            import metalloid.ir.intrinsics  # noqa: F401
+
             background.begin("passes", _load_passes)
 
     @property
