@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import re
 import shutil
 import tempfile
 import time
@@ -27,6 +26,7 @@ from pathlib import Path
 
 from metalloid import config
 from metalloid.errors import DeviceError
+from metalloid.patterns import pattern
 from metalloid.records import dataclass
 
 try:
@@ -44,8 +44,8 @@ _TOUCH = 60.0  # seconds between two notes that a path was used
 _LOCK_WAIT = 60.0  # seconds to wait for another builder before building as well
 _TIGHT = 64 << 20  # free bytes under which a failed build is blamed on the disk
 
-_HEX = re.compile(r"[0-9a-f]{16,128}")
-_KIND = re.compile(r"[a-z0-9][a-z0-9._-]{0,31}")
+_HEX = pattern(r"[0-9a-f]{16,128}")
+_KIND = pattern(r"[a-z0-9][a-z0-9._-]{0,31}")
 
 
 class Cache:

@@ -17,10 +17,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from metalloid.patterns import pattern
 from metalloid.records import dataclass
 
 WIDEST = 160  # characters of an excerpt
-_LAUNCH = re.compile(r"(?:\[[^]\n]*\] )?(?:(?P<rule>M[0-9]{3}) )?(?P<what>[^\n]*)(?P<rest>.*)", re.DOTALL)
+_LAUNCH = pattern(r"(?:\[[^]\n]*\] )?(?:(?P<rule>M[0-9]{3}) )?(?P<what>[^\n]*)(?P<rest>.*)", re.DOTALL)
 
 
 class MetalloidError(Exception):

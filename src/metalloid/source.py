@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+from metalloid.patterns import pattern
 from metalloid.records import dataclass, field
 
 MathMode = Literal["fast", "relaxed", "safe"]
@@ -18,7 +18,7 @@ MATH_MODES: tuple[MathMode, ...] = ("fast", "relaxed", "safe")
 Number = bool | int | float
 Constant = Number | tuple[Number, ...]  # a vector's elements
 MAGIC = b"MTLB"  # how a compiled library begins
-_WHOLE = re.compile(r"(?:metal::)?u?(char|short|int|long|int8_t|int16_t|int32_t|int64_t)[234]?")
+_WHOLE = pattern(r"(?:metal::)?u?(char|short|int|long|int8_t|int16_t|int32_t|int64_t)[234]?")
 _BITS = {
     "char": 8,
     "short": 16,

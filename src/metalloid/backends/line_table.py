@@ -7,18 +7,18 @@ are the numbers of places, and `machine_code` reads LLVM's `.loc` lines back. Co
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from metalloid.ir.lines import Lined
 from metalloid.location import Location
+from metalloid.patterns import pattern
 from metalloid.records import dataclass, field
 
-_MARK = re.compile(r" ;@([0-9]+)$|, !mt\.place !([0-9]+)$")
-_LOC = re.compile(r"\s*\.loc\s+[0-9]+ ([0-9]+)")
+_MARK = pattern(r" ;@([0-9]+)$|, !mt\.place !([0-9]+)$")
+_LOC = pattern(r"\s*\.loc\s+[0-9]+ ([0-9]+)")
 # What debug information adds to assembly, beside `.loc`: notes about frames, files, labels.
-_ADDED = re.compile(r"\s*\.(cfi_|file\s+[0-9])|(\.L|\$L__)(tmp|func_begin)[0-9]+:|\$L__func_end[0-9]+:")
-_DEBUG = re.compile(r"\s*\.section\s+[\".]*(__DWARF|debug_)")
+_ADDED = pattern(r"\s*\.(cfi_|file\s+[0-9])|(\.L|\$L__)(tmp|func_begin)[0-9]+:|\$L__func_end[0-9]+:")
+_DEBUG = pattern(r"\s*\.section\s+[\".]*(__DWARF|debug_)")
 FIRST = 1000  # of the numbers of nodes: behind those that vector code has of its own
 
 

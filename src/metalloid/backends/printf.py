@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_CONVERSION = re.compile(
-    r"%(%|([-+ 0#]*)(\d+)?(\.\d+)?(?:v(\d+))?(hh|h|hl|ll|l|z|j|t)?([diouxXcfFeEgGaAspP@]))"
-)
+from metalloid.patterns import pattern
+
+_CONVERSION = pattern(r"%(%|([-+ 0#]*)(\d+)?(\.\d+)?(?:v(\d+))?(hh|h|hl|ll|l|z|j|t)?([diouxXcfFeEgGaAspP@]))")
 _WIDE = frozenset(("l", "ll", "z", "j", "t"))
 
 

@@ -7,13 +7,13 @@ a launch is in the caller's own code, which is read for its excerpt.
 from __future__ import annotations
 
 import linecache
-import re
 from dataclasses import replace
 from pathlib import Path
 
 from metalloid.location import Location
+from metalloid.patterns import pattern
 
-_ASSIGNS = re.compile(r"(<<|>>|[-+*/%&|^])?=(?!=)|\+\+|--")
+_ASSIGNS = pattern(r"(<<|>>|[-+*/%&|^])?=(?!=)|\+\+|--")
 _OPENS = {"]": "[", ")": "("}
 
 

@@ -7,16 +7,15 @@ whoever reads a place can point at it.
 
 from __future__ import annotations
 
-import re
-
 from metalloid.errors import Diagnostic
 from metalloid.frontend.diagnose import Preimage, Texts, place
 from metalloid.frontend.rewritten import Rewritten
 from metalloid.ir.debug import node_place
 from metalloid.ir.module import Module
+from metalloid.patterns import pattern
 from metalloid.records import replace
 
-_COLUMN = re.compile(r"column: \d+")
+_COLUMN = pattern(r"column: \d+")
 
 
 def with_columns(module: Module, rewritten: Rewritten, texts: Texts) -> Module:

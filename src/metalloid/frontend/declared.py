@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from metalloid.patterns import pattern
 from metalloid.types import Array, DType, Matrix, Scalar, Type, Vector
 
-_TEMPLATE = re.compile(r"(?:metal::)?(?P<name>\w+)<(?P<rest>.*)>")
+_TEMPLATE = pattern(r"(?:metal::)?(?P<name>\w+)<(?P<rest>.*)>")
 
 
 def declared(name: str, scalars: Mapping[str, DType]) -> Type | None:

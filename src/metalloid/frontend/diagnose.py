@@ -15,17 +15,18 @@ from metalloid.frontend.declarations import Entry
 from metalloid.frontend.rewritten import Rewritten
 from metalloid.frontend.tokens import Token, tokenize
 from metalloid.frontend.unit import unescaped
+from metalloid.patterns import pattern
 from metalloid.records import dataclass, field, replace
 from metalloid.source import Source
 
 if TYPE_CHECKING:
     from metalloid.frontend.hints import Known
 
-MESSAGE = re.compile(
+MESSAGE = pattern(
     r"^(?P<file>.*?):(?P<line>\d+):(?P<column>\d+):(?:(?P<ranges>(?:\{[^}]*\})+):)? "
     r"(?P<severity>fatal error|error|warning|note): (?P<text>.*)$"
 )
-_MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)"', re.MULTILINE)
+_MARKER = pattern(r'^# (\d+) "((?:[^"\\]|\\.)*)"', re.MULTILINE)
 
 
 MISFIT, NO_CALL = "does not name one kernel", "cannot be called"

@@ -10,7 +10,6 @@ so is compiled in one piece, which then tells why.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -19,17 +18,18 @@ from metalloid import cache
 from metalloid.errors import DeviceError
 from metalloid.frontend import clang
 from metalloid.frontend.header import header_key
+from metalloid.patterns import pattern
 from metalloid.records import dataclass
 
 LONG = 16_000  # characters that are worth a file
 NAMELESS = '"<the includer>"'  # in line markers of a source that only includes
 # Both begin with a line end, which is found ten times as fast as a line's beginning.
-_MARKER = re.compile(r'\n# \d+ ("(?:[^"\\\n]|\\.)*")( 1| 2)?')
+_MARKER = pattern(r'\n# \d+ ("(?:[^"\\\n]|\\.)*")( 1| 2)?')
 # Pragmas that end with the statement behind them. Others may hold for the rest of the text, which does not see them.
-_PRAGMA = re.compile(
+_PRAGMA = pattern(
     r"\n[ \t]*#[ \t]*pragma (?!once\b|unroll\b|nounroll\b|clang loop\b|METAL internals\b|unused\b|mark\b)"
 )
-_NO_CODE = re.compile(r"(?:\s|using namespace [\w:]+;)*")
+_NO_CODE = pattern(r"(?:\s|using namespace [\w:]+;)*")
 _MOST = 256  # texts
 
 

@@ -9,11 +9,12 @@ import re
 from collections.abc import Mapping
 
 from metalloid.frontend.unit import Unit
+from metalloid.patterns import pattern
 from metalloid.records import dataclass, replace
 from metalloid.types import Array, Pointer, Type
 
 _SPACES = frozenset(("device", "constant", "threadgroup", "thread"))
-_MARKER = re.compile(r'^#\s*(?:line\s+)?(\d+)\s+"')
+_MARKER = pattern(r'^#\s*(?:line\s+)?(\d+)\s+"')
 _AFTER_A_NAME = frozenset((";", ",", "[", "[[", "="))
 
 Members = Mapping[tuple[str, int], "Member"]  # by name and line

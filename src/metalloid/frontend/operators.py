@@ -10,17 +10,17 @@ wrong guess does not compile, and the source is then compiled without any of the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from metalloid.frontend.bit_fields import begins_with, ends_in
 from metalloid.frontend.tokens import CLOSERS, OPENERS, Token
+from metalloid.patterns import pattern
 
 BY = "__mt::by()"
 _ENDS = frozenset((";", "{", "}"))
 _BINDS_TIGHTER = frozenset("+ - * / % . -> [ (".split())  # than a shift
-_DIGITS = re.compile(r"^(0[xX][0-9a-fA-F']+|0[bB][01']+|[0-9']+)(?:[uUlL]*)$")
+_DIGITS = pattern(r"^(0[xX][0-9a-fA-F']+|0[bB][01']+|[0-9']+)(?:[uUlL]*)$")
 _WATCHED = _ENDS | OPENERS.keys() | CLOSERS | {"/", "%", "/=", "%=", "<<=", "<", ">"}
 _CLOSES = frozenset((";", ")", ",", "]", "}"))
 _WIDTH = 32  # of the narrowest thing that is shifted: scalars are promoted, vectors mask their own

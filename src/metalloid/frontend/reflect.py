@@ -15,12 +15,13 @@ from metalloid.frontend.members import Member, Members, members
 from metalloid.frontend.names import LIMIT, SIGNATURE
 from metalloid.frontend.unit import Unit
 from metalloid.location import plain_name
+from metalloid.patterns import pattern
 from metalloid.records import dataclass, field
 from metalloid.types import Array, DType, Field, Matrix, Pointer, Scalar, Struct, Type, Vector
 
-_NODE = re.compile(r"^!(\d+) = (?:distinct )?(.*)$", re.MULTILINE)
-_FIELDS = re.compile(r'(\w+): ("(?:[^"\\]|\\.)*"|![0-9]+|[^,()]+(?:\([^)]*\))?)')
-_TEMPLATE = re.compile(r"^(?:metal::)?(\w+)<(.*)>$")
+_NODE = pattern(r"^!(\d+) = (?:distinct )?(.*)$", re.MULTILINE)
+_FIELDS = pattern(r'(\w+): ("(?:[^"\\]|\\.)*"|![0-9]+|[^,()]+(?:\([^)]*\))?)')
+_TEMPLATE = pattern(r"^(?:metal::)?(\w+)<(.*)>$")
 
 _SCALARS = {
     "bool": DType.BOOL,

@@ -23,6 +23,7 @@ from metalloid.frontend.tokens import Token
 from metalloid.frontend.unit import KEPT, Unit, reachable
 from metalloid.frontend.unsupported import UNSUPPORTED, unsupported_use, unusable
 from metalloid.frontend.variables import empty_braces
+from metalloid.patterns import pattern
 
 # Attributes of MSL that C++ does not know, or not in the places MSL allows.
 ATTRIBUTES = frozenset(
@@ -43,10 +44,10 @@ ATTRIBUTES = frozenset(
 _APART = frozenset(("noinline", "__noinline__", "optnone", "__optnone__"))
 _EDITED = _APART | {"kernel", "coherent", "[["}
 _COHERENT = frozenset(("(device)", "(threadgroup)", "(system)"))
-_HALF_LITERAL = re.compile(r"^([0-9.]+(?:[eE][+-]?[0-9]+)?|0[xX][0-9a-fA-F.]+[pP][+-]?[0-9]+)(h|H|bf|BF)$")
+_HALF_LITERAL = pattern(r"^([0-9.]+(?:[eE][+-]?[0-9]+)?|0[xX][0-9a-fA-F.]+[pP][+-]?[0-9]+)(h|H|bf|BF)$")
 _ORDERED_SWIZZLES = frozenset("""xy yz zw xz yw xyz yzw xyzw rg gb ba rb ga rgb gba rgba""".split())
-_VISIBLE = re.compile(r"[^\n]")
-_SWIZZLE = re.compile(r"^(?:[xyzw]{2,4}|[rgba]{2,4})$")
+_VISIBLE = pattern(r"[^\n]")
+_SWIZZLE = pattern(r"^(?:[xyzw]{2,4}|[rgba]{2,4})$")
 
 
 def rewrite(

@@ -9,24 +9,25 @@ from __future__ import annotations
 import re
 
 from metalloid.frontend.names import LIMIT, SIGNATURE
+from metalloid.patterns import pattern
 
-_NODE = re.compile(r"^!(\d+) = (.*)$", re.MULTILINE)
-_REFERENCE = re.compile(r"!(\d+)")
-_HEAVY = re.compile(
+_NODE = pattern(r"^!(\d+) = (.*)$", re.MULTILINE)
+_REFERENCE = pattern(r"!(\d+)")
+_HEAVY = pattern(
     r", (?:type|retainedNodes|declaration|templateParams|containingType|thrownTypes|globals|imports|enums"
     r"|retainedTypes|nameTableKind|annotations): (?:!\d+|None|\w+)"
 )
-_DEBUG_RECORD = re.compile(r"^    #dbg_.*\n", re.MULTILINE)
-_CARRIERS = re.compile(rf"^@(?:llvm\.(?:compiler\.)?used|\S*(?:{SIGNATURE}|{LIMIT})) = .*\n", re.MULTILINE)
+_DEBUG_RECORD = pattern(r"^    #dbg_.*\n", re.MULTILINE)
+_CARRIERS = pattern(rf"^@(?:llvm\.(?:compiler\.)?used|\S*(?:{SIGNATURE}|{LIMIT})) = .*\n", re.MULTILINE)
 # What clang adds for a sanitizer whose attribute alone is wanted (see clang.CHECKED).
-_SANITIZER = re.compile(
+_SANITIZER = pattern(
     r"^(?:@llvm\.(?:used|global_ctors) = .*\n|declare void @__tsan_init\(\).*\n"
     r"|define internal void @tsan\.module_ctor\(\)[^{]*\{\n(?:[^}].*\n|\n)*\}\n)",
     re.MULTILINE,
 )
-_TYPE = re.compile(r'^(%(?:"[^"]*"|[\w.$-]+)) = type .*\n', re.MULTILINE)
-_GLOBAL_DEBUG = re.compile(r"^(@.*), !dbg !\d+$", re.MULTILINE)
-_AMDGPU = re.compile(r", !amdgpu\.[a-z.]+ !\d+")
+_TYPE = pattern(r'^(%(?:"[^"]*"|[\w.$-]+)) = type .*\n', re.MULTILINE)
+_GLOBAL_DEBUG = pattern(r"^(@.*), !dbg !\d+$", re.MULTILINE)
+_AMDGPU = pattern(r", !amdgpu\.[a-z.]+ !\d+")
 
 
 def slim(ir: str) -> str:

@@ -10,7 +10,6 @@ one in it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import takewhile
@@ -20,6 +19,7 @@ from metalloid.frontend.refuse import Problem
 from metalloid.frontend.tokens import Token
 from metalloid.frontend.unit import Unit
 from metalloid.frontend.words import between
+from metalloid.patterns import pattern
 
 _SPACES = frozenset(("device", "constant", "threadgroup"))
 _ALL = _SPACES | {"thread"}
@@ -27,9 +27,7 @@ _BEFORE, _AFTER = frozenset("(,;{}=)"), frozenset((",", ")", ";", "=", "[["))  #
 _ENDS = frozenset((";", "{", "}", "(", ")"))
 _NO_TYPE = frozenset(("=", ";", "(", ")", "{", "}", ",", "["))
 _POINTS = frozenset((";", ",", "+", "-"))  # behind a pointer that is one still
-_PLAIN = re.compile(
-    r"(?:u?(?:char|short|int|long)|float|half|bfloat|bool|u?int(?:8|16|32|64)_t|size_t)[234]?"
-)
+_PLAIN = pattern(r"(?:u?(?:char|short|int|long)|float|half|bfloat|bool|u?int(?:8|16|32|64)_t|size_t)[234]?")
 _BESIDE = frozenset(("const", "volatile", "unsigned", "signed"))  # a type, or without one
 _NO_TYPES = frozenset(("return", "else", "case", "goto", "using", "typedef", "struct", "class"))
 

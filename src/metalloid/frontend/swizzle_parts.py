@@ -11,13 +11,14 @@ from collections.abc import Iterator
 
 from metalloid.frontend.rewritten import Edit, Rewritten
 from metalloid.frontend.tokens import Token, pair_brackets, tokenize
+from metalloid.patterns import pattern
 
-_REFUSED = re.compile(
+_REFUSED = pattern(
     r"^(?P<file>.*?):(?P<line>\d+):\d+:(?:\{[^}]*\})*:? ?error: "
     r"(?:expression is not assignable|'this' argument to member function '__put_)",
     re.MULTILINE,
 )
-_SWIZZLE = re.compile(r"^(?:[xyzw]{1,4}|[rgba]{1,4})$")
+_SWIZZLE = pattern(r"^(?:[xyzw]{1,4}|[rgba]{1,4})$")
 _COLOURS = str.maketrans("rgba", "xyzw")
 _LETTERS = "xyzw"
 _STORES = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"))

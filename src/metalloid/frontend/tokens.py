@@ -12,7 +12,9 @@ from functools import partial
 from sys import intern
 from typing import NamedTuple
 
-_TOKEN = re.compile(
+from metalloid.patterns import pattern
+
+_TOKEN = pattern(
     r"""(?P<space>[ \t\r\n\f\v\\]+)
     |(?P<directive>^[ \t]*\#[^\n]*)
     |(?P<raw>(?:u8|[uUL])?R"(?P<mark>[^()\\\s"]{0,16})\(.*?\)(?P=mark)")

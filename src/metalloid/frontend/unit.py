@@ -10,10 +10,11 @@ from functools import cached_property
 from metalloid.frontend.declarations import Declarations, Entry, Span
 from metalloid.frontend.tokens import Token
 from metalloid.frontend.words import Words
+from metalloid.patterns import pattern
 from metalloid.records import dataclass
 
-_MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)".*\n', re.MULTILINE)
-_NAME = re.compile(r"[A-Za-z_]\w*")
+_MARKER = pattern(r'^# (\d+) "((?:[^"\\]|\\.)*)".*\n', re.MULTILINE)
+_NAME = pattern(r"[A-Za-z_]\w*")
 KEPT = 8  # units, and what is worked out of each: sources take turns, and ggml's largest takes half a second
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from metalloid.frontend.declarations import Declarations, Span
@@ -10,8 +9,9 @@ from metalloid.frontend.refuse import Problem
 from metalloid.frontend.tokens import OPENERS, Token
 from metalloid.frontend.unit import Unit
 from metalloid.frontend.words import between
+from metalloid.patterns import pattern
 
-_REPEATING = re.compile(r"^(?=.*(.).*\1)(?:[xyzw]{2,4}|[rgba]{2,4})$")
+_REPEATING = pattern(r"^(?=.*(.).*\1)(?:[xyzw]{2,4}|[rgba]{2,4})$")
 _ASSIGNMENTS = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<="))
 _NOT_VARIABLES = frozenset(
     """constant const constexpr struct class enum union using typedef template operator extern friend

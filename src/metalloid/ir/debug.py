@@ -6,13 +6,13 @@ places, and follows `inlinedAt` outwards until it is in a file of the user's.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from metalloid.ir.module import GlobalVariable, Instruction, Module
 from metalloid.location import Location, plain_name
+from metalloid.patterns import pattern
 
 __all__ = [
     "Location",
@@ -24,8 +24,8 @@ __all__ = [
     "written_by_user",
 ]
 
-_FIELD = re.compile(r'(\w+): (![0-9]+|"[^"]*"|-?\w+)')
-_HEX = re.compile(rb"\\([0-9A-Fa-f]{2}|\\)")
+_FIELD = pattern(r'(\w+): (![0-9]+|"[^"]*"|-?\w+)')
+_HEX = pattern(rb"\\([0-9A-Fa-f]{2}|\\)")
 _INCLUDE = str(Path(__file__).parents[1] / "frontend" / "include")
 
 

@@ -12,11 +12,12 @@ from pathlib import PurePosixPath
 
 from metalloid.ir.debug import unquoted, written_by_user
 from metalloid.location import Location
+from metalloid.patterns import pattern
 from metalloid.records import dataclass
 
-_NODE = re.compile(r"^(![0-9]+) = (?:distinct )?(!DI.*)$", re.MULTILINE)
-_DEBUG = re.compile(r"!dbg (![0-9]+)")
-_FIELD = re.compile(r'(\w+): (![0-9]+|"[^"]*"|-?\w+)')
+_NODE = pattern(r"^(![0-9]+) = (?:distinct )?(!DI.*)$", re.MULTILINE)
+_DEBUG = pattern(r"!dbg (![0-9]+)")
+_FIELD = pattern(r'(\w+): (![0-9]+|"[^"]*"|-?\w+)')
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,15 @@ from metalloid.ir.read_values import ValueReader
 from metalloid.ir.tokens import unquote
 from metalloid.ir.types import StructType
 from metalloid.ir.values import Constant
+from metalloid.patterns import pattern
 
-_NUMBERED = re.compile(r"%(?=\d+(?![-\w$.]))")
-_ATTACHMENT = re.compile(r"!([-\w$.]+) (![0-9]+|!\{[^}]*\})")
-_LABEL = re.compile(r'([-\w$.]+|"[^"]*"):')
-_QUOTED = re.compile(r'"([^"]*)"')
-_STRUCT = re.compile(r'%("[^"]*"|[-\w$.]+) = type (.*)')
-_TYPE_NAME = re.compile(r'%("[^"]*"|[-\w$.]+)')
-_GLOBAL = re.compile(
+_NUMBERED = pattern(r"%(?=\d+(?![-\w$.]))")
+_ATTACHMENT = pattern(r"!([-\w$.]+) (![0-9]+|!\{[^}]*\})")
+_LABEL = pattern(r'([-\w$.]+|"[^"]*"):')
+_QUOTED = pattern(r'"([^"]*)"')
+_STRUCT = pattern(r'%("[^"]*"|[-\w$.]+) = type (.*)')
+_TYPE_NAME = pattern(r'%("[^"]*"|[-\w$.]+)')
+_GLOBAL = pattern(
     r'@("[^"]*"|[-\w$.]+) = (?P<prefix>.*?)\s*(?:addrspace\((?P<space>\d+)\) )?'
     r"(?P<prefix2>(?:externally_initialized )?)(?P<kind>global|constant) (?P<rest>.*)"
 )

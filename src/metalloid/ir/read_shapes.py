@@ -6,7 +6,6 @@ shape is read with numbers for names, which say where the names of the next one 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from metalloid.errors import DeviceError
@@ -14,9 +13,10 @@ from metalloid.ir.module import Instruction
 from metalloid.ir.read_code import read_instruction
 from metalloid.ir.types import StructType, Type
 from metalloid.ir.values import Local, Value
+from metalloid.patterns import pattern
 from metalloid.records import dataclass
 
-_NAME = re.compile(r'%("[^"]*"|[-\w$.]+)')
+_NAME = pattern(r'%("[^"]*"|[-\w$.]+)')
 _MOST = 20_000  # shapes
 _shapes: dict[str, _Shape | None] = {}
 

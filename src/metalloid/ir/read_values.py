@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from metalloid.ir import floats
@@ -36,11 +35,12 @@ from metalloid.ir.values import (
     Splat,
     Value,
 )
+from metalloid.patterns import pattern
 
 NAMED = frozenset({"zeroinitializer", "null", "undef", "poison", "none"})
 _CLOSING = {"[": "]", "{": "}", "<": ">"}
-_INTEGER = re.compile(r"i\d+")
-_ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|\\)")
+_INTEGER = pattern(r"i\d+")
+_ESCAPE = pattern(rb"\\([0-9A-Fa-f]{2}|\\)")
 
 
 class ValueReader(Cursor):

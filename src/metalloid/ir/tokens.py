@@ -10,8 +10,9 @@ import re
 from typing import NoReturn
 
 from metalloid.errors import DeviceError
+from metalloid.patterns import pattern
 
-_TOKEN = re.compile(
+_TOKEN = pattern(
     r"""
       [%@](?:"[^"]*"|[-\w$.]+)            # a local or global name
     | ![-\w$.]+ | !"[^"]*" | !            # metadata
@@ -28,7 +29,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 
-_NAME = re.compile(r"[-A-Za-z$._][-\w$.]*|\d+")
+_NAME = pattern(r"[-A-Za-z$._][-\w$.]*|\d+")
 
 
 def tokenize(text: str) -> list[str]:

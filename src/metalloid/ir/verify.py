@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
 from metalloid.errors import DeviceError
@@ -10,8 +9,9 @@ from metalloid.ir.dominance import dominators
 from metalloid.ir.module import Function, Module
 from metalloid.ir.values import Local
 from metalloid.ir.write import write
+from metalloid.patterns import pattern
 
-_PLACE = re.compile(r":(\d+):(\d+): error: (.*)")
+_PLACE = pattern(r":(\d+):(\d+): error: (.*)")
 
 
 def verify(module: Module | str) -> None:

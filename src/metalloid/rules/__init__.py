@@ -6,13 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from metalloid.errors import MetalloidError
+from metalloid.patterns import pattern
 from metalloid.records import dataclass
 from metalloid.rules.severities import severity_of
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-_NUMBER = re.compile(r"M[1-9][0-9]{2}")
+_NUMBER = pattern(r"M[1-9][0-9]{2}")
 
 
 @dataclass(frozen=True)

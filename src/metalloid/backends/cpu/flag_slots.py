@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 
-_FUNCTION = re.compile(r"^define [^\n]*\n.*?^}\n", re.M | re.S)
-_SLOT = re.compile(r"^  (%[\w.]+) = alloca <(\d+) x i1>", re.M)
-_ACCESS = re.compile(
+from metalloid.patterns import pattern
+
+_FUNCTION = pattern(r"^define [^\n]*\n.*?^}\n", re.M | re.S)
+_SLOT = pattern(r"^  (%[\w.]+) = alloca <(\d+) x i1>", re.M)
+_ACCESS = pattern(
     r"^  (?:(?P<name>%[\w.]+) = load <(?P<read>\d+) x i1>|store <(?P<written>\d+) x i1> (?P<value>[^\n]*?))"
     r", ptr (?P<at>%[\w.]+)(?P<mark> ;[^\n]*)?$",  # a mark says which line of the source it comes from
     re.M,

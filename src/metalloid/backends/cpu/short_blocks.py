@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 
+from metalloid.patterns import pattern
+
 LENGTH = 50
-_LABEL = re.compile(r"\n([\w.$-]+):")
-_FIRST = re.compile(r"  (?:%\S+ = )?(?:phi|alloca) ")  # what only the start of a block may have
-_LAST = re.compile(r"  (?:br|ret|switch|unreachable|resume)\b")
-_PHI = re.compile(r"\n  %\S+ = phi [^\n]*")
-_FROM = re.compile(r"%([\w.$-]+) \]")
+_LABEL = pattern(r"\n([\w.$-]+):")
+_FIRST = pattern(r"  (?:%\S+ = )?(?:phi|alloca) ")  # what only the start of a block may have
+_LAST = pattern(r"  (?:br|ret|switch|unreachable|resume)\b")
+_PHI = pattern(r"\n  %\S+ = phi [^\n]*")
+_FROM = pattern(r"%([\w.$-]+) \]")
 
 
 def short_blocks(text: str) -> str:

@@ -5,15 +5,15 @@ The one place where a name is taken apart; the oracle, the passes and the checke
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Literal, cast
 
 from metalloid.ir.intrinsics.names import PREFIX
+from metalloid.patterns import pattern
 from metalloid.records import dataclass
 
-_COLLECTIVE = re.compile(rf"{PREFIX}(simd|quad)_([a-z_]+?)(?:_([fiu])(16|32|64))?")
-_MATRIX_ACCESS = re.compile(rf"{PREFIX}matrix_(load|store)_b(16|32)_(device|threadgroup)")
+_COLLECTIVE = pattern(rf"{PREFIX}(simd|quad)_([a-z_]+?)(?:_([fiu])(16|32|64))?")
+_MATRIX_ACCESS = pattern(rf"{PREFIX}matrix_(load|store)_b(16|32)_(device|threadgroup)")
 _LANES = {"simd": 32, "quad": 4}
 
 # What a collective does. One lane reads the value of one other, which an operand names:

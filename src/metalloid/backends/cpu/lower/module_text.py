@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.codegen import LOOPS
 from metalloid.backends.cpu.lower.ops.constants import initial
 from metalloid.backends.cpu.lower.output import Output
 from metalloid.ir.tokens import quote
 from metalloid.ir.write import write_value
+from metalloid.patterns import pattern
 
 
 def module_text(out: Output, texts: list[str], driver: str) -> str:
@@ -49,4 +48,4 @@ def _constant_ranges(out: Output) -> str:
     return f"@{abi.CONSTANTS} = constant [{len(found) + 1} x {{ ptr, i64 }}] [{entries}]"
 
 
-_SPACE = re.compile(r'"[^"]*"| addrspace\([14]\)')
+_SPACE = pattern(r'"[^"]*"| addrspace\([14]\)')

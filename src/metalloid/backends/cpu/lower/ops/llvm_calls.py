@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.ops.bfloat import is_bfloat, narrow_bfloat, odd_float, widen_bfloat
 from metalloid.backends.cpu.lower.ops.byte_dots import byte_dot
@@ -23,10 +21,11 @@ from metalloid.backends.cpu.lower.results import (
 from metalloid.errors import NotVectorised
 from metalloid.ir import Instruction
 from metalloid.ir.types import ArrayType, StructType
+from metalloid.patterns import pattern
 from metalloid.transforms.byte_dots import DOT
 from metalloid.transforms.partial_sums import TOTAL
 
-_SUFFIX = re.compile(r"(\.(v\d+)?([if]\d+|bf16|p\d+))+$")
+_SUFFIX = pattern(r"(\.(v\d+)?([if]\d+|bf16|p\d+))+$")
 _UNCHANGED = frozenset(("llvm.expect", "llvm.arithmetic.fence", "llvm.expect.with.probability"))
 _EXACT_NARROW = frozenset(("llvm.fma", "llvm.fmuladd"))
 
