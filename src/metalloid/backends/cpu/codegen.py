@@ -208,18 +208,22 @@ def to_object(
     text: str, target: Target, level: int = 1, ready: bool = False, baseline: bool = False
 ) -> tuple[str, bytes]:
     """Machine code, from the cache where it is there, and its key."""
-    versions = llvmlite.__version__, llvm.llvm_version_info, triple(target), target.cpu, target.features
-    key = hashlib.sha256(
-        repr((versions, level, ready, baseline, _FORMAT)).encode() + text.encode()
-    ).hexdigest()
+    key = hashlib.sha256(repr((made_by(target), level, ready, baseline)).encode() + text.encode()).hexdigest()
     found = kept_object(key)
     if found is None:
-        found = _made(text, target, level, ready, baseline)
+        found = made_object(text, target, level, ready, baseline)
         disk.default().put(key, "o", found)
     return key, found
 
 
-def _made(text: str, target: Target, level: int, ready: bool, baseline: bool) -> bytes:
+def made_by(target: Target) -> tuple[object, ...]:
+    """What makes an object of a text, for keys."""
+    versions = llvmlite.__version__, llvm.llvm_version_info
+    return *versions, triple(target), target.cpu, target.features, _FORMAT
+
+
+def made_object(text: str, target: Target, level: int, ready: bool, baseline: bool = False) -> bytes:
+    """Machine code that is made now, by two processes where it is very long."""
     few = level > 0 and takes_long(text)
     parts = halves(text) if few and COROUTINE not in text else None
     how = target.cpu, target.features, target.triple, level, few, baseline

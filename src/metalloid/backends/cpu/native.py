@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import subprocess
 import threading
 from functools import cache
 from pathlib import Path
@@ -91,13 +90,20 @@ class LaunchRecord(ctypes.Structure):
     ]
 
 
+def _source_key(*how: object, name: str) -> str:
+    """What identifies the files of a part of the runtime, and how they are compiled."""
+    texts = [path.read_bytes() for path in (_SOURCE / name, *sorted(_SOURCE.glob("*.h")))]
+    return hashlib.sha256(b"\0".join([*texts, repr((name, *how, _FLAGS)).encode()])).hexdigest()
+
+
 def source_ir(name: str, level: str, triple: str) -> str:
     """A part of the runtime as LLVM IR for a machine."""
-    texts = [path.read_bytes() for path in (_SOURCE / name, *sorted(_SOURCE.glob("*.h")))]
-    key = hashlib.sha256(b"\0".join([*texts, repr((name, level, triple, _FLAGS)).encode()])).hexdigest()
+    key = _source_key(level, triple, name=name)
     store = disk.default()
     found = store.get(key, "ll")
     if found is None:
+        import subprocess
+
         command = [compiler(), "clang", "-cc1", "-triple", triple, level, *_FLAGS, "-I", str(_SOURCE)]
         result = subprocess.run(
             [*command, "-o", "-", str(_SOURCE / name)], capture_output=True, timeout=120, check=False
@@ -111,12 +117,24 @@ def source_ir(name: str, level: str, triple: str) -> str:
     return found.decode()
 
 
+def _object(name: str, level: str, target: codegen.Target) -> bytes:
+    """Machine code, found by the files that it is made of: to read the IR between for its key took 4 ms of a start."""
+    key = _source_key(level, *codegen.made_by(target), name=name)
+    found = codegen.kept_object(key)
+    if found is None:
+        lines = source_ir(name, level, codegen.triple(target)).splitlines()
+        text = "\n".join(
+            line for line in lines if not line.startswith(("target datalayout", "target triple"))
+        )
+        found = codegen.made_object(text, target, 0, ready=True)
+        disk.default().put(key, "o", found)
+    return found
+
+
 def _loaded(name: str, level: str, exported: tuple[str, ...]) -> codegen.Code:
     """A part of the runtime in this process; kernels can call what it exports."""
     target = codegen.host()
-    lines = source_ir(name, level, codegen.triple(target)).splitlines()
-    text = "\n".join(line for line in lines if not line.startswith(("target datalayout", "target triple")))
-    code = codegen.Code(codegen.to_object(text, target, 0, ready=True)[1], target)
+    code = codegen.Code(_object(name, level, target), target)
     for function in exported:
         codegen.add_symbol(function, code.address(function))
     return code
