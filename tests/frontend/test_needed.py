@@ -131,14 +131,14 @@ def test_several_kernels_are_examined_and_compiled(runs: list[str]) -> None:
     source = Source(HEAD + BALLAST + "float body(float x) { return x; }" + KERNEL + OTHER)
     known = examine_source(source)
     assert known.kernel is None
-    assert runs == ["preprocess", "examine"]
+    assert runs == ["examine"]
 
 
 def test_a_cast_that_was_mended_is_mended_at_once(runs: list[str]) -> None:
     cast = "struct eighth {\n  half h;\n  operator bfloat() thread { return static_cast<bfloat>(h); }\n};\n"
     body = "float body(float x) { eighth e = {half(x)}; return float(bfloat(e)) + %d; }\n"
     first, second = (compile_kernel(Source(HEAD + cast + body % n + KERNEL), "k", fresh=True) for n in (1, 2))
-    assert runs == ["preprocess", "compile", "compile", "preprocess", "compile"]
+    assert runs == ["compile", "compile", "compile"]  # the first of them twice
     assert first.ir.count("fptrunc") == second.ir.count("fptrunc") > 0
 
 

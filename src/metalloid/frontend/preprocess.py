@@ -12,7 +12,9 @@ from pathlib import Path
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend import clang
 from metalloid.frontend.diagnose import Texts, diagnose
+from metalloid.frontend.plain import plain_text
 from metalloid.frontend.unit import place_of, unescaped
+from metalloid.patterns import pattern
 from metalloid.records import dataclass
 from metalloid.source import MathMode, Source
 
@@ -26,15 +28,13 @@ MATH_MACROS: dict[MathMode, dict[str, str]] = {
     "relaxed": {"__FINITE_MATH_ONLY__": "0"},
     "fast": {"__FAST_MATH__": "1", "__FINITE_MATH_ONLY__": "1"},
 }
-_MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)"(.*)$')
-_DEFINE = re.compile(r"#define (\w+)(?:\(([^)]*)\))?(?: (.*))?$")
-_UNDEFINE = re.compile(r"#undef (\w+)")
-_UNROLL = re.compile(r"(#pragma (?:clang loop )?\w*unroll\w*)(.*)")
+_MARKER = pattern(r'^# (\d+) "((?:[^"\\]|\\.)*)"(.*)$')
+_DEFINE = pattern(r"#define (\w+)(?:\(([^)]*)\))?(?: (.*))?$")
+_UNDEFINE = pattern(r"#undef (\w+)")
+_UNROLL = pattern(r"(#pragma (?:clang loop )?\w*unroll\w*)(.*)")
 # A directive that survives: #embed, or one whose `#` came out of a macro and would work in the next stage.
-_LATE = re.compile(
-    r"^(?:[ \t\f\v]+#|[ \t\f\v]*%:|#(?!(?:define|undef|pragma|ident|sccs)\b| \d))", re.MULTILINE
-)
-_UNSUPPORTED = re.compile(r"#pragma metalloid unsupported (\S+)")
+_LATE = pattern(r"^(?:[ \t\f\v]+#|[ \t\f\v]*%:|#(?!(?:define|undef|pragma|ident|sccs)\b| \d))", re.MULTILINE)
+_UNSUPPORTED = pattern(r"#pragma metalloid unsupported (\S+)")
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,19 @@ class Preprocessed:
 
 def preprocess(source: Source) -> Preprocessed:
     """The text after the preprocessor, with line markers and without macro definitions."""
-    arguments = [*clang.PREPROCESS, "-include", str(MACROS)]
     given = {**MATH_MACROS[source.math], **source.defines}
+    written = source.text.removeprefix(BOM)
+    plain = None if source.include else plain_text(written, source.name, MACROS, given, STUBS)
+    if plain is not None and len(plain) <= LONGEST:
+        return Preprocessed(plain, ())
+    arguments = [*clang.PREPROCESS, "-include", str(MACROS)]
     arguments += [f"-D{name}={value}" for name, value in given.items()]
     if source.directory is not None:
         arguments += ["-iquote", str(source.directory)]
     for path in source.include:
         arguments += ["-I", str(path)]
     arguments += ["-I", str(STUBS), "-o", "-", "-"]
-    text = f'#line 1 "{_escape(source.name)}"\n{source.text.removeprefix(BOM)}\n'
-    result = clang.run(arguments, text)
+    result = clang.run(arguments, f'#line 1 "{_escape(source.name)}"\n{written}\n')
     files = _files_read(result.output)
     _refuse_outside(source, files)
     if result.failed:
@@ -148,7 +151,7 @@ class Macro:
     body: str
 
 
-_CALL = re.compile(r"\b([A-Za-z_]\w*)\b(\s*\(([^()]*)\))?")
+_CALL = pattern(r"\b([A-Za-z_]\w*)\b(\s*\(([^()]*)\))?")
 
 
 def _substitute(text: str, macros: dict[str, Macro]) -> str:
