@@ -95,6 +95,37 @@ print(b.sum(), [m for m in sys.modules if m.startswith(LOADED)])
     assert done.stdout.strip() == f"{wanted().sum()} []", done.stderr
 
 
+# What few programs need: half a start was this.
+RARE = ("runtime.queue", "runtime.heap", "findings.finding", "backends.observe", "frontend.tokens")
+RARER = (
+    *("backends.cpu.lower.shadow.", "backends.cpu.lower.matrix.tiles", "backends.cpu.lower.ops.collective"),
+    *(
+        "backends.cpu.lower.coroutine_driver",
+        "frontend.patch",
+        "frontend.call_stack",
+        "frontend.spaces.lower",
+    ),
+    *("transforms.instrument", "transforms.barriers.split", "runtime.queue", "findings.finding"),
+)
+PLAIN = """
+import sys
+import numpy as np, metalloid as mt
+text = "kernel void k(device float* o, uint i [[thread_position_in_grid]]) { o[i] = i; }"
+o = np.zeros(64, np.float32)
+mt.device("cpu").library(text)["k"](o, grid=64)
+rare = tuple("metalloid." + part for part in sys.argv[1:])
+print(o.sum(), [m for m in sys.modules if m.startswith((*rare, "ml_dtypes"))])
+"""
+
+
+def test_a_plain_kernel_imports_nothing_that_is_rare(folder: Path) -> None:
+    for rare in (RARER, RARE):  # compiled, and found on disk
+        done = subprocess.run(
+            [sys.executable, "-c", PLAIN, *rare], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.strip() == "2016.0 []", done.stderr
+
+
 def test_numbers_and_lengths_that_were_not_proved_are_looked_at(folder: Path) -> None:
     run(fresh())
     np.testing.assert_array_equal(run(fresh(), n=40), wanted(40))

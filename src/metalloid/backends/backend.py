@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from metalloid.backends.base import Fault, Guard, Launch, LogMessage, Memory, Triple
-from metalloid.backends.observe import Observation
 from metalloid.errors import KernelFault
 from metalloid.records import dataclass
 from metalloid.source import Constant, Source
 from metalloid.types import Signature
 
 if TYPE_CHECKING:
+    from metalloid.backends.observe import Observation
     from metalloid.ir.lines import Lined
 
 OnLog = Callable[[LogMessage], None]

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import shutil
-import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -41,6 +40,8 @@ def warn_of_baseline(error: NotVectorised) -> None:
 
 def _left(ir: str, what: str, size: object, stages: Stages) -> Path | None:
     """Write the stages that can be made and the traceback into a folder; none where the disk does not take them."""
+    import traceback
+
     try:
         root = config.cache_directory() / "reports"
         folder = root / hashlib.sha256(ir.encode()).hexdigest()[:16]

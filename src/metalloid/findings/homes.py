@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -66,16 +65,10 @@ def home_of(location: Location, homes: Homes) -> Location:
     return _moved(location, "", homes)[0] if location.file in homes else location
 
 
-@contextmanager
-def told_at_home(source: Source) -> Iterator[None]:
+def told_at_home(error: CompileError, source: Source) -> CompileError:
     """The same for a text that does not compile."""
-    try:
-        yield
-    except CompileError as error:
-        homes = homes_of(source)
-        if not homes:
-            raise
-        raise CompileError([_told(d, homes) for d in error.diagnostics], error.note) from None
+    homes = homes_of(source)
+    return CompileError([_told(d, homes) for d in error.diagnostics], error.note) if homes else error
 
 
 def _told(said: Diagnostic, homes: Homes) -> Diagnostic:

@@ -5,7 +5,6 @@ Where clang refuses what Metal allows, the source is mended and given again.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from metalloid.errors import CompileError, Diagnostic
@@ -15,10 +14,10 @@ from metalloid.frontend.diagnose import Preimage, Texts, Wanted, diagnose
 from metalloid.frontend.entry import Binding, entry_text
 from metalloid.frontend.header import forget_header, header_arguments
 from metalloid.frontend.parse import Parsed
-from metalloid.frontend.patch import ROUNDS, mend
 from metalloid.frontend.rewrite import rewrite
 from metalloid.frontend.rewritten import Edit, Rewritten
 from metalloid.ir.intrinsics import SIMD_OPERATIONS
+from metalloid.patterns import pattern
 from metalloid.records import replace
 from metalloid.source import Source
 
@@ -26,6 +25,7 @@ from metalloid.source import Source
 PROLOGUE = (
     "#pragma clang attribute push(__attribute__((always_inline, internal_linkage)), apply_to = function)\n"
 )
+_ROUNDS = 8  # clang stops at 20 errors; nobody has more than a few of these
 _NO_ENTRY = '\n# 1 "<metalloid>"\n#pragma clang attribute pop\n'
 _LOOK = ("-fsyntax-only", "-")
 _MAKE = (*clang.OPTIMISE, "-o", "-", "-")
@@ -35,7 +35,7 @@ _SHORT = (_LOOK, _MAKE, (*_NO_PEELING, *_MAKE))
 _AT_RUN_TIME = "@llvm.global_ctors"  # a variable made of function constants, whose values come behind it
 # A round of a loop that stands before it, with an operation that lanes of a SIMD-group do together: those that go round
 # once more would be alone (reunite.py).
-_PEELED = re.compile(rf"%[\w.]+\.peel[\w.]* = .*call [^@]*@{SIMD_OPERATIONS}")
+_PEELED = pattern(rf"%[\w.]+\.peel[\w.]* = .*call [^@]*@{SIMD_OPERATIONS}")
 
 
 def whole_text(rewritten: Rewritten, wanted: Wanted, bound: tuple[Binding, ...]) -> str:
@@ -164,6 +164,8 @@ def _mended(
         for parted in dict.fromkeys((parts, parts.together())) if parts else ():
             first = _included(parted, language, header)
             if isinstance(first, clang.Result):
+                from metalloid.frontend.patch import mend
+
                 if mend(first.messages, rewritten, 1) is not None:
                     return first
             else:
@@ -189,8 +191,12 @@ def _mended(
     if result.failed and rewritten is not given:  # what is told is told of the text as it was
         rewritten = given
         result = once()
-    for _ in range(ROUNDS):
-        mended = mend(result.messages, rewritten, before.count("\n")) if result.failed else None
+    for _ in range(_ROUNDS):
+        if not result.failed:
+            break
+        from metalloid.frontend.patch import mend
+
+        mended = mend(result.messages, rewritten, before.count("\n"))
         if mended is None:
             break
         rewritten = mended

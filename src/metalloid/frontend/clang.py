@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from metalloid import stopwatch
 from metalloid.errors import DeviceError
 from metalloid.records import dataclass
 from metalloid.source import MathMode
+
+if TYPE_CHECKING:
+    import subprocess
 
 INCLUDE = Path(__file__).parent / "include"
 TIMEOUT = 15.0  # seconds of a processor; of short texts the longest real kernel takes 5
@@ -31,7 +32,7 @@ PER_CHARACTER = (
 )
 PATIENCE = 8  # times as long by the clock: on a busy machine the compiler has to wait for its turn
 GAVE_UP = "the compiler gave up"
-_OUT_OF_TIME = getattr(signal, "SIGXCPU", 24)
+_OUT_OF_TIME = 24  # SIGXCPU, which not every system has
 OUTPUT = 32 << 20  # bytes; macros that double can write without end
 MEMORY = 8 << 30  # bytes of address space, so that a template bomb cannot take the machine down
 
@@ -164,6 +165,8 @@ def language(math: MathMode, all_swizzles: bool) -> tuple[str, ...]:
 def run(arguments: Sequence[str], text: str | bytes, length: int = 0) -> Result:
     """clang -cc1 with `text` on its standard input. A crash or a time-out is a failed result. `length`: of all that it
     compiles, where most of that was read before."""
+    import subprocess  # 4 ms, and most starts find their kernels on disk
+
     command = [str(executable()), "clang", "-cc1", *arguments]
     environment = {"PATH": os.environ.get("PATH", ""), "HOME": os.environ.get("HOME", "/")}
     try:

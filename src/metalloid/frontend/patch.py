@@ -19,34 +19,34 @@ from collections.abc import Iterator
 from metalloid.frontend import swizzle_parts
 from metalloid.frontend.rewritten import Edit, Rewritten
 from metalloid.frontend.tokens import OPENERS, Token, pair_brackets, tokenize
+from metalloid.patterns import pattern
 
 _RANGE = r"\{(\d+):(\d+)-(\d+):(\d+)\}"
-_CAST = re.compile(
+_CAST = pattern(
     rf"^.*?:\d+:\d+:(?:\{{[^}}]*\}})*{_RANGE}: error: "
     r"(?:static_cast|C-style cast|functional-style cast) from (?P<types>.*) is not allowed$",
     re.MULTILINE,
 )
-_CONDITIONAL = re.compile(rf"^.*?:\d+:\d+:{_RANGE}{_RANGE}: error: incompatible operand types", re.MULTILINE)
-_OPERATOR = re.compile(
+_CONDITIONAL = pattern(rf"^.*?:\d+:\d+:{_RANGE}{_RANGE}: error: incompatible operand types", re.MULTILINE)
+_OPERATOR = pattern(
     rf"^.*?:\d+:\d+:({_RANGE})+: error: invalid (?:operands to binary|argument type .* to unary) expression",
     re.MULTILINE,
 )
 # The second half may stand in the note that says why no function fits.
-_TEXT = re.compile(
+_TEXT = pattern(
     rf"^.*?:\d+:\d+:({_RANGE})+: error: (?:cannot init|assigning|no matching)(?:(?!: error: )[\s\S])*?"
     r"(?:'const __global_device char \*.*'const char[ \[]|'const char[ \[].*'const __global_device char \*)",
     re.MULTILINE,
 )
-_CONSTRUCTED = re.compile(r"^.*?: error: variable with 'loader_uninitialized' attribute must", re.MULTILINE)
-_BIT_FIELD = re.compile(
+_CONSTRUCTED = pattern(r"^.*?: error: variable with 'loader_uninitialized' attribute must", re.MULTILINE)
+_BIT_FIELD = pattern(
     rf"^.*?:\d+:\d+:{_RANGE}: error: non-const reference cannot bind to bit-field", re.MULTILINE
 )
-_SWIZZLE = re.compile(r"^(?:[xyzw]{1,4}|[rgba]{1,4})$")
+_SWIZZLE = pattern(r"^(?:[xyzw]{1,4}|[rgba]{1,4})$")
 _COLOURS = str.maketrans("rgba", "xyzw")
 _ASSIGNMENTS = frozenset(
     ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", "++", "--", ".", "->", "(", "[")
 )
-ROUNDS = 8  # clang stops at 20 errors; nobody has more than a few of these
 
 Position = tuple[int, int]  # line and column, from 1, of what clang was given
 

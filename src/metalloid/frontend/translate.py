@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.build import build, check_source, whole_text
-from metalloid.frontend.call_stack import with_stack
 from metalloid.frontend.columns import with_columns
 from metalloid.frontend.declarations import Entry, Span
 from metalloid.frontend.declarations import Kernel as Declared
@@ -20,7 +18,6 @@ from metalloid.frontend.function_constants import constant_text
 from metalloid.frontend.kernel import Kernel, Reading
 from metalloid.frontend.moved import with_places
 from metalloid.frontend.parse import Parsed, parse
-from metalloid.frontend.patch import copy_conditionals
 from metalloid.frontend.reflect import DebugInfo
 from metalloid.frontend.refuse import refused_kernel, refused_signature, refused_words
 from metalloid.frontend.reunite import reunited
@@ -36,6 +33,7 @@ from metalloid.frontend.variables import refused_variables
 from metalloid.ir import Module, keep, read, write
 from metalloid.ir.debug import location
 from metalloid.ir.divisions import plain_divisions
+from metalloid.ir.intrinsics import ENTRY
 from metalloid.records import dataclass, replace
 from metalloid.source import Constant, Source, unfit
 
@@ -102,7 +100,11 @@ def _compile_kernel(
         part = None if reading == "whole" else entry
         rewritten = rewrite(parsed.unit, part, values, needed=reading == "needed")
         built = _built(parsed, rewritten, entry, bound, checked)
-        if built.mixed and (copied := copy_conditionals(rewritten, built.mixed)):
+        if not built.mixed:
+            return built
+        from metalloid.frontend.patch import copy_conditionals
+
+        if copied := copy_conditionals(rewritten, built.mixed):
             return _unmixed(built, lambda: _built(parsed, copied, entry, bound, checked))
         return built
 
@@ -152,7 +154,7 @@ def _built(
     raw, given = build(parsed, rewritten, _wanted(parsed, entry), bound, checked)
     ir = slim(raw)
     written = read(ir)
-    module = reunited(with_stack(written))
+    module = reunited(_with_stack(written))
     several = mixed(module)
     place = location(module, several) if several else None
     resolved = with_places(with_columns(plain_divisions(resolve_spaces(module)), given, Texts(parsed.source)))
@@ -161,6 +163,15 @@ def _built(
     keep(ir, resolved)  # the first of the passes reads it
     where = (place.file, place.line) if place else None
     return _Built(ir, resolved, DebugInfo(raw, parsed.unit), where)
+
+
+def _with_stack(module: Module) -> Module:
+    """Functions that call themselves, which few kernels have, inside the entry."""
+    if all(f.name == ENTRY for f in module.functions if f.blocks):
+        return module
+    from metalloid.frontend.call_stack import with_stack
+
+    return with_stack(module)
 
 
 def _refuse(parsed: Parsed, entry: Entry) -> None:
@@ -194,6 +205,8 @@ def choose(parsed: Parsed, name: str) -> Entry:
         _refuse_broken(parsed)
     names = [e.name for e in parsed.entries]
     if names:
+        import difflib
+
         near = difflib.get_close_matches(name, names, 3)
         message = f"there is no kernel '{name}' in this source"
         hint = f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(names[:8])}"

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING
 from metalloid import cache, garbage, stopwatch
 from metalloid.errors import CompileError, Diagnostic
 from metalloid.frontend.clang import GAVE_UP
-from metalloid.frontend.declarations import Entry
 from metalloid.frontend.header import begin
 from metalloid.frontend.kernel import Kernel
 from metalloid.frontend.stored import code_of, compile_kernel, content_of, entry_of
-from metalloid.frontend.unit import reachable
 from metalloid.records import dataclass
 from metalloid.source import Source
 
 if TYPE_CHECKING:
+    from metalloid.frontend.declarations import Entry
     from metalloid.frontend.parse import Parsed
 
 _FORMAT = 1  # of a note
@@ -66,6 +65,8 @@ def examine_source(source: Source, on_miss: Callable[[], object] = lambda: None)
 
 def _only_kernel(parsed: Parsed) -> Kernel | None:
     """The one kernel that a source has to ask for, where it needs no constants and compiles."""
+    from metalloid.frontend.unit import reachable
+
     found, entries = parsed.unit.declarations, parsed.entries
     if len(entries) != 1 or {c.name for c in found.constants} & reachable(parsed.unit, entries[0]):
         return None

@@ -14,15 +14,16 @@ from metalloid.runtime.pack import NUMPY
 from metalloid.runtime.places import warn_once
 from metalloid.runtime.processor import Processor
 from metalloid.runtime.whole import whole
+from metalloid.types import DType
 
 _PAGE = 4096  # misaligned buffers cost a quarter of the speed of 512-bit code
-_BY_NAME = {dtype.numpy_name: kind for dtype, kind in NUMPY.items()}
+_BY_NAME = {dtype.numpy_name: dtype for dtype in DType}
 
 
 def dtype_of(name: Any) -> np.dtype[Any]:
     """A dtype by numpy's or Metal's name; "bfloat16" included."""
     if isinstance(name, str) and name in _BY_NAME:
-        return _BY_NAME[name]
+        return NUMPY[_BY_NAME[name]]
     try:
         made: np.dtype[Any] = np.dtype(name)
     except TypeError:

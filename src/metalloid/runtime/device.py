@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,10 +14,6 @@ from metalloid import backends, config
 from metalloid.errors import DeviceError
 from metalloid.runtime import trace
 from metalloid.runtime.buffer import Buffer, dtype_of
-from metalloid.runtime.events import SharedEvent
-from metalloid.runtime.fence import Fence
-from metalloid.runtime.heap import Heap
-from metalloid.runtime.indirect_commands import IndirectCommands
 from metalloid.runtime.information import (
     FAMILIES,
     LANGUAGE_VERSIONS,
@@ -31,9 +27,15 @@ from metalloid.runtime.library import Library
 from metalloid.runtime.places import MUCH, caller, note
 from metalloid.runtime.pool import Pool
 from metalloid.runtime.processor import Processor
-from metalloid.runtime.queue import Queue
 from metalloid.runtime.whole import whole
 from metalloid.source import Binary, Constant, MathMode, Source
+
+if TYPE_CHECKING:  # a plain launch needs none of these
+    from metalloid.runtime.events import SharedEvent
+    from metalloid.runtime.fence import Fence
+    from metalloid.runtime.heap import Heap
+    from metalloid.runtime.indirect_commands import IndirectCommands
+    from metalloid.runtime.queue import Queue
 
 INLINE = (
     "kernel.metal"  # the name of a text that has none: messages then name the Python line it is written in
@@ -160,18 +162,26 @@ class Device(Processor):
 
     def heap(self, size: int, label: str = "") -> Heap:
         """Memory that many buffers are placed in."""
+        from metalloid.runtime.heap import Heap
+
         return Heap(self, self.empty(whole("heap", "size", size, 1), np.uint8), label)
 
     def shared_event(self, label: str = "") -> SharedEvent:
+        from metalloid.runtime.events import SharedEvent
+
         return SharedEvent(label)
 
     def fence(self, label: str = "") -> Fence:
+        from metalloid.runtime.fence import Fence
+
         return Fence(label)
 
     def indirect_commands(
         self, count: int, inherit_pipeline: bool = False, inherit_buffers: bool = False, label: str = ""
     ) -> IndirectCommands:
         """Room for dispatches that are encoded once and run again and again."""
+        from metalloid.runtime.indirect_commands import IndirectCommands
+
         return IndirectCommands(count, inherit_pipeline, inherit_buffers, label)
 
     @cached_property
@@ -208,6 +218,8 @@ class Device(Processor):
 
     def queue(self, label: str = "") -> Queue:
         """A queue whose command buffers run one after the other, in the background."""
+        from metalloid.runtime.queue import Queue
+
         return Queue(self, label)
 
     def trace(self) -> trace.Trace:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
-from metalloid.findings.homes import told_at_home
+from metalloid.errors import CompileError
 from metalloid.runtime.kernel import Kernel
 from metalloid.runtime.places import place
 from metalloid.runtime.processor import Processor
@@ -35,7 +36,7 @@ class Library:
         self.device, self.source, self.constants = device, source, dict(constants)
         self._unit = TranslationUnit(source)
         if not trusted:
-            with step("library", source.name), told_at_home(source):
+            with step("library", source.name), _told_at_home(source):
                 self._unit.examine(device.backend.warm_up)
         self._kernels: dict[object, Kernel] = {}
         self._lock = threading.Lock()
@@ -52,7 +53,7 @@ class Library:
         with self._lock:
             if key not in self._kernels:
                 made = Kernel(self.device, self._unit, name, values)
-                with step("compile", name, f"source {self.source.name}"), told_at_home(self.source):
+                with step("compile", name, f"source {self.source.name}"), _told_at_home(self.source):
                     _ = made.signature  # now, so that mistakes show here and not at the first call
                 self._kernels[key] = made
                 if watchers:
@@ -74,3 +75,17 @@ class Library:
         names = self.kernels
         more = f", ... {len(names)} in all" if len(names) > _LISTED else ""
         return f"<library {self.source.name}: {', '.join(names[:_LISTED]) or 'no kernels'}{more}>"
+
+
+@contextmanager
+def _told_at_home(source: Source) -> Iterator[None]:
+    """A mistake is told in the Python lines that the text is written in."""
+    try:
+        yield
+    except CompileError as error:
+        from metalloid.findings.homes import told_at_home
+
+        told = told_at_home(error, source)
+        if told is error:
+            raise
+        raise told from None

@@ -11,15 +11,24 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from metalloid.errors import LaunchError
 from metalloid.types import Array, DType, Field, Matrix, Pointer, Scalar, Struct, Type, Vector
 
-NUMPY: dict[DType, np.dtype[Any]] = {
-    dtype: np.dtype(ml_dtypes.bfloat16 if dtype is DType.BFLOAT16 else dtype.numpy_name) for dtype in DType
-}
+
+class _Kinds(dict[DType, np.dtype[Any]]):
+    """Looked up when they are first asked for: few programs have numbers of bfloat, and ml_dtypes takes 6 ms."""
+
+    def __missing__(self, dtype: DType) -> np.dtype[Any]:
+        name: Any = dtype.numpy_name
+        if dtype is DType.BFLOAT16:
+            from ml_dtypes import bfloat16 as name
+        self[dtype] = np.dtype(name)
+        return self[dtype]
+
+
+NUMPY = _Kinds()
 _WHOLE = (DType.INT32, DType.UINT32, DType.INT64, DType.UINT64)
 _LARGEST = {DType.FLOAT16: 65504.0, DType.BFLOAT16: 3.3895314e38, DType.FLOAT32: 3.4028235e38}
 _REAL = frozenset(_LARGEST)
@@ -98,7 +107,7 @@ def _number(value: object, dtype: DType, where: str) -> int | float:
     if isinstance(value, np.ndarray) and value.size == 1:
         value = value.reshape(()).item()
     elif isinstance(value, np.generic):
-        value = float(value) if value.dtype == NUMPY[DType.BFLOAT16] else value.item()
+        value = float(value) if value.dtype.name == DType.BFLOAT16.numpy_name else value.item()
     if not isinstance(value, (bool, int, float)):
         raise LaunchError(f"{where} is declared {dtype.msl}; got {_called(value)}. Pass a number.")
     if isinstance(value, float) and dtype not in _REAL and (value != value or value in (np.inf, -np.inf)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from metalloid.targets import aarch64, x86
 from metalloid.targets.info import TargetInfo
 
 __all__ = ["TargetInfo", "info"]
@@ -13,4 +12,8 @@ _ARM = ("aarch64", "arm64")
 def info(triple: str, features: str) -> TargetInfo:
     """What is known of a processor, by LLVM's name of the machine and LLVM's list of what it can do."""
     found = frozenset(features.split(","))
-    return aarch64.info(found) if triple.startswith(_ARM) else x86.info(found)
+    if triple.startswith(_ARM):
+        from metalloid.targets.aarch64 import info as known
+    else:
+        from metalloid.targets.x86 import info as known
+    return known(found)

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import re
-import subprocess
 import sys
 import threading
 from collections.abc import Sequence
@@ -19,14 +18,13 @@ from pathlib import Path
 
 from metalloid import config
 from metalloid.backends.cpu.abi import LANES
+from metalloid.patterns import pattern
 from metalloid.records import dataclass
 
 LONG = 25_000  # lines; below, starting a process takes longer than it saves
 _MAGIC = b"metalloid objects\0"
-_DEFINED = re.compile(
-    r"^define (internal )?(?P<head>[^\n]*@(?P<name>[\w.]+)\([^\n]*)\{\n.*?^\}\n?", re.M | re.S
-)
-_GLOBAL = re.compile(rf"^@(?!{LANES}|mt_constants = constant \[1 x \{{ ptr, i64 \}}\])", re.M)
+_DEFINED = pattern(r"^define (internal )?(?P<head>[^\n]*@(?P<name>[\w.]+)\([^\n]*)\{\n.*?^\}\n?", re.M | re.S)
+_GLOBAL = pattern(rf"^@(?!{LANES}|mt_constants = constant \[1 x \{{ ptr, i64 \}}\])", re.M)
 _TIMEOUT = 120.0
 
 
@@ -120,6 +118,8 @@ class OtherProcess:
         self._thread.start()
 
     def _work(self, text: str, settings: tuple[object, ...]) -> None:
+        import subprocess
+
         here = str(Path(__file__).parents[3])
         script = (
             f"import sys; sys.path.insert(0, {here!r})\nfrom {__package__} import codegen; codegen.serve()"

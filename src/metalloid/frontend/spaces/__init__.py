@@ -7,16 +7,10 @@ every access through them is written once for each. docs/design/frontend.md tell
 
 from __future__ import annotations
 
-from metalloid.frontend.spaces.clean import chosen, without_unused
 from metalloid.frontend.spaces.generic import mentions
-from metalloid.frontend.spaces.lower import Lowering
-from metalloid.frontend.spaces.makers import MAKERS, can_lower
-from metalloid.frontend.spaces.sets import Spaces
-from metalloid.frontend.spaces.split import Splitter
 from metalloid.frontend.spaces.tables import tables_of_numbers
 from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.module import Instruction, Module
-from metalloid.ir.types import VOID
 
 
 def is_generic(instruction: Instruction) -> bool:
@@ -29,6 +23,8 @@ def mixed(module: Module) -> Instruction | None:
     function = module.function[ENTRY]
     if not any(is_generic(i) for i in function.instructions()):
         return None
+    from metalloid.frontend.spaces.sets import Spaces
+
     spaces = Spaces(module, function)
     return next((i for i in function.instructions() if len(spaces.of.get(i.name, ())) > 1), None)
 
@@ -36,14 +32,8 @@ def mixed(module: Module) -> Instruction | None:
 def resolve_spaces(module: Module) -> Module:
     """The module without generic pointers."""
     function, numbered = module.function[ENTRY], tables_of_numbers(module)
-    if not any(is_generic(i) for i in function.instructions()) or not can_lower(function):
+    if not any(is_generic(i) for i in function.instructions()):
         return numbered
-    lowering = Lowering(function, Spaces(module, function), MAKERS)
-    lowered = lowering.function()
-    simple, parts = chosen(lowered, lowering.choices, lowering.parts, lowering.names)
-    whole = without_unused(Splitter(simple, parts, lowering.names).function())
-    made = numbered.with_function(whole)
-    for i in whole.instructions():
-        if i.called.startswith("llvm."):
-            made = made.declare(i.called, i.type if i.name else VOID, tuple(o.type for o in i.operands))
-    return made
+    from metalloid.frontend.spaces.resolve import resolved  # ten files that few kernels need
+
+    return resolved(module, numbered)

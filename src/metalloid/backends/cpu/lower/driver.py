@@ -10,7 +10,6 @@ from metalloid.backends.cpu.lower.byte_ranges import Range
 from metalloid.backends.cpu.lower.ops import count_tables
 from metalloid.backends.cpu.lower.output import Output
 from metalloid.backends.cpu.lower.private_arrays import Scratch
-from metalloid.backends.cpu.lower.shadow.events import driver_checks
 from metalloid.ir import Instruction
 from metalloid.ir.intrinsics import THREADGROUP
 from metalloid.records import dataclass
@@ -71,7 +70,7 @@ class Driver:
             "group:",
             *group_phis("on" if out.count_tables else "done"),
             *cleared_memory(out, self.cleared),
-            *driver_checks(out, None),
+            *_checks(out, None),
             "  br label %s0",
         ]
         for n in range(self.parts):
@@ -109,7 +108,7 @@ class Driver:
         before = f"%s{n}.go" if n and self.out.guard else f"%s{n}"
         return [
             f"s{n}:",
-            *(driver_checks(self.out, self.barriers[n - 1]) if n else []),
+            *(_checks(self.out, self.barriers[n - 1]) if n else []),
             *self._begin(n),
             f"s{n}.loop:",
             f"  %n{n} = phi i32 [ 0, {before} ], [ %n{n}.next, %s{n}.next ]",
@@ -378,3 +377,12 @@ def _apart(out: Output, n: int, j: str) -> list[str]:
 def _number(out: Output, told: str, name: str) -> list[str]:
     """The barrier's number out of what a region told."""
     return [f"  {name} = trunc i64 {told} to i32" if out.rounds else f"  {name} = add i32 {told}, 0"]
+
+
+def _checks(out: Output, barrier: Instruction | None) -> list[str]:
+    """What a checked run asks for at the start of a threadgroup, or behind a barrier."""
+    if out.check is None:
+        return []
+    from metalloid.backends.cpu.lower.shadow.events import driver_checks
+
+    return driver_checks(out, barrier)

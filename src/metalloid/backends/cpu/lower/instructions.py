@@ -1,4 +1,7 @@
-"""Who writes which instruction: tables from opcodes and intrinsics to functions."""
+"""Who writes which instruction: tables from opcodes and intrinsics to functions.
+
+What few kernels have (atomics, matrices, SIMD-groups, logs, checks) is imported where it is first written.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,13 @@ from collections.abc import Callable
 from metalloid.analysis.intervals import is_proved, streamed
 from metalloid.backends.cpu.lower.access import memory, pointers
 from metalloid.backends.cpu.lower.emitter import Emitter, Val
-from metalloid.backends.cpu.lower.matrix import elements
 from metalloid.backends.cpu.lower.ops import (
     arithmetic,
-    atomics,
     barrier_spills,
-    collective,
     llvm_calls,
-    logs,
     positions,
     rows,
 )
-from metalloid.backends.cpu.lower.shadow import events
 from metalloid.errors import NotVectorised
 from metalloid.ir import Instruction
 from metalloid.ir.intrinsics import Family, family
@@ -47,14 +45,48 @@ def _start_of_memory(e: Emitter, i: Instruction) -> None:
     e.set(i.name, Val("i64", "0"))
 
 
+def _atomic(e: Emitter, i: Instruction) -> None:
+    from metalloid.backends.cpu.lower.ops import atomics
+
+    (atomics.cmpxchg if i.opcode == "cmpxchg" else atomics.atomic_rmw)(e, i)
+
+
+def _collective(e: Emitter, i: Instruction) -> None:
+    from metalloid.backends.cpu.lower.ops.collective import collective
+
+    collective(e, i)
+
+
+def _matrix(e: Emitter, i: Instruction) -> None:
+    from metalloid.backends.cpu.lower.matrix.elements import matrix
+
+    matrix(e, i)
+
+
+def _log(e: Emitter, i: Instruction) -> None:
+    from metalloid.backends.cpu.lower.ops.logs import log
+
+    log(e, i)
+
+
+def _event(e: Emitter, i: Instruction) -> None:
+    from metalloid.backends.cpu.lower.shadow.events import event
+
+    event(e, i)
+
+
 def _simd_barrier(e: Emitter, i: Instruction) -> None:
     if e.out.check is not None:  # lanes go side by side
+        from metalloid.backends.cpu.lower.shadow import events
+
         events.simd_barrier(e, i)
 
 
 def _fence_call(e: Emitter, i: Instruction) -> None:
     e.do("fence seq_cst")
     if e.out.check is not None:
+        from metalloid.backends.cpu.lower.shadow import events
+
         events.fence(e, i)
 
 
@@ -67,8 +99,8 @@ OPCODES: dict[str, Callable[[Emitter, Instruction], None]] = {
     "getelementptr": pointers.gep,
     "load": memory.load,
     "store": memory.store,
-    "atomicrmw": atomics.atomic_rmw,
-    "cmpxchg": atomics.cmpxchg,
+    "atomicrmw": _atomic,
+    "cmpxchg": _atomic,
     "fence": _fence,
 }
 # Calls of ours, by their family.
@@ -78,14 +110,14 @@ FAMILIES: dict[Family, Callable[[Emitter, Instruction], None]] = {
     "barrier": barrier_spills.barrier,
     "simd barrier": _simd_barrier,
     "fence": _fence_call,
-    "collective": collective.collective,
-    "matrix load": elements.matrix,
-    "matrix store": elements.matrix,
-    "matrix product": elements.matrix,
-    "log": logs.log,
+    "collective": _collective,
+    "matrix load": _matrix,
+    "matrix store": _matrix,
+    "matrix product": _matrix,
+    "log": _log,
     "spill": barrier_spills.spill,
     "reload": barrier_spills.reload,
     "state": barrier_spills.state,
     "row": rows.row,
-    "marker": events.event,
+    "marker": _event,
 }

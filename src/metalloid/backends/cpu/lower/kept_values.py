@@ -6,6 +6,8 @@ pattern, else one for each lane; sums of matrix products are kept as matrices.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.lane_layout import LaneLayout
 from metalloid.analysis.lane_shape import LaneShape
@@ -14,7 +16,7 @@ from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.cpu.lower.access.mem_ref import memory_type
 from metalloid.backends.cpu.lower.access.transpose import SIDE
 from metalloid.backends.cpu.lower.emitter import lowered
-from metalloid.backends.cpu.lower.matrix import accumulators, chains
+from metalloid.backends.cpu.lower.matrix import chains
 from metalloid.backends.cpu.lower.output import MatrixPlace, Output, SlotPlace
 from metalloid.backends.cpu.lower.private_arrays import Scratch
 from metalloid.ir import Function, Module
@@ -23,7 +25,10 @@ from metalloid.ir.layout import data_layout
 from metalloid.ir.types import PointerType
 from metalloid.ir.values import Local
 from metalloid.records import dataclass, replace
-from metalloid.transforms.barriers import split
+
+if TYPE_CHECKING:
+    from metalloid.backends.cpu.lower.matrix.accumulators import Slots
+    from metalloid.transforms.barriers.split import Split
 
 
 @dataclass(frozen=True)
@@ -38,8 +43,10 @@ class Part:
 
 def regions(
     module: Module, objects: UnderlyingObjects, lanes: LaneLayout
-) -> tuple[split.Split, Module, Uniformity]:
+) -> tuple[Split, Module, Uniformity]:
     """A kernel with barriers as a module of regions; and what is known of the values of the whole."""
+    from metalloid.transforms.barriers import split
+
     function = module.function[ENTRY]
     known = Uniformity(Flow(function), objects, lanes, data_layout(module.datalayout))
     made = split.split(function, lambda value: _coefficients(known, value), known.varies)
@@ -66,11 +73,13 @@ def split_kernel(out: Output, module: Module, whole: UnderlyingObjects, scratch:
         shapes = {number: _in_region(place.shape, n) for number, place in out.slots.items()}
         parts.append(Part(tidied, part, roots, Uniformity(Flow(part), roots, lanes, out.layout, shapes)))
     if (count := chains.sums_per_register(out)) and lanes.no_tail and out.remaining is None:
+        from metalloid.backends.cpu.lower.matrix import accumulators
+
         _place_matrices(out, accumulators.strips([part.uniformity for part in parts], count), scratch)
     return parts
 
 
-def _place_matrices(out: Output, strips: list[list[accumulators.Slots]], scratch: Scratch) -> None:
+def _place_matrices(out: Output, strips: list[list[Slots]], scratch: Scratch) -> None:
     """Sums of products as rows of one matrix, or of two side by side."""
     for strip in strips:
         pitch = 4 * SIDE * len(strip)
@@ -98,5 +107,7 @@ def _in_region(shape: LaneShape | None, number: int) -> LaneShape | None:
     """The same shape with the names that coefficients have in a region."""
     if shape is None:
         return None
-    terms = ((split.kept_name(number, c) if c else c, p) for c, p in shape.terms)
+    from metalloid.transforms.barriers.split import kept_name
+
+    terms = ((kept_name(number, c) if c else c, p) for c, p in shape.terms)
     return replace(shape, terms=tuple(sorted(terms)))

@@ -4,15 +4,18 @@ of matrices) where the first or the last of them stands."""
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
-from metalloid.backends.cpu.lower.access import held, in_turn, load_groups, side_by_side, store_groups
+from metalloid.backends.cpu.lower.access import held, load_groups, side_by_side, store_groups
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.instructions import instruction
-from metalloid.backends.cpu.lower.matrix import chains, operands
-from metalloid.backends.cpu.lower.matrix.called_tiles import CalledTiles
-from metalloid.backends.cpu.lower.matrix.tiles import Tiles
+from metalloid.backends.cpu.lower.matrix import chains
 from metalloid.ir import Block
 from metalloid.records import replace
+from metalloid.transforms.partial_sums import is_total
+
+if TYPE_CHECKING:
+    from metalloid.backends.cpu.lower.access.in_turn import Found
 
 
 def write_straight(e: Emitter, block: Block) -> None:
@@ -24,12 +27,12 @@ def write_straight(e: Emitter, block: Block) -> None:
     apart = partial(held.is_held, e)
     stores = store_groups.find(e.function, block, e.out.layout, apart)
     beside = side_by_side.find(e, block, stores)
-    turns = in_turn.find(e, block)
-    gone = (beside.gone | turns.gone) - {""}
+    turns = _turns(e, block)
+    gone = (beside.gone | turns.gone if turns else beside.gone) - {""}
     rest = replace(block, instructions=tuple(i for i in block.instructions if i.name not in gone))
     together = load_groups.find(e.function, rest, e.out.layout, apart)
-    vectors, write_tiles = side_by_side.Writer(e, block, beside), CalledTiles if e.out.brief else Tiles
-    e.done, e.rows, e.multiplied = set(gone), {}, operands.only_multiplied(e, found)
+    vectors = side_by_side.Writer(e, block, beside)
+    e.done, e.rows, e.multiplied = set(gone), {}, _only_multiplied(e, found)
     for n, i in enumerate(block.body[:-1]):
         e.place = e.out.place(i)
         vectors.parts(n)
@@ -39,10 +42,10 @@ def write_straight(e: Emitter, block: Block) -> None:
             load_groups.load_group(e, together[i.name])
             if i.name in e.done:
                 continue
-        if i.name in turns.totals:
-            in_turn.Writer(e, turns.totals[i.name]).write(i)
+        if turns and i.name in turns.totals:
+            turns.write(e, i)
         elif i.name in multiplied:
-            write_tiles(e, multiplied[i.name]).write()
+            _write_tiles(e, multiplied[i.name])
         elif n in beside.stores:
             vectors.store(n)
         elif n not in stores.groups:
@@ -50,3 +53,28 @@ def write_straight(e: Emitter, block: Block) -> None:
         elif not store_groups.store_group(e, stores.groups[n]):
             for _, store in sorted(stores.groups[n].stores, key=lambda s: s[0]):
                 instruction(e, store)
+
+
+def _turns(e: Emitter, block: Block) -> Found | None:
+    """The sums of a block that lanes add up in turn."""
+    if not any(map(is_total, block.body)):
+        return None
+    from metalloid.backends.cpu.lower.access import in_turn
+
+    return in_turn.find(e, block)
+
+
+def _only_multiplied(e: Emitter, found: list[chains.Products]) -> dict[str, frozenset[str]]:
+    if not found:
+        return {}
+    from metalloid.backends.cpu.lower.matrix.operands import only_multiplied
+
+    return only_multiplied(e, found)
+
+
+def _write_tiles(e: Emitter, products: chains.Products) -> None:
+    """Only kernels that multiply matrices load what writes them."""
+    from metalloid.backends.cpu.lower.matrix.called_tiles import CalledTiles
+    from metalloid.backends.cpu.lower.matrix.tiles import Tiles
+
+    (CalledTiles if e.out.brief else Tiles)(e, products).write()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from metalloid.analysis.barrier_arrival import Arrival
 from metalloid.analysis.divergence import Flow
@@ -18,7 +19,6 @@ from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.base import Guard
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower import row_gangs, sliding_gangs
-from metalloid.backends.cpu.lower.coroutine_driver import Turns
 from metalloid.backends.cpu.lower.driver import Driver
 from metalloid.backends.cpu.lower.elide_zero_init import to_clear
 from metalloid.backends.cpu.lower.held_arrays import held_arrays
@@ -38,8 +38,10 @@ from metalloid.ir.name_privates import name_privates
 from metalloid.records import dataclass, field, replace
 from metalloid.targets import TargetInfo
 from metalloid.transforms.barriers.outline import only_state
-from metalloid.transforms.instrument import Checks, Options, instrument
 from metalloid.transforms.stage_rows import TILE
+
+if TYPE_CHECKING:
+    from metalloid.transforms.instrument import Checks, Options
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def vectorize(
     whether they should. With a `table`, lines say where they come from. `brief`: no copies for gangs without idle
     lanes, so that machine code is there sooner. `apart`: no memory is bound twice."""
     module, privates = name_privates(module)
-    module, checks = instrument(module, check) if check is not None else (module, None)
+    module, checks = _instrumented(module, check)
     function = module.function[ENTRY]
     whole = UnderlyingObjects(function)
     barriers = tuple(i for i in function.instructions() if i.called == BARRIER)
@@ -131,6 +133,14 @@ def vectorize(
     )
 
 
+def _instrumented(module: Module, check: Options | None) -> tuple[Module, Checks | None]:
+    if check is None:
+        return module, None
+    from metalloid.transforms.instrument import instrument
+
+    return instrument(module, check)
+
+
 def _written(out: Output, parts: list[Part], scratch: Scratch, reverse: bool) -> tuple[str, bool]:
     """The module's text; whether each gang of a threadgroup has its own scratch."""
     function = out.module.function[ENTRY]
@@ -156,6 +166,8 @@ def _written(out: Output, parts: list[Part], scratch: Scratch, reverse: bool) ->
         texts = [row_gangs.written(out, rows, ARGUMENTS, texts[0], write)]
         out = replace(out, lanes=rows.lanes)
     if out.suspends:
+        from metalloid.backends.cpu.lower.coroutine_driver import Turns
+
         main = Turns(out, function, list(out.barriers), scratch, reverse, cleared).write()
         return module_text(out, texts, main), True
     ends = tuple(only_state(part.function) for part in parts[:synchronous])

@@ -33,6 +33,9 @@ class Found:
     totals: Mapping[str, Packs]
     gone: frozenset[str]
 
+    def write(self, e: Emitter, sum: Instruction) -> None:
+        Writer(e, self.totals[sum.name]).write(sum)
+
 
 NOTHING = Found({}, frozenset())
 

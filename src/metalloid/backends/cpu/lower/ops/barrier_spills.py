@@ -7,9 +7,7 @@ from metalloid.backends.cpu.lower.access.guard import fault
 from metalloid.backends.cpu.lower.access.pointers import pointer_from
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.matrix.chains import slot_number
-from metalloid.backends.cpu.lower.matrix.elements import keep_element, kept_element
 from metalloid.backends.cpu.lower.output import SlotPlace
-from metalloid.backends.cpu.lower.shadow import events
 from metalloid.ir import Instruction
 from metalloid.ir.values import Local, Value
 
@@ -18,6 +16,8 @@ def barrier(e: Emitter, i: Instruction) -> None:
     """Wait for the other gangs. Where there are none there is nobody to wait for. No fence: what stands behind it
     reads what stands before it, as in any program."""
     if e.out.check is not None:
+        from metalloid.backends.cpu.lower.shadow import events
+
         _all_here(e, i)
         events.barrier(e, i)
     elif e.out.suspends:
@@ -56,6 +56,8 @@ def reload(e: Emitter, i: Instruction) -> None:
         vec = e.expand(made) if shape.terms and i.name in e.needs else None
         e.set(i.name, Val(kind, made.base, shape.terms, vec))
     elif place.matrix is not None:
+        from metalloid.backends.cpu.lower.matrix.elements import kept_element
+
         e.set(i.name, kept_element(e, place.matrix, kind))
     else:
         e.set(i.name, Val(kind, vec=e.put(f"load {e.vt(kind)}, ptr {at}")))
@@ -67,6 +69,8 @@ def spill(e: Emitter, i: Instruction) -> None:
     if place.matrix is not None:
         stored = e.stored.get(value.name) if isinstance(value, Local) else None
         if stored is None or stored[0] != place.matrix:  # else it is there already
+            from metalloid.backends.cpu.lower.matrix.elements import keep_element
+
             keep_element(e, place.matrix, lowered(value.type), e.vector(value))
         return
     root = e.roots.slots.get(slot_number(i))

@@ -94,8 +94,6 @@ def barrier(e: Emitter, i: Instruction) -> None:
 
 def driver_checks(out: Output, barrier: Instruction | None) -> list[str]:
     """Lines of the function that runs a threadgroup: at its start, or behind a barrier."""
-    if out.check is None:
-        return []
     if barrier is None:
         out.declare("mt_check_group", "declare void @mt_check_group(ptr, i32, i32, i32)")
         return ["  call void @mt_check_group(ptr %launch, i32 %gx, i32 %gy, i32 %gz)"]
