@@ -288,7 +288,7 @@ def test_what_is_found_in_headers_does_not_depend_on_being_known(tail, monkeypat
 
 def test_headers_and_sources_that_take_turns_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
-    monkeypatch.setattr(front, "tokenize", lambda text: (read.append(len(text)), tokenize(text))[1])
+    monkeypatch.setattr(front, "tokenize", lambda text, at: (read.append(len(text)), tokenize(text, at))[1])
     body = "".join(f"inline int g{n}(int x) {{ return x + {n}; }}\n" for n in range(included.LONG // 30))
     texts = [
         f'# 1 "k.metal"\n# 1 "h{n}.h" 1\n{body}int h{n};\n# 2 "k.metal" 2\nkernel void k{n}() {{}}\n'

@@ -17,7 +17,7 @@ from metalloid.frontend.bit_fields import bit_fields
 from metalloid.frontend.included import NAMELESS
 from metalloid.frontend.operators import operator_edits
 from metalloid.frontend.scan import Found, scan
-from metalloid.frontend.tokens import CLOSERS, OPENERS, Token, pair_brackets, tokenize
+from metalloid.frontend.tokens import CLOSERS, OPENERS, Token, made, pair_brackets, tokenize
 from metalloid.frontend.unit import Unit
 from metalloid.frontend.words import Words
 from metalloid.records import dataclass
@@ -36,9 +36,9 @@ class _Front:
 
     def extended(self, text: str) -> _Front:
         """This and a text behind it."""
-        count, fresh = len(self.tokens), tokenize(text)
-        tokens = self.tokens + _moved(fresh, self.length)
-        pairs = self.pairs | {first + count: last + count for first, last in pair_brackets(fresh).items()}
+        count, fresh = len(self.tokens), tokenize(text, self.length)
+        tokens = self.tokens + fresh
+        pairs = self.pairs | pair_brackets(fresh, count)
         words = Words(tokens, count, self.words)
         found = scan(tokens, pairs, words, self.found.copy(), count)
         return _Front(tokens, pairs, words, found, self.length + len(text), self)
@@ -56,7 +56,10 @@ class _Front:
 
 
 def _moved(tokens: Sequence[Token], by: int) -> list[Token]:
-    return [Token(kind, word, start + by) for kind, word, start in tokens] if by else list(tokens)
+    if not by or not tokens:
+        return list(tokens)
+    kinds, words, starts = zip(*tokens, strict=True)
+    return made(kinds, words, map(by.__add__, starts))
 
 
 _NOTHING = _Front([], {}, Words([]), Found(), 0)

@@ -21,7 +21,8 @@ BY = "__mt::by()"
 _ENDS = frozenset((";", "{", "}"))
 _BINDS_TIGHTER = frozenset("+ - * / % . -> [ (".split())  # than a shift
 _DIGITS = pattern(r"^(0[xX][0-9a-fA-F']+|0[bB][01']+|[0-9']+)(?:[uUlL]*)$")
-_WATCHED = _ENDS | OPENERS.keys() | CLOSERS | {"/", "%", "/=", "%=", "<<=", "<", ">"}
+_SIGNS = frozenset(("/", "%", "/=", "%=", "<<=", "<", ">"))
+_WATCHED = _ENDS | OPENERS.keys() | CLOSERS | _SIGNS
 _CLOSES = frozenset((";", ")", ",", "]", "}"))
 _WIDTH = 32  # of the narrowest thing that is shifted: scalars are promoted, vectors mask their own
 
@@ -51,19 +52,17 @@ def operator_edits(tokens: Sequence[Token], fields: Collection[str] = ()) -> Ite
 def _operators(tokens: Sequence[Token]) -> Iterator[Operator]:
     """Shifts, divisions and remainders, with their assignments."""
     angles: list[list[int]] = [[]]  # for each bracket that is open, the `<` that are
-    here = 0
-    while here < len(tokens):
-        token = tokens[here]
-        text = token.text
-        if text not in _WATCHED:
-            here += 1
+    after = 0
+    for here in [here for here, token in enumerate(tokens) if token[1] in _WATCHED]:
+        if here < after:  # the second half of a shift
             continue
-        sign = _sign(tokens, here)
+        text = tokens[here].text
+        sign = _sign(tokens, here) if text in _SIGNS else ""
         closes_two = sign == ">>" and len(angles[-1]) > 1  # each `>` is met on its own
         if sign and not closes_two and (not here or tokens[here - 1].text != "operator"):
             count = 1 if sign == text else 2
-            yield Operator(sign, token.start, here, count)
-            here += count
+            yield Operator(sign, tokens[here].start, here, count)
+            after = here + count
             continue
         if text in OPENERS:
             angles.append([])
@@ -75,7 +74,6 @@ def _operators(tokens: Sequence[Token]) -> Iterator[Operator]:
             angles[-1].append(here)
         elif text == ">" and angles[-1]:
             angles[-1].pop()
-        here += 1
 
 
 def _sign(tokens: Sequence[Token], here: int) -> str:

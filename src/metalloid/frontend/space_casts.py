@@ -46,7 +46,7 @@ def refused_casts(unit: Unit, spans: Sequence[Span]) -> Iterator[Problem]:
                 continue
             own = own if own is not None else frozenset(_own(tokens, span, True))
             mine = own if not taken else own | frozenset(_own(tokens, span, False))
-            bound = "" if taken else _declared(tokens, span, tokens[name].text)
+            bound = "" if taken else _declared(unit, span, tokens[name].text)
             if tokens[name].text in mine and space != "thread":
                 yield _problem(tokens, index + 1, name, "the thread's own memory", space)
             elif bound and bound != space:
@@ -68,7 +68,7 @@ def _misdeclared(unit: Unit, span: Span) -> Iterator[Problem]:
         after = _behind_brackets(tokens, name + 1, span.last) if taken else name + 1
         if tokens[name].kind != "name" or (taken and after == name + 1) or tokens[after].text not in _POINTS:
             continue
-        bound = _declared(tokens, span, tokens[name].text)
+        bound = _declared(unit, span, tokens[name].text)
         if bound and bound != "thread":
             text, own = tokens[name].text, words[-1].text
             type = "".join(w.text if w.kind != "name" else f" {w.text}" for w in words[1:-1]).strip()
@@ -92,7 +92,7 @@ def _without_space(unit: Unit, span: Span) -> Iterator[Problem]:
         types = [word for word in words if word not in _BESIDE]
         if not words or len(types) > 1 or not all(map(_PLAIN.fullmatch, types)):
             continue
-        bound = _declared(tokens, span, name.text) if tokens[equals + 2].text in _POINTS else ""
+        bound = _declared(unit, span, name.text) if tokens[equals + 2].text in _POINTS else ""
         if bound and bound != "thread":
             yield Problem(
                 "M615",
@@ -204,11 +204,11 @@ def _own(tokens: Sequence[Token], span: Span, arrays: bool) -> Iterator[str]:
             yield token.text
 
 
-def _declared(tokens: Sequence[Token], span: Span, name: str) -> str:
+def _declared(unit: Unit, span: Span, name: str) -> str:
     """The space of the pointer of that name, where the function declares one and no other of that name."""
-    found = set()
-    for index in range(span.first + 2, span.last - 1):
-        if tokens[index].text != name or tokens[index + 1].text not in _AFTER:
+    tokens, found = unit.tokens, set[str]()
+    for index in between(unit.words.places(name), span.first + 2, span.last - 1):
+        if tokens[index + 1].text not in _AFTER:
             continue
         if tokens[index - 1].text != "*":
             if tokens[index - 1].kind == "name" and tokens[index - 1].text not in _NO_TYPES:

@@ -7,25 +7,30 @@ line markers and pragmas.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
+from operator import itemgetter
 from sys import intern
 from typing import NamedTuple
 
 from metalloid.patterns import pattern
 
-_TOKEN = pattern(
-    r"""(?P<space>[ \t\r\n\f\v\\]+)
-    |(?P<directive>^[ \t]*\#[^\n]*)
-    |(?P<raw>(?:u8|[uUL])?R"(?P<mark>[^()\\\s"]{0,16})\(.*?\)(?P=mark)")
-    |(?P<string>(?:u8|[uUL])?"(?:[^"\\\n]|\\.)*")
-    |(?P<char>(?:u8|[uUL])?'(?:[^'\\\n]|\\.)+')
-    |(?P<name>[A-Za-z_$][A-Za-z0-9_$]*)
-    |(?P<number>\.?[0-9](?:[eEpP][+-]|'?[A-Za-z0-9_.])*)
-    |(?P<punctuation>\[\[|\]\]|::|->|\+\+|--|<<=|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|\.\.\.|.)
-    """,
-    re.VERBOSE | re.MULTILINE | re.DOTALL,
-)
+_KINDS = {
+    "space": r"[ \t\r\n\f\v\\]+",
+    "directive": r"^[ \t]*\#[^\n]*",
+    "raw": r'(?:u8|[uUL])?R"(?P<mark>[^()\\\s"]{0,16})\(.*?\)(?P=mark)"',
+    "string": r'(?:u8|[uUL])?"(?:[^"\\\n]|\\.)*"',
+    "char": r"(?:u8|[uUL])?'(?:[^'\\\n]|\\.)+'",
+    "name": r"[A-Za-z_$][A-Za-z0-9_$]*",
+    "number": r"\.?[0-9](?:[eEpP][+-]|'?[A-Za-z0-9_.])*",
+    "punctuation": r"\[\[|\]\]|::|->|\+\+|--|<<=|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|\.\.\.|.",
+}
+# Most tokens are names that begin no string, and brackets: tried first, the rest is left for few.
+_COMMON = r"[A-KM-QSTV-Za-tv-z_$][A-Za-z0-9_$]*|[ \t\r\n\f\v\\]+|[(),;{}]"
+_FLAGS = re.MULTILINE | re.DOTALL
+_PLAIN = pattern("|".join((_COMMON, *(rule for kind, rule in _KINDS.items() if kind != "raw"))), _FLAGS)
+_TOKEN = pattern("|".join(f"(?P<{kind}>{rule})" for kind, rule in _KINDS.items()), _FLAGS)
 
 OPENERS = {"(": ")", "{": "}", "[": "]", "[[": "]]"}
 CLOSERS = frozenset(OPENERS.values())
@@ -44,52 +49,69 @@ class Token(NamedTuple):
 
 _SQUARE = frozenset(("[", "[[", "]", "]]"))
 _token = partial(tuple.__new__, Token)  # without the call that a NamedTuple adds
+_WRITTEN = itemgetter(0)  # the kind, which white space has not
 
 
-def tokenize(text: str) -> list[Token]:
-    """All tokens but white space. `]]` stays one token only where it closes `[[`."""
-    tokens: list[Token] = []
-    attribute_depth: list[str] = []
-    for match in _TOKEN.finditer(text):
-        kind = match.lastgroup
-        if kind == "space":
-            continue
-        piece, start = intern(match[0]), match.start()
-        if kind == "name":  # half of all; the rest is for what is not
-            tokens.append(_token((kind, piece, start)))
-            continue
-        if kind == "punctuation" and piece in _SQUARE:
-            if piece in ("[", "[["):
-                attribute_depth.append(piece)
-            elif piece == "]":
-                attribute_depth and attribute_depth.pop()
-            elif piece == "]]":
-                if attribute_depth and attribute_depth[-1] == "[[":
-                    attribute_depth.pop()
-                else:  # a[b[i]]: two closers
-                    del attribute_depth[-2:]
-                    tokens.append(Token("punctuation", "]", start))
-                    piece, start = "]", start + 1
-        elif kind in ("raw", "mark"):
-            kind = "string"
-        tokens.append(_token((kind or "punctuation", piece, start)))
+class _Kinds(dict[str, str]):
+    """The kind of each word; "" of white space. A text has few words, many times each."""
+
+    def __missing__(self, word: str) -> str:
+        match = _TOKEN.match(word)
+        kind = match.lastgroup if match else None
+        self[word] = known = {"space": "", "raw": "string", "mark": "string", None: ""}.get(kind, kind) or ""
+        return known
+
+
+def made(kinds: Iterable[str], words: Iterable[str], starts: Iterable[int]) -> list[Token]:
+    """Tokens of these, but white space."""
+    return list(map(_token, filter(_WRITTEN, zip(kinds, words, starts, strict=False))))
+
+
+def tokenize(text: str, offset: int = 0) -> list[Token]:
+    """All tokens but white space. `]]` stays one token only where it closes `[[`. `offset`: where the text begins.
+
+    Nothing here is a loop of Python's, which took five times as long: hashcat's kernels have 300,000 tokens."""
+    found = [m[0] for m in _TOKEN.finditer(text)] if 'R"' in text else _PLAIN.findall(text)
+    words = list(map(intern, _with_closers(found) if "]]" in text else found))
+    starts = accumulate(map(len, words), initial=offset)
+    tokens = made(map(_Kinds().__getitem__, words), words, starts)
+    if "#" in found:  # alone: a directive where a line begins
+        for index, (_, word, start) in enumerate(tokens):
+            if word == "#" and text[: start - offset][-1:] not in ("", "\n"):
+                tokens[index] = Token("punctuation", word, start)
     return tokens
 
 
-def pair_brackets(tokens: Sequence[Token]) -> dict[int, int]:
-    """Index of each opening bracket -> index of its closing one. Unmatched ones are left out."""
+def _with_closers(words: Sequence[str]) -> list[str]:
+    """With `]]` cut in two where it closes two brackets: a[b[i]]."""
+    made, here, open_ = list[str](), 0, list[str]()
+    for index in [index for index, word in enumerate(words) if word in _SQUARE]:
+        word = words[index]
+        if word in ("[", "[["):
+            open_.append(word)
+        elif word == "]" or (open_ and open_[-1] == "[["):
+            del open_[-1:]
+        else:
+            del open_[-2:]
+            made += (*words[here:index], "]", "]")
+            here = index + 1
+    return made + list(words[here:])
+
+
+def pair_brackets(tokens: Sequence[Token], first: int = 0) -> dict[int, int]:
+    """Index of each opening bracket -> index of its closing one. Unmatched ones are left out. `first`: of the tokens'
+    indices."""
     pairs: dict[int, int] = {}
     open_: list[int] = []
-    for index, (_, text, _) in enumerate(tokens):
-        if text not in _BRACKETS:
-            continue
+    for index in [index for index, token in enumerate(tokens) if token[1] in _BRACKETS]:
+        text = tokens[index].text
         if text in OPENERS:
             open_.append(index)
         else:
             while open_ and OPENERS[tokens[open_[-1]].text] != text:
                 open_.pop()
             if open_:
-                pairs[open_.pop()] = index
+                pairs[open_.pop() + first] = index + first
     return pairs
 
 

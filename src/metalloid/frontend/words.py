@@ -6,6 +6,7 @@ Made once for what a source includes, and gone on with for the text behind it.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 
 from metalloid.frontend.tokens import Token
@@ -15,21 +16,19 @@ class Words:
     """Tokens by their text. Those from `start` on; the ones before are `before`'s."""
 
     def __init__(self, tokens: Sequence[Token], start: int = 0, before: Words | None = None) -> None:
-        self._before, self._places = before, dict[str, list[int]]()
-        self._kinds: dict[str, list[int]] = {"number": [], "directive": []}
-        for index in range(start, len(tokens)):
-            kind, text, _ = tokens[index]
-            if text in self._places:
-                self._places[text].append(index)
-            else:
-                self._places[text] = [index]
-            if kind in self._kinds:
-                self._kinds[kind].append(index)
+        self._tokens, self._before = tokens, before
+        self._places = defaultdict[str, list[int]](list)
+        for index, (_, word, _) in enumerate(tokens[start:], start):
+            self._places[word].append(index)
+        self._all: dict[str, list[int]] = {}  # what was asked for, of those before as well
 
     def places(self, word: str) -> list[int]:
         """The tokens that are this word."""
-        here = self._places.get(word, [])
-        return self._before.places(word) + here if self._before else here
+        if self._before is None:
+            return self._places.get(word, [])
+        if word not in self._all:
+            self._all[word] = self._before.places(word) + self._places.get(word, [])
+        return self._all[word]
 
     def of(self, words: Collection[str]) -> list[int]:
         """The tokens that are one of these words, in their order."""
@@ -38,7 +37,13 @@ class Words:
 
     def kind(self, kind: str) -> list[int]:
         """The numbers, or the directives."""
-        return (self._before.kind(kind) if self._before else []) + self._kinds[kind]
+        tokens, here = self._tokens, list[int]()
+        for word, places in self._places.items():
+            if word == "#":  # the one word that is of two kinds
+                here += [index for index in places if tokens[index].kind == kind]
+            elif tokens[places[0]].kind == kind:
+                here += places
+        return (self._before.kind(kind) if self._before else []) + sorted(here)
 
 
 def between(places: Sequence[int], first: int, last: int) -> Sequence[int]:

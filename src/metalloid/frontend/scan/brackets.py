@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from metalloid.frontend.tokens import Token, skip_angles
 from metalloid.frontend.words import Words, between
@@ -13,23 +14,22 @@ class Brackets:
 
     def __init__(self, tokens: Sequence[Token], pairs: Mapping[int, int], words: Words) -> None:
         self.tokens, self._all = tokens, words
-        self._words = [token.text for token in tokens]
         self.pairs = pairs
-        self._places: dict[str, list[int]] = {}
-        self.openers = {close: opening for opening, close in pairs.items()}
+
+    @cached_property
+    def openers(self) -> Mapping[int, int]:
+        return {close: opening for opening, close in self.pairs.items()}
 
     def text(self, index: int) -> str:
         """The text of a token; empty outside the text."""
         try:
-            return self._words[index] if index >= 0 else ""
+            return self.tokens[index][1] if index >= 0 else ""
         except IndexError:
             return ""
 
     def places(self, word: str) -> list[int]:
         """The tokens that are this word."""
-        if word not in self._places:
-            self._places[word] = self._all.places(word)
-        return self._places[word]
+        return self._all.places(word)
 
     def between(self, word: str, first: int, last: int) -> list[int]:
         """The tokens from `first` up to `last` that are this word."""
