@@ -6,7 +6,7 @@ import pytest
 from metalloid import ir
 from metalloid.ir.build import FunctionBuilder
 from metalloid.ir.layout import data_layout
-from metalloid.ir.module import Module, Parameter
+from metalloid.ir.module import Instruction, Module, Parameter
 from metalloid.ir.types import DEVICE_PTR, FLOAT, I1, I32, I64, VectorType
 from metalloid.ir.values import Local, const, poison
 
@@ -78,3 +78,10 @@ def test_sizes_are_llvms(layout: str, type: str) -> None:
     variable = ir.read(text).globals[0].type
     assert ours.size(variable) == theirs.get_abi_size(held)
     assert ours.align(variable) == theirs.get_abi_alignment(held)
+
+
+def test_an_instruction_whose_operands_stay_is_itself() -> None:
+    x, y = Local("x", I32), Local("y", I32)
+    add = Instruction("add", I32, (x, y), "sum")
+    assert add.map_operands(lambda o: o) is add
+    assert add.map_operands(lambda o: x).operands == (x, x)

@@ -16,6 +16,7 @@ from metalloid.patterns import pattern
 from metalloid.records import replace
 
 _COLUMN = pattern(r"column: \d+")
+_PLACE = pattern(r"!DILocation\(line: (\d+), column: (\d+), scope: (![0-9]+)")
 
 
 def with_columns(module: Module, rewritten: Rewritten, texts: Texts) -> Module:
@@ -29,18 +30,21 @@ def with_columns(module: Module, rewritten: Rewritten, texts: Texts) -> Module:
         return any(text != texts.line(file, line) for _, text in there)
 
     changed: dict[str, str] = {}
+    files: dict[str, str] = {}  # by scope: a kernel has thousands of places in dozens of scopes
     for name, node in module.metadata.items():
-        if "DILocation(" not in node:
+        if (found := _PLACE.search(node)) is None:  # no place, or one without a column
             continue
-        at = node_place(module, name)
-        key = at.file, at.line
+        line, column, scope = int(found[1]), int(found[2]), found[3]
+        if scope not in files:
+            files[scope] = node_place(module, name).file
+        key = files[scope], line
         if key not in moved:
             moved[key] = differs(*key)
-        if not moved[key] or not at.column:
+        if not moved[key]:
             continue
-        spot = at.file, at.line, at.column
+        spot = *key, column
         if spot not in columns:
             columns[spot] = place(Diagnostic("", *spot), texts, preimage).column
-        if columns[spot] not in (0, at.column):
+        if columns[spot] not in (0, column):
             changed[name] = _COLUMN.sub(f"column: {columns[spot]}", node)
     return replace(module, metadata={**module.metadata, **changed}) if changed else module

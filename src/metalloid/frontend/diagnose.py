@@ -54,12 +54,10 @@ class Texts(Mapping[str, str]):
         return len(list(iter(self)))
 
     def lines(self, file: str) -> list[str]:
-        if file in self.source.quoted:  # first: a form may quote a text under the source's own name
-            return self.source.quoted[file].split("\n")
-        if file == self.source.name:
-            return self.source.text.split("\n")
         if file not in self._read:
-            self._read[file] = self._from_disk(file)
+            # Quoted ones first: a form may quote a text under the source's own name.
+            given = {self.source.name: self.source.text, **self.source.quoted}.get(file)
+            self._read[file] = given.split("\n") if given is not None else self._from_disk(file)
         return self._read[file]
 
     def line(self, file: str, number: int) -> str:
@@ -222,15 +220,16 @@ def _spots(expanded: str, written: str) -> tuple[list[int], list[tuple[int, int,
     """Of each token after expansion: its end; its start, where it stands in the line as written, and for how many
     characters. Once for a line: one that a program wrote has thousands of places, and each asked for all tokens."""
     after, before = _tokens(expanded), _tokens(written)
+    words, written_words = [t.text for t in after], [t.text for t in before]
     spots: list[tuple[int, int, int]] = []
     j = 0
     while len(spots) < len(after) and j < len(before):
         i = len(spots)
-        if after[i].text == before[j].text:
+        if words[i] == written_words[j]:
             spots.append((after[i].start, before[j].start, len(before[j].text)))
             j += 1
             continue
-        until, following = _resume(after, before, i, j) or (len(after), j)
+        until, following = _resume(words, written_words, i, j) or (len(after), j)
         spots += [(t.start, before[j].start, 0) for t in after[i:until]]
         j = following
     end = before[j].start if j < len(before) else len(written.rstrip())
@@ -238,12 +237,15 @@ def _spots(expanded: str, written: str) -> tuple[list[int], list[tuple[int, int,
     return [t.end for t in after], spots
 
 
-def _resume(after: list[Token], before: list[Token], i: int, j: int) -> tuple[int, int] | None:
+def _resume(after: list[str], before: list[str], i: int, j: int) -> tuple[int, int] | None:
     """Where the two lines agree again after a macro."""
+    places: dict[str, list[int]] = {}
+    for k in range(i, len(after)):
+        places.setdefault(after[k], []).append(k)
     for skipped in range(1, len(before) - j):
-        rest = [t.text for t in before[j + skipped : j + skipped + 3]]
-        for k in range(i, len(after)):
-            if [t.text for t in after[k : k + len(rest)]] == rest:
+        rest = before[j + skipped : j + skipped + 3]
+        for k in places.get(rest[0], ()):
+            if after[k : k + len(rest)] == rest:
                 return k, j + skipped
     return None
 

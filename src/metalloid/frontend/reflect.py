@@ -74,7 +74,8 @@ class DebugInfo:
 
     @cached_property
     def nodes(self) -> Mapping[str, str]:
-        return {match[1]: match[2] for match in _NODE.finditer(self.text)}
+        start = max(0, self.text.find("\n!"))  # behind the code, which is most of it
+        return {match[1]: match[2] for match in _NODE.finditer(self.text, start)}
 
     def fields(self, reference: str) -> dict[str, str]:
         body = self.nodes.get(reference.lstrip("!"), "")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
+from functools import cached_property
+from itertools import accumulate
 
 from metalloid.frontend.operators import BY
 from metalloid.records import dataclass, replace
@@ -37,15 +40,18 @@ class Rewritten:
 
     def original_offset(self, offset: int) -> int:
         """Where a position of `text` was before the edits."""
-        shift = 0
-        for edit in self.edits:
-            at = edit.start + shift
-            if offset < at:
-                break
-            if offset < at + len(edit.text):
-                return min(edit.start, edit.end)
-            shift += len(edit.text) - (edit.end - edit.start)
-        return offset - shift
+        starts, shifts = self._shifts
+        last = bisect_right(starts, offset) - 1
+        if last >= 0 and offset < starts[last] + len(self.edits[last].text):
+            edit = self.edits[last]
+            return min(edit.start, edit.end)
+        return offset - shifts[last + 1]
+
+    @cached_property
+    def _shifts(self) -> tuple[list[int], list[int]]:
+        """Where each edit begins in `text`; how far it has moved what stands behind so many edits."""
+        shifts = [0, *accumulate(len(edit.text) - (edit.end - edit.start) for edit in self.edits)]
+        return [edit.start + shift for edit, shift in zip(self.edits, shifts, strict=False)], shifts
 
     def with_edits(self, more: Iterable[Edit]) -> Rewritten:
         """The same with further edits, given as positions before the edits."""

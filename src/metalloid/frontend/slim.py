@@ -26,6 +26,8 @@ _SANITIZER = pattern(
     re.MULTILINE,
 )
 _TYPE = pattern(r'^(%(?:"[^"]*"|[\w.$-]+)) = type .*\n', re.MULTILINE)
+_NAMED = pattern(r'%(?:"[^"]*"|[\w.$-]+)')
+_ENDS = r"(?![\w.$-])"  # behind a name
 _GLOBAL_DEBUG = pattern(r"^(@.*), !dbg !\d+$", re.MULTILINE)
 _AMDGPU = pattern(r", !amdgpu\.[a-z.]+ !\d+")
 
@@ -35,28 +37,31 @@ def slim(ir: str) -> str:
     start = ir.find("\n!")
     code, metadata = (ir[: start + 1], ir[start + 1 :]) if start >= 0 else (ir, "")
     code = _DEBUG_RECORD.sub("", code)
-    code = _CARRIERS.sub("", code)
     if "tsan.module_ctor" in code:
         code = _SANITIZER.sub("", code)
-    code = _GLOBAL_DEBUG.sub(r"\1", code)
-    code = _AMDGPU.sub("", code)
-    code = _without_unused_types(code)
+    at = code.find("\ndefine ") + 1  # types and variables stand before all functions
+    head, body = code[:at], _AMDGPU.sub("", code[at:])
+    head = _GLOBAL_DEBUG.sub(r"\1", _CARRIERS.sub("", head))
+    code = _without_unused_types(head, body) + body
     return code + _reachable_metadata(code, metadata)
 
 
-def _without_unused_types(code: str) -> str:
-    """Struct types are named by instructions, or by other struct types that stay."""
-    definitions = {m[1]: m[0] for m in _TYPE.finditer(code)}
-    body = _TYPE.sub("", code)
-    names = re.compile(r'%(?:"[^"]*"|[\w.$-]+)')
+def _without_unused_types(head: str, body: str) -> str:
+    """The head; struct types are named by instructions, or by other struct types that stay."""
+    definitions = {m[1]: m[0] for m in _TYPE.finditer(head)}
+    rest = _TYPE.sub("", head)
     needed: set[str] = set()
-    todo = [n for n in set(names.findall(body)) if n in definitions]
+    todo = [
+        n
+        for n in definitions
+        if (named := re.compile(re.escape(n) + _ENDS)).search(body) or named.search(rest)
+    ]
     while todo:
         name = todo.pop()
         if name not in needed:
             needed.add(name)
-            todo += [n for n in names.findall(definitions[name].split(" = ", 1)[1]) if n in definitions]
-    return _TYPE.sub(lambda m: m[0] if m[1] in needed else "", code)
+            todo += [n for n in _NAMED.findall(definitions[name].split(" = ", 1)[1]) if n in definitions]
+    return _TYPE.sub(lambda m: m[0] if m[1] in needed else "", head)
 
 
 def _reachable_metadata(code: str, metadata: str) -> str:
@@ -65,11 +70,9 @@ def _reachable_metadata(code: str, metadata: str) -> str:
     named = [line for line in metadata.splitlines() if line.startswith("!llvm.")]
     named = [line for line in named if line.startswith(("!llvm.dbg.cu", "!llvm.module.flags"))]
     needed: set[str] = set()
-    todo = _REFERENCE.findall(code) + _REFERENCE.findall("\n".join(named))
-    while todo:
-        number = todo.pop()
-        if number in nodes and number not in needed:
-            needed.add(number)
-            todo += _REFERENCE.findall(nodes[number])
+    todo = {*_REFERENCE.findall(code), *_REFERENCE.findall("\n".join(named))} & nodes.keys()
+    while todo:  # a generation at a time: most nodes are asked for by the code itself
+        needed |= todo
+        todo = set(_REFERENCE.findall("\n".join(nodes[number] for number in todo))) & nodes.keys() - needed
     kept = [f"!{number} = {nodes[number]}" for number in sorted(needed, key=int)]
     return "\n".join([*named, "", *kept]) + "\n"

@@ -25,6 +25,10 @@ __all__ = [
 ]
 
 _FIELD = pattern(r'(\w+): (![0-9]+|"[^"]*"|-?\w+)')
+# Nearly all nodes are places; the rest is read field by field.
+_PLACE = pattern(
+    r"(?:distinct )?!DILocation\(line: (\d+)(?:, column: (\d+))?, scope: (![0-9]+)(?:, inlinedAt: (![0-9]+))?\)"
+)
 _HEX = pattern(rb"\\([0-9A-Fa-f]{2}|\\)")
 _INCLUDE = str(Path(__file__).parents[1] / "frontend" / "include")
 
@@ -54,15 +58,31 @@ def locations(module: Module, instruction: Instruction) -> Iterator[Location]:
     """The places an instruction comes from: innermost first, then each caller it was inlined into."""
     node = instruction.debug
     while node:
-        yield node_place(module, node)
-        node = _fields(module.metadata[node]).get("inlinedAt", "")
+        line, column, scope, node = _place(module.metadata[node])
+        yield Location(*_around(module, scope, line, column))
 
 
 def node_place(module: Module, node: str) -> Location:
     """The place that a DILocation names."""
-    place = _fields(module.metadata[node])
-    file, function = _scope(module, place.get("scope", ""))
-    return Location(file, int(place.get("line", 0)), int(place.get("column", 0)), function)
+    line, column, scope, _ = _place(module.metadata[node])
+    return Location(*_around(module, scope, line, column))
+
+
+def _place(node: str) -> tuple[int, int, str, str]:
+    """Line, column and scope of a DILocation, and where that was inlined."""
+    if found := _PLACE.fullmatch(node):
+        return int(found[1]), int(found[2] or 0), found[3], found[4] or ""
+    fields = _fields(node)
+    line, column = (int(fields.get(name, 0)) for name in ("line", "column"))
+    return line, column, fields.get("scope", ""), fields.get("inlinedAt", "")
+
+
+def _around(module: Module, scope: str, line: int, column: int) -> tuple[str, int, int, str]:
+    """What makes a Location, with the file and the function of a scope, which are looked for once."""
+    if scope not in module.scopes:
+        module.scopes[scope] = _scope(module, scope)
+    file, function = module.scopes[scope]
+    return file, line, column, function
 
 
 def location(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from operator import is_
 
 from metalloid import deadline
 from metalloid.ir.types import VOID, StructType, Type
@@ -100,10 +101,13 @@ class Instruction:
         return tuple(zip(self.operands, self.labels, strict=True))
 
     def map_operands(self, change: Callable[[Value], Value]) -> Instruction:
-        """The same instruction with each operand passed through `change`."""
-        operands = tuple(change(o) for o in self.operands)
-        callee = change(self.callee) if self.callee is not None else None
-        return replace(self, operands=operands, callee=callee)
+        """The same instruction with each operand passed through `change`; itself where none is another then."""
+        before, callee = self.operands, self.callee
+        operands = tuple([change(o) for o in before])
+        called = change(callee) if callee is not None else None
+        if called is callee and all(map(is_, operands, before)):
+            return self
+        return replace(self, operands=operands, callee=called)
 
     def substitute(self, values: Mapping[str, Value]) -> Instruction:
         """The same instruction with values in place of the locals of these names."""
@@ -240,6 +244,11 @@ class Module:
     def function(self) -> Mapping[str, Function]:
         """Functions and declarations by name."""
         return {f.name: f for f in self.functions}
+
+    @cached_property
+    def scopes(self) -> dict[str, tuple[str, str]]:
+        """File and function of the scopes in its debug info that somebody has asked for (ir/debug.py)."""
+        return {}
 
     @cached_property
     def variable(self) -> Mapping[str, GlobalVariable]:

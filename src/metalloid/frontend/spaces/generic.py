@@ -6,8 +6,8 @@ of its space above, in bits that no address of device memory has. None at all is
 
 from __future__ import annotations
 
-from metalloid.ir.types import I64, ArrayType, PointerType, StructType, Type
-from metalloid.ir.values import Aggregate, Expression, Value
+from metalloid.ir.types import I64, ArrayType, FloatType, IntType, PlainType, PointerType, StructType, Type
+from metalloid.ir.values import Aggregate, Expression, Int, Local, Value
 
 GENERIC = PointerType(0)
 DEVICE = 1
@@ -22,6 +22,10 @@ WORDLESS = (
 )  # they only tell LLVM something
 
 
+_SIMPLE = frozenset((Local, Int))
+_NUMBERS = frozenset((IntType, FloatType, PlainType))
+
+
 def mark(space: int) -> int:
     """The upper half of the number of a pointer to this space."""
     return _MARK | space
@@ -29,6 +33,10 @@ def mark(space: int) -> int:
 
 def mentions(thing: Type | Value) -> bool:
     """Whether a generic pointer is in a type or a value."""
+    if thing.__class__ in _SIMPLE:  # nearly all: an instruction's operands are asked one by one
+        thing = thing.type  # type: ignore[union-attr]
+    if thing.__class__ in _NUMBERS:
+        return False
     match thing:
         case PointerType():
             return thing == GENERIC

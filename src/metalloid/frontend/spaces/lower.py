@@ -93,7 +93,8 @@ class Lowering:
             self.values[i.name] = known
             return
         changed = i.map_operands(lambda o: self.operand(i, o))
-        self.w.code.append(replace(changed, type=without_generic(changed.type)))
+        type = without_generic(changed.type)
+        self.w.code.append(changed if type is changed.type else replace(changed, type=type))
 
     def _plain(self, value: Value) -> Value:
         return value if value.type == GENERIC else self.constants.plain(value)

@@ -108,6 +108,7 @@ class Splitter:
 
         for i in code:
             made = i.map_operands(there)
+            made = replace(made) if made is i else made  # two arms have no instruction in common
             if made.name:
                 made = replace(made, name=self.names.fresh(made.name))
                 named[i.name] = made.value
