@@ -286,6 +286,14 @@ def test_what_is_found_in_headers_does_not_depend_on_being_known(tail, monkeypat
         assert unit.declarations == plain.declarations
 
 
+def test_a_text_without_a_file_shares_the_tokens_of_what_it_includes():
+    text = f'# 1 "{Source("").name}"\n# 1 "h.h" 1\n{MIXED * 40}\n# 2 "{Source("").name}" 2\nint x;\n'
+    unit, nameless = front.unit_of(text), front._front(included.parted(text).pieces)
+    shared = [a is b for a, b in zip(unit.tokens, nameless.tokens, strict=False)]
+    assert len(shared) > 1000
+    assert shared.count(False) <= 2  # the line markers with its name
+
+
 def test_headers_and_sources_that_take_turns_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
     monkeypatch.setattr(front, "tokenize", lambda text, at: (read.append(len(text)), tokenize(text, at))[1])

@@ -19,6 +19,7 @@ def test_words_and_kinds(cut: int) -> None:
         assert words.places(word) == [n for n, token in enumerate(tokens) if token.text == word]
     some = ("kernel", "[[", "a", "none")
     assert words.of(some) == [n for n, token in enumerate(tokens) if token.text in some]
+    assert words.count(some) == len(words.of(some))
     for kind in ("number", "directive"):
         assert words.kind(kind) == [n for n, token in enumerate(tokens) if token.kind == kind]
     assert first.places("a") == [n for n, token in enumerate(tokens[:cut]) if token.text == "a"]  # as it was

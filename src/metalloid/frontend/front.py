@@ -129,6 +129,6 @@ def _front(pieces: tuple[str, ...]) -> _Front | None:
         return _NOTHING
     before = _front(pieces[:-1])
     front = before.extended(pieces[-1]) if before else _NOTHING.extended("".join(pieces))
-    brackets = len(front.words.of(OPENERS.keys() | CLOSERS))
+    brackets = front.words.count(OPENERS.keys() | CLOSERS)
     last = next((token.text for token in reversed(front.tokens) if token.kind != "directive"), "")
     return front if brackets == 2 * len(front.pairs) and last in (";", "}") else None

@@ -22,7 +22,9 @@ from metalloid.patterns import pattern
 from metalloid.records import dataclass
 
 LONG = 16_000  # characters that are worth a file
-NAMELESS = '"<the includer>"'  # in line markers of a source that only includes
+# In line markers of a source that only includes. As long as the name of a text that comes from no file: its tokens
+# stand where those of the nameless text stand, and are the same objects.
+NAMELESS = '"<includer.h>"'
 # Both begin with a line end, which is found ten times as fast as a line's beginning.
 _MARKER = pattern(r'\n# \d+ ("(?:[^"\\\n]|\\.)*")( 1| 2)?')
 # Pragmas that end with the statement behind them. Others may hold for the rest of the text, which does not see them.

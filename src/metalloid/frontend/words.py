@@ -35,6 +35,11 @@ class Words:
         here = sorted(index for word in words for index in self._places.get(word, ()))
         return self._before.of(words) + here if self._before else here
 
+    def count(self, words: Collection[str]) -> int:
+        """How many tokens are one of these words."""
+        here = sum(len(self._places.get(word, ())) for word in words)
+        return self._before.count(words) + here if self._before else here
+
     def kind(self, kind: str) -> list[int]:
         """The numbers, or the directives."""
         tokens, here = self._tokens, list[int]()
