@@ -74,12 +74,7 @@ def divergent_branches(
 ) -> frozenset[str]:
     """Blocks at whose end threads of a threadgroup may part; those of a SIMD-group, with another `own_value`."""
     own_value = own_value or _own
-    flow = Flow(function)
-    users: dict[str, list[Instruction]] = {}
-    home = {i.name: b.name for b in function.blocks for i in b.instructions if i.name}
-    for i in function.instructions():
-        for use in i.uses:
-            users.setdefault(use, []).append(i)
+    flow, users, home = Flow(function), function.users, function.home
     own: set[str] = set()
     branches: set[str] = set()
     work = [i for i in function.instructions() if own_value(i, size)]

@@ -67,32 +67,27 @@ class Uniformity:
 
     def _solve(self) -> None:
         blocks = [self.flow.function.block[name] for name in self.flow.order]
-        users, phis = (
-            self.flow.function.users,
-            [i.name for b in blocks for i in b.instructions if i.opcode == "phi"],
-        )
-        due = {
-            i.name for b in blocks for i in b.instructions
-        }  # what has operands that are not as it saw them
+        named = [(b.name, [i for i in b.instructions if i.name]) for b in blocks]
+        members = {name: frozenset([i.name for i in code]) for name, code in named}
+        users = self.flow.function.users
+        phis = [i.name for _, code in named for i in code if i.opcode == "phi"]
+        ends = [(b.name, b.terminator) for b in blocks]
+        parting = [(b, i) for b, i in ends if i.opcode == "br" and i.operands and len(set(i.labels)) > 1]
+        due = set[str]().union(*members.values())  # what has operands that are not as it saw them
         rounds = 0
         while True:
             changed = False
             rounds += 1
-            for block in blocks:
-                for i in block.instructions:
-                    if i.name and i.name in due:
+            for name, code in named:
+                if due.isdisjoint(members[name]):
+                    continue
+                for i in code:
+                    if i.name in due:
                         due.remove(i.name)
-                        if self._update(i, block.name, rounds):
+                        if self._update(i, name, rounds):
                             changed = True
                             due.update([user.name for user in users.get(i.name, ())])
-            branches = frozenset(
-                b.name
-                for b in blocks
-                if b.terminator.opcode == "br"
-                and b.terminator.operands
-                and self.varies(b.terminator.operands[0])
-                and len(set(b.terminator.labels)) > 1
-            )
+            branches = frozenset(b for b, i in parting if self.varies(i.operands[0]))
             if branches != self.divergence.branches:
                 self.divergence = Divergence(self.flow, branches)
                 changed = True

@@ -43,17 +43,22 @@ def needing_lanes(function: Function, known: Uniformity, continue_after_fault: b
     """Names whose lanes must be right to the last bit, though their base and pattern may have wrapped. A careful run
     wants the index itself."""
     inexact = {n for n, s in known.shapes.items() if s is not None and s.terms and not s.exact}
+    uses = [
+        (operand.name, i, position)
+        for i in (function.instructions() if inexact else ())
+        for position, operand in enumerate(i.operands)
+        if operand.__class__ is Local and operand.name in inexact
+    ]
     needs: set[str] = set()
-    changed = bool(inexact)
+    changed = True
     while changed:
-        changed = False
-        for i in function.instructions():
-            for position, operand in enumerate(i.operands):
-                if not isinstance(operand, Local) or operand.name not in inexact or operand.name in needs:
-                    continue
-                if continue_after_fault or not _as_base(known, i, position, needs):
-                    needs.add(operand.name)
-                    changed = True
+        more = {
+            name
+            for name, i, position in uses
+            if name not in needs and (continue_after_fault or not _as_base(known, i, position, needs))
+        }
+        needs |= more
+        changed = bool(more)
     return needs
 
 

@@ -60,16 +60,17 @@ class _Open:
         self.chains: list[list[Instruction]] = []
         self.parts: list[Instruction] = []
         self.origin: dict[str, tuple[str, int]] = {}  # of a part: the product, and which of its elements
+        self.names: set[str] = set()  # of the products and the parts
         self.last = 0
 
     def made(self, i: Instruction) -> bool:
-        mine = {p.name for chain in self.chains for p in chain} | set(self.origin)
-        return bool(mine & set(i.uses))
+        return not self.names.isdisjoint(i.uses)
 
     def take_part(self, i: Instruction) -> None:
         (source,) = i.uses
         self.origin[i.name] = (source, i.indices[0]) if i.opcode == "extractvalue" else self.origin[source]
         self.parts.append(i)
+        self.names.add(i.name)
 
     def grow(self, i: Instruction) -> bool:
         """Add a product to the chain it goes on with, or as a new chain; False where it needs other results."""
@@ -78,11 +79,13 @@ class _Open:
         sums = [self.origin.get(o.name) if isinstance(o, Local) else None for o in i.operands[4:]]
         if sums == [None, None]:
             self.chains.append([i])
+            self.names.add(i.name)
             return True
         for chain in self.chains:
             before = chain[-1].name
             if sums == [(before, 0), (before, 1)] and self._only_for(before, i):
                 chain.append(i)
+                self.names.add(i.name)
                 return True
         return False
 
@@ -95,6 +98,8 @@ class _Open:
 def find(function: Function, block: Block) -> list[Products]:
     """The chains of a block, those together that can be computed at the last product of all of them."""
     found: list[Products] = []
+    if not any(i.called == MATRIX_PRODUCT for i in block.instructions):
+        return found
     fresh: set[str] = set()
     now = _Open(function)
 
