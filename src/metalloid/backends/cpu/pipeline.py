@@ -24,7 +24,7 @@ from metalloid.backends.cpu.lower.gang_width import by_rows, choose
 from metalloid.backends.cpu.lower.kept_values import regions
 from metalloid.backends.cpu.lower.lane_or_loop import SUMS, alone
 from metalloid.backends.cpu.lower.row_gangs import row_gangs
-from metalloid.backends.cpu.lower.sums_in_turn import ALONE, NONE, TURNS, in_turn, parts, sums_in_turn
+from metalloid.backends.cpu.lower.sums_in_turn import ALONE, NONE, TURNS, InTurn, in_turn, parts, sums_in_turn
 from metalloid.backends.cpu.lower.vectorize import VectorCode, vectorize
 from metalloid.backends.line_table import LineTable, debug_info
 from metalloid.backends.specialize import FAR, SHARED
@@ -44,6 +44,7 @@ from metalloid.transforms.fold_sizes import asks_for_size, folded
 from metalloid.transforms.fuse_products import fuse_products
 from metalloid.transforms.join_blocks import joined
 from metalloid.transforms.one_row import DIVISIONS, in_one_row
+from metalloid.transforms.partial_sums import Row
 from metalloid.transforms.prune_edges import prune
 from metalloid.transforms.split_sums import split, splits
 from metalloid.transforms.stage_rows import ACROSS, stage_rows, stageable
@@ -89,14 +90,7 @@ def vector_code(
     lanes, way = _gangs(module, lanes, bool(width), check)
     module = module if lanes.width % target.info.lanes32 else dots
     if rows is not None and lanes.width == 1:
-        loops |= {name for row in rows if row.header in loops for name in splits(row, rows[row])}
-        most, chosen = (
-            (parts(target.info), turns.sums) if turns.may_be_short else (SUMS * target.info.lanes32, None)
-        )
-        function = split_trees(module.function[ENTRY], most, chosen)
-        for row, counts in rows.items():
-            function = split(function, row, counts, *(ALONE if turns.may_be_short else ()))
-        module = module.with_function(function)
+        module, loops = _alone(module, rows, turns, target, loops)
     elif lanes.width > 1:
         module = in_turn(module, turns, target.info, bool(guard))
         loops |= {n for row, counts in turns.rows.items() if row.header in loops for n in splits(row, counts)}
@@ -119,6 +113,23 @@ def vector_code(
             "  hint: write repeated code as a loop, and a switch of many cases as a table"
         )
     return made
+
+
+def _alone(
+    module: Module,
+    rows: dict[Row, tuple[int, ...]],
+    turns: InTurn,
+    target: codegen.Target,
+    loops: frozenset[str],
+) -> tuple[Module, frozenset[str]]:
+    """For threads that run one after the other: with sums that fill registers."""
+    short, full = turns.may_be_short, SUMS * target.info.lanes32
+    most, chosen = (parts(target.info), turns.sums) if short else (full, None)
+    function = split_trees(module.function[ENTRY], most, chosen)
+    for row, counts in rows.items():
+        function = split(function, row, counts, *(ALONE if short else ()))
+    loops |= {name for row in rows if row.header in loops for name in splits(row, rows[row])}
+    return module.with_function(function), loops
 
 
 def _staged(
