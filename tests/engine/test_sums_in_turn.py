@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import nullcontext
 from itertools import product
 
@@ -42,6 +43,8 @@ BODIES = {
     "found": f"uint b = at[i]; float s = 0; {SUM} float(a[b].q[j]) * x[b % 7 * 32 + j]; out[i] = simd_sum(s);",
     "again": f"float s = 0; {SUM} float(a[i].q[j]) * x[i % 7 * 32 + j]; s = simd_sum(s);"
     " out[i] = s + a[i].q[3] + x[i % 7 * 32];",
+    "own": f"float s = 0, m = x[i % 7 * 32]; {SUM} x[i % 7 * 32 + j] * 2 > m ? float(a[i].q[j]) : m;"
+    " out[i] = simd_sum(s);",
     "halves": f"half s = 0; {SUM} half(a[i].q[j] & 1) * half(x[i % 7 * 32 + j] > 0); out[i] = simd_max(s);",
 }  # fmt: skip
 
@@ -70,6 +73,7 @@ def expected(name: str, q: np.ndarray, d: np.ndarray, x: np.ndarray, at: np.ndar
         "loop": among(np.array([sum((q[n] * short[k]).sum() for k in range(n % 5)) for n in i]), "sum"),
         "found": among((q[at] * short[at % 7]).sum(1), "sum"),
         "again": among(plain, "sum") + q[:, 3] + short[rows, 0],
+        "own": among(np.where(2 * short[rows] > short[rows, :1], q, short[rows, :1]).sum(1), "sum"),
         "halves": among((np.mod(q, 2) * (short[rows] > 0)).sum(1), "max"),
     }[name]
 
@@ -90,7 +94,8 @@ def test_sums_are_right_and_the_same_in_all_code(name: str) -> None:
     for guard, group, good in product((True, "robust", False), (32, 64, 96), (False, True)):
         kernel = mt.device("cpu").library(text(name), math="fast")[name]
         out = np.full(THREADS, np.nan, np.float32)
-        with patience.measuring() if good else nullcontext():
+        with patience.measuring() if good else nullcontext(), warnings.catch_warnings():
+            warnings.simplefilter("error")  # that there is no vector code
             kernel(a, x, at, out, grid=THREADS, threadgroup=group, guard=guard)
         first = out if first is None else first
         np.testing.assert_allclose(out, right, rtol=2e-4, atol=2e-3, err_msg=str((guard, group, good)))
@@ -178,7 +183,8 @@ def test_rows_are_right_and_the_same_in_all_code(name: str, n: int) -> None:
         kernel = mt.device("cpu").library(row_text(name), math="fast")[name]
         out = np.full(THREADS, np.nan, np.float32) if known else counts[:THREADS]
         number = np.uint32(n) if known else counts[THREADS:].view(np.uint32)
-        with patience.measuring() if guard is True else nullcontext():
+        with patience.measuring() if guard is True else nullcontext(), warnings.catch_warnings():
+            warnings.simplefilter("error")
             kernel(a, x, out, number, grid=THREADS, threadgroup=group, guard=guard)
         first = out.copy() if first is None else first
         np.testing.assert_allclose(out, right, rtol=2e-3, atol=2e-3, err_msg=str((guard, group, known)))
@@ -193,3 +199,22 @@ def test_loops_are_chosen_from_the_text(name: str) -> None:
         made = module.with_function(split(module.function[ENTRY], row, counts, way))
         assert sum(is_total(i) for i in made.function[ENTRY].instructions()) == len(counts) * len(row.sums)
         assert not misplaced(made.function[ENTRY])
+
+
+def test_a_threadgroup_array_that_lives_in_registers_is_read_by_lanes() -> None:
+    body = """threadgroup float s[64]; s[t] = a[i]; threadgroup_barrier(mem_flags::mem_threadgroup);
+        if (t < 32) s[t] += s[t + 32]; threadgroup_barrier(mem_flags::mem_threadgroup);
+        if (t < 16) s[t] += s[t + 16]; threadgroup_barrier(mem_flags::mem_threadgroup);
+        float r = 0; for (uint j = 0; j < 16; j++) r += s[t % 4 * 16 + j] * a[i * 16 + j]; o[i] = r;"""
+    where = "uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]]"
+    kernel = mt.device("cpu").library(
+        f"{HEAD}kernel void k(device const float* a, device float* o, {where}) {{ {body} }}", math="fast"
+    )["k"]
+    a, out = (np.arange(256 * 16) * 7 % 11 - 5).astype(np.float32), np.full(256, np.nan, np.float32)
+    with patience.measuring():
+        kernel(a, out, grid=256, threadgroup=64)
+    s = a[:256].reshape(4, 64).copy()
+    s[:, :32] += s[:, 32:]
+    s[:, :16] += s[:, 16:32]
+    rows = s.reshape(4, 4, 16)[:, np.arange(64) % 4].reshape(256, 16)
+    np.testing.assert_array_equal(out, (rows * a.reshape(256, 16)).sum(1))

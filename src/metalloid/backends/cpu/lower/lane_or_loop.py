@@ -77,20 +77,22 @@ def alone(module: Module, target: TargetInfo) -> dict[Row, tuple[int, ...]] | No
     return {row: sums_of(flow, row, layout, target) for row in rows(function)}
 
 
-def walks(flow: Flow, row: Row, known: Uniformity, target: TargetInfo) -> bool:
-    """Whether all that a loop loads lies side by side from round to round, and some far apart from lane to lane."""
-    function, layout, loop = flow.function, known.layout, flow.forest.loops[row.header]
+def dense(function: Function, loop: Loop, row: Row, layout: DataLayout) -> list[Instruction]:
+    """What a loop loads from round to round, where that lies side by side."""
     body, strides = list(function.block[row.header].instructions), Strides(function, loop, layout)
     if row.step != 1 or not straight(function, loop, body, strides):
+        return []
+    loads = [i for i in body if i.opcode == "load" and strides.of(i.operands[0]) != {}]
+    fits = all(strides.of(i.operands[0]) == {(): layout.store_size(i.type)} for i in loads)
+    return loads if fits else []
+
+
+def walks(loads: list[Instruction], known: Uniformity, target: TargetInfo) -> bool:
+    """Whether some of what a loop loads lies far apart from lane to lane; all of it in memory that is known."""
+    roots = [known.roots.root(i.operands[0]) for i in loads]
+    if not all(root is not None and root.kind in MEMORY for root in roots):
         return False
-    far = False
-    for i in body:
-        if i.opcode == "load" and (stride := strides.of(i.operands[0])) != {}:
-            root = known.roots.root(i.operands[0])
-            if stride != {(): layout.store_size(i.type)} or root is None or root.kind not in MEMORY:
-                return False
-            far = far or is_far(known, i, target)
-    return far
+    return any(is_far(known, i, target) for i in loads)
 
 
 def is_far(known: Uniformity, load: Instruction, target: TargetInfo) -> bool:

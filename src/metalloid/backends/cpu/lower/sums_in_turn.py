@@ -10,7 +10,7 @@ alone, as there, and is the same for threads that run alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.intervals import SHORT, is_proved
@@ -18,11 +18,13 @@ from metalloid.analysis.lane_layout import LaneLayout
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.cpu.lower.access.packs import Packs
-from metalloid.backends.cpu.lower.lane_or_loop import LANES, is_far, row_of_threads, sums_of, walks
+from metalloid.backends.cpu.lower.lane_or_loop import LANES, dense, is_far, row_of_threads, sums_of, walks
 from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.layout import DataLayout, data_layout
+from metalloid.ir.loops import loops
 from metalloid.ir.name_privates import name_privates
+from metalloid.ir.values import Value
 from metalloid.records import dataclass, field, replace
 from metalloid.targets import TargetInfo
 from metalloid.transforms.common_gep_base import share
@@ -72,25 +74,50 @@ NONE = InTurn()
 
 
 def sums_in_turn(module: Module, target: TargetInfo) -> InTurn:
+    function, layout = module.function[ENTRY], data_layout(module.datalayout)
+    sums = [(block.name, s) for block, found in long_sums(function) for s in found]
+    forest = loops(function) if any(b.phis for b in function.blocks) else None
+    along = (
+        {row: dense(function, forest.loops[row.header], row, layout) for row in rows(function)}
+        if forest
+        else {}
+    )
+    if not (sums or any(along.values())):
+        return NONE
     module, _ = name_privates(module)
     function = share(module.function[ENTRY])
-    sums = [(block, s) for block, found in long_sums(function) for s in found]
-    along = rows(function) if any(i.opcode == "phi" for i in function.instructions()) else ()
-    if not (sums or along):
+    packed = [
+        (s, made) for name, s in sums if (made := _packs(function, name, s, layout, target)) is not None
+    ]
+    if not (packed or any(along.values())):
         return NONE
-    layout = data_layout(module.datalayout)
     calls = [i for i in function.instructions() if i.opcode == "call"]
     flow, lanes = Flow(function), LaneLayout(LANES, row_of_threads(calls))
     known = Uniformity(flow, UnderlyingObjects(function), lanes, layout)
-    packs = ((s, Packs(function, block, layout, known.shape)) for block, s in sums)
-    found = {row: sums_of(flow, row, layout, target) for row in along if walks(flow, row, known, target)}
+    found = {
+        row: sums_of(flow, row, layout, target)
+        for row, loads in along.items()
+        if loads and walks([function.definitions[i.name] for i in loads], known, target)
+    }
     parents = {loop.parent for loop in flow.forest.loops.values()}
     together = {row.header for row in found} - known.divergence.loops
     return InTurn(
-        frozenset(s.root.name for s, packed in packs if _pays(s, packed, known, target)),
+        frozenset(s.root.name for s, packs in packed if _pays(packs, known, target)),
         found,
         bool(found) and flow.forest.loops.keys() - parents <= together,
     )
+
+
+def _packs(
+    function: Function, block: str, found: Sum, layout: DataLayout, target: TargetInfo
+) -> Packs | None:
+    """What a sum is made of, where that is alike and may be enough."""
+    packs, count = Packs(function, function.block[block], layout, lambda _: None), found.count(parts(target))
+    chunks = (group[n : n + count] for group in found.groups for n in range(0, len(group), count))
+    if not all(packs.collect(chunk) for chunk in chunks):
+        return None
+    loads = packs.loads()
+    return packs if FOUND * sum(map(len, loads)) > len(loads) + TURN else None
 
 
 def in_turn(module: Module, found: InTurn, target: TargetInfo, guard: bool) -> Module:
@@ -118,16 +145,19 @@ def _side_by_side(function: Function, block: Block, layout: DataLayout, guard: b
     return alike and not (guard and any(not is_proved(i) for pack in packs.loads() for i in pack))
 
 
-def _pays(found: Sum, packs: Packs, known: Uniformity, target: TargetInfo) -> bool:
+def _pays(packs: Packs, known: Uniformity, target: TargetInfo) -> bool:
     """Whether a lane's turn costs less than its share of loads of all lanes."""
-    count = found.count(parts(target))
-    for group in found.groups:
-        for n in range(0, len(group), count):
-            if not packs.collect(group[n : n + count]):
-                return False
+    if any(shape is not None and not shape.uniform for shape in map(known.shape, _operations(packs))):
+        return False
     loads = packs.loads()
-    by_lanes = sum(_by_lanes(known, pack, target) for pack in loads)
-    return by_lanes > len(loads) + TURN
+    return sum(_by_lanes(known, pack, target) for pack in loads) > len(loads) + TURN
+
+
+def _operations(packs: Packs) -> Iterator[Value]:
+    for pack in packs.found:
+        for name in pack:
+            if packs.made[name].opcode != "load":
+                yield packs.made[name].value
 
 
 def _by_lanes(known: Uniformity, loads: list[Instruction], target: TargetInfo) -> float:

@@ -49,10 +49,23 @@ def find(e: Emitter, block: Block) -> Found:
             packs = Packs(e.function, block, e.out.layout, e.shape)
             if packs.collect(i.operands) and packs.found and _may_wait(e, packs, block.body[:n], i):
                 totals[i.name] = packs
-    inside = {name for packs in totals.values() for pack in packs.found for name in pack} | {*totals}
-    users = e.function.users
-    gone = {name for name in inside - {*totals} if all(u.name in inside for u in users.get(name, ()))}
-    return Found(totals, frozenset(gone))
+    return Found(totals, _gone(e, totals))
+
+
+def _gone(e: Emitter, totals: Mapping[str, Packs]) -> frozenset[str]:
+    """What nobody wants lane by lane: neither somebody else, nor a sum for all of its numbers."""
+    inside = {name for packs in totals.values() for pack in packs.found for name in pack}
+    users, made = e.function.users, e.function.definitions
+    work = [name for packs in totals.values() for name in packs.shared]
+    work += [
+        n for n in inside if any(u.name not in inside and u.name not in totals for u in users.get(n, ()))
+    ]
+    while work:
+        name = work.pop()
+        if name in inside:
+            inside.remove(name)
+            work += made[name].uses
+    return frozenset(inside)
 
 
 def _may_wait(e: Emitter, packs: Packs, before: tuple[Instruction, ...], sum: Instruction) -> bool:
