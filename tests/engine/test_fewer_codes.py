@@ -73,7 +73,7 @@ def test_the_next_process_finds_it_without_a_proof(
 ) -> None:
     for n in (100, 7):
         run(kernel(), 64, n)
-    monkeypatch.setattr(codegen, "_made", lambda *_: pytest.fail("machine code was made again"))
+    monkeypatch.setattr(codegen, "made_object", lambda *_, **__: pytest.fail("machine code was made again"))
     monkeypatch.setattr(Proofs, "prove", _known_only(Proofs.prove))
     for n in (7, 100):
         run(kernel(), 64, n)

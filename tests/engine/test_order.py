@@ -36,7 +36,11 @@ def groups_of(text: str) -> list[list[int]]:
     """The distances of elements that are loaded together."""
     module = canonical(scalar_ir(text, "k")[0])
     function, layout = module.function[ENTRY], data_layout(module.datalayout)
-    found = [g for block in function.blocks for g in load_groups.find(function, block, layout).values()]
+    found = [
+        g
+        for block in function.blocks
+        for g in load_groups.find(function, block, layout, lambda _: False).values()
+    ]
     return [[offset for offset, _ in group.loads] for group in found]
 
 

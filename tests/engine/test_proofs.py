@@ -17,7 +17,7 @@ from metalloid.analysis.intervals.prove import Proof, Prover, access
 from metalloid.analysis.intervals.values import Facts
 from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.build import cpu_program
-from metalloid.backends.cpu.pipeline import vector_code, vector_stage
+from metalloid.backends.cpu.pipeline import sized, vector_code
 from metalloid.errors import KernelFault
 from metalloid.ir.debug import location
 from metalloid.records import replace
@@ -433,12 +433,18 @@ def test_outputs_that_are_read_or_shared_with_atomics_stay_in_the_caches():
     assert not prover(read).outputs and not prover(counted).outputs
 
 
+def in_gangs(part: str, size: int, width: int) -> str:
+    """The vector code of a kernel in several gangs: in one, its arrays live in registers."""
+    shape, ir = (size, 1, 1), scalar_ir(part, "k")[0]
+    return vector_code(sized(ir, shape), (shape, False, False, True, False, None), width, codegen.host()).text
+
+
 def test_threadgroup_memory_that_is_not_filled_first_starts_as_zeros():
     """In the second threadgroup of a row as well; a variable that is filled before it is read is not cleared."""
     part = """kernel void k(device float* o, uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]]) {
       threadgroup float s[64], whole[64]; if (t > 9) s[t] = 5; whole[t] = i; threadgroup_barrier(mem_flags::mem_threadgroup);
       o[i] = s[63 - t] + whole[63 - t]; }"""
-    text = vector_stage(scalar_ir(part, "k")[0], (64, 1, 1))
+    text = in_gangs(part, 64, 32)
     assert text.count("call void @llvm.memset") == 1
     for width in (0, 8, 32, 64):
         o = np.full(64 * 40, -1, F)
@@ -454,7 +460,7 @@ def test_threadgroup_memory_is_cleared_as_far_as_it_is_read():
       threadgroup float s[1024]; s[t] = i; threadgroup_barrier(mem_flags::mem_threadgroup);
       o[i] = s[t + 24] + s[3]; threadgroup_barrier(mem_flags::mem_threadgroup); s[t + 24] = 7; s[t + 900] = 7; }"""
     for size in (32, 64):
-        text = vector_stage(scalar_ir(part, "k")[0], (size, 1, 1))
+        text = in_gangs(part, size, 16)
         lengths = re.findall(r"call void @llvm.memset.p0.i64\(ptr align \d+ \S+, i8 0, i64 (\d+),", text)
         assert lengths in (["96"], [str(4 * size + 96)]), lengths
         for width in (0, 8, 32):

@@ -20,7 +20,7 @@ from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.cpu.lower.access.mem_ref import memory_type
 from metalloid.backends.cpu.lower.output import HeldArray
 from metalloid.ir import Instruction
-from metalloid.ir.intrinsics import BARRIER
+from metalloid.ir.intrinsics import BARRIER, family
 from metalloid.ir.types import FloatType, IntType, PointerType, Type
 from metalloid.ir.values import Expression, Global, Local, Value
 
@@ -62,10 +62,15 @@ def _held(
     return found if worth and moves <= MOST_MOVES else {}
 
 
+def _is_of_matrices(i: Instruction) -> bool:
+    """Products of matrices read their operands from memory, also those that lanes put together."""
+    return i.opcode == "call" and (family(i.called) or "").startswith("matrix")
+
+
 def _accesses(u: Uniformity, roots: UnderlyingObjects) -> dict[str, Accesses]:
     """All that is done with each variable; nothing where none can live in registers."""
     found: dict[str, Accesses] = {}
-    if not _one_gang(u.lanes):
+    if not _one_gang(u.lanes) or any(_is_of_matrices(i) for i in u.flow.function.instructions()):
         return found
     for block in u.flow.function.blocks:
         lanes = running(u, block.name, frozenset(range(u.lanes.count)))
