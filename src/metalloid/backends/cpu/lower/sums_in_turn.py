@@ -17,7 +17,7 @@ from metalloid.analysis.intervals import SHORT, is_proved
 from metalloid.analysis.lane_layout import LaneLayout
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
-from metalloid.backends.cpu.lower.access.packs import Packs
+from metalloid.backends.cpu.lower.access.packs import MEMORY, Packs
 from metalloid.backends.cpu.lower.lane_or_loop import LANES, dense, is_far, row_of_threads, sums_of, walks
 from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.intrinsics import ENTRY
@@ -150,6 +150,9 @@ def _pays(packs: Packs, known: Uniformity, target: TargetInfo) -> bool:
     if any(shape is not None and not shape.uniform for shape in map(known.shape, _operations(packs))):
         return False
     loads = packs.loads()
+    roots = [known.roots.root(pack[0].operands[0]) for pack in loads]
+    if not all(root is not None and root.kind in MEMORY for root in roots):
+        return False
     return sum(_by_lanes(known, pack, target) for pack in loads) > len(loads) + TURN
 
 

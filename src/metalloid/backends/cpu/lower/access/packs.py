@@ -14,7 +14,9 @@ from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import FloatType, IntType
 from metalloid.ir.values import Local, Value
 
-MEMORY = ("buffer", "threadgroup", "variable", "constant")  # that a lane's neighbours are loaded from
+# What a lane's neighbours are loaded from. Not threadgroup memory: a tile that all lanes read lies in the first cache,
+# and is read by columns (`block_licm.py`); in turn, A @ B^T in tiles of 32 took ten times as long.
+MEMORY = ("buffer", "constant")
 Pack = tuple[str, ...]  # the names of n instructions
 Shape = Callable[[Value], LaneShape | None]
 
