@@ -20,11 +20,12 @@ SITE = STORE / "site"
 PINNED = {"gguf": "0.19.0", "mlx": "0.32.4", "mlx-cpu": "0.32.4"}
 
 
-def install(package: str) -> None:
-    """Into .conformance/site, without dependencies; done once."""
-    stem = package.replace("-", "_")
-    if not list(SITE.glob(f"{stem}-{PINNED[package]}.dist-info")):
-        target = ["--quiet", "--no-deps", "--target", str(SITE), f"{package}=={PINNED[package]}"]
+def install(*packages: str) -> None:
+    """Into .conformance/site, without dependencies; done once. Packages that share a folder come together: a second run
+    of pip leaves folders that are there as they are."""
+    if not all(list(SITE.glob(f"{p.replace('-', '_')}-{PINNED[p]}.dist-info")) for p in packages):
+        wanted = [f"{package}=={PINNED[package]}" for package in packages]
+        target = ["--quiet", "--no-deps", "--target", str(SITE), *wanted]
         subprocess.run([sys.executable, "-m", "pip", "install", *target], check=True)
     if str(SITE) not in sys.path:
         sys.path.append(str(SITE))
@@ -55,8 +56,7 @@ def gguf_quants() -> Any:
 @cache
 def mlx() -> Any:
     """mlx.core, on the CPU."""
-    install("mlx")
-    install("mlx-cpu")
+    install("mlx", "mlx-cpu")
     return importlib.import_module("mlx.core")
 
 
