@@ -39,7 +39,9 @@ def groups_of(text: str) -> list[list[int]]:
     found = [
         g
         for block in function.blocks
-        for g in load_groups.find(function, block, layout, lambda _: False).values()
+        for g in load_groups.find(
+            function, block, layout, lambda _: False, lambda _, size: load_groups.MAX_BYTES
+        ).values()
     ]
     return [[offset for offset, _ in group.loads] for group in found]
 

@@ -30,7 +30,8 @@ def write_straight(e: Emitter, block: Block) -> None:
     turns = _turns(e, block)
     gone = (beside.gone | turns.gone if turns else beside.gone) - {""}
     rest = replace(block, instructions=tuple(i for i in block.instructions if i.name not in gone))
-    together = load_groups.find(e.function, rest, e.out.layout, apart)
+    longest = partial(load_groups.longest_row, e)
+    together = load_groups.find(e.function, rest, e.out.layout, apart, longest)
     vectors = side_by_side.Writer(e, block, beside)
     e.done, e.rows, e.multiplied = set(gone), {}, _only_multiplied(e, found)
     for n, i in enumerate(block.body[:-1]):

@@ -43,7 +43,8 @@ from metalloid.ir.values import Local, Value
 from metalloid.records import dataclass, replace
 
 MAX_FREE = 64  # lanes; each has its own load
-MAX_BYTES = 16  # of a row; longer ones, turned round, do not fit the registers and were slower
+MAX_BYTES = 16  # of a row; longer ones, turned round, do not fit the registers and were slower (but see `longest_row`)
+SHARED_ROWS = 2  # registers with rows of their own that are turned round in longer pieces
 MAX_COPIED = 64  # of one that is only stored again, and not turned round
 
 
@@ -59,16 +60,21 @@ class Group:
 
 
 def find(
-    function: Function, block: Block, layout: DataLayout, apart: Callable[[Value], bool]
+    function: Function,
+    block: Block,
+    layout: DataLayout,
+    apart: Callable[[Value], bool],
+    longest: Callable[[Value, int], int],
 ) -> dict[str, Group]:
-    """The groups of a block, by the name of the load that comes first. Pointers that are `apart` go to no memory."""
+    """The groups of a block, by the name of the load that comes first. Pointers that are `apart` go to no memory;
+    `longest` says how many bytes of a row, from a pointer on, are turned round at once."""
     opened: dict[tuple[str, str], list[tuple[int, Instruction, Value]]] = {}
     order: dict[str, int] = {}
     found: dict[str, Group] = {}
 
     def close(space: int | None = None) -> None:
         for key in [k for k, m in opened.items() if space is None or space_of(m[0][2]) == space]:
-            for group in _sequences(function, opened.pop(key), layout):
+            for group in _sequences(function, opened.pop(key), layout, longest):
                 first = min(group.loads, key=lambda m: order[m[1].name])[1].name
                 found[first] = group
 
@@ -114,25 +120,44 @@ def is_copied(function: Function, i: Instruction) -> bool:
     return len(users) == 1 and users[0].opcode == "store" and users[0].operands[0] == i.value
 
 
+def longest_row(e: Emitter, base: Value, size: int) -> int:
+    """Bytes of a row that are turned round at once: twice as many where few registers have rows of their own, one for
+    each lane, and others the same, as in a tile that all its sums read. These are turned round once, and fit."""
+    target, shape = e.out.target, e.shape(base)
+    whole = target.vector_bytes == 4 * target.shuffle_part and e.mask is None and not e.out.brief
+    if not whole or e.out.check is not None or shape is None or not shape.terms:
+        return MAX_BYTES
+    every = registers(spots(shape.terms, e.width), per_register(e, size))
+    own, reach = set(every), 2 * target.shuffle_part
+    if len(own) > SHARED_ROWS or len(every) < 2 * len(own):
+        return MAX_BYTES
+    fine = all(len(set(one)) * size == target.vector_bytes and apart(one, reach) for one in own)
+    return reach if fine else MAX_BYTES
+
+
+_Member = tuple[int, Instruction, Value]
+
+
 def _sequences(
-    function: Function, members: list[tuple[int, Instruction, Value]], layout: DataLayout
+    function: Function, members: list[_Member], layout: DataLayout, longest: Callable[[Value, int], int]
 ) -> list[Group]:
     """Runs of at least two loads, one element apart."""
     size = layout.store_size(members[0][1].type)
-    most = MAX_COPIED if all(is_copied(function, i) for _, i, _ in members) else MAX_BYTES
-    by_offset: dict[int, tuple[int, Instruction, Value]] = {}
+    copied = all(is_copied(function, i) for _, i, _ in members)
+    most = MAX_COPIED if copied else longest(members[0][2], size)
+    by_offset: dict[int, _Member] = {}
     for member in members:
         by_offset.setdefault(member[0], member)
-    made: list[Group] = []
-    current: list[tuple[int, Instruction, Value]] = []
+    made: list[list[_Member]] = []
+    current: list[_Member] = []
     for offset in [*sorted(by_offset), None]:
         if current and (offset is None or offset != current[-1][0] + size or len(current) * size == most):
-            if len(current) > 1:
-                made.append(Group(current[0][2], tuple((o, i) for o, i, _ in current)))
+            usual = most if copied or len(current) * size == most else MAX_BYTES
+            made += [current[n : n + usual // size] for n in range(0, len(current), usual // size)]
             current = []
         if offset is not None:
             current.append(by_offset[offset])
-    return made
+    return [Group(g[0][2], tuple((o, i) for o, i, _ in g)) for g in made if len(g) > 1]
 
 
 def load_group(e: Emitter, group: Group) -> bool:

@@ -1,7 +1,8 @@
 """Rows into columns, and other ways to put short vectors together.
 
-Processors interleave the 16-byte parts of registers in one instruction each, and rows that fill such parts go through
-it together; anything else is interleaved whole, which costs LLVM two or three.
+Processors interleave the 16-byte parts of registers in one instruction each, and rows that fill one or two such parts
+go through it together; anything else is interleaved whole, which costs LLVM two or three. What is done to parts is
+fenced: LLVM would make one operation of two, with an index in memory, where the two take a cycle each.
 """
 
 from __future__ import annotations
@@ -11,13 +12,17 @@ from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.text import Text
 
 SIDE = 8  # of a matrix
+_FENCES = {"float": "f32", "double": "f64"}  # what LLVM calls them; it has none of halves in vectors
 _SIZES = {"half": 2, "i16": 2, "float": 4, "i32": 4, "double": 8, "i64": 8}
 
 
 def turned(e: Emitter, kind: str, rows: list[str], n: int) -> list[str]:
     """Rows of n elements as n columns: halves are interleaved until all is one vector."""
-    if n * _SIZES.get(kind, 0) == e.out.target.shuffle_part and len(rows) % n == 0:
-        return _turned_in_parts(e, kind, rows, n)
+    part = n * _SIZES.get(kind, 0) / e.out.target.shuffle_part
+    if part == 1 and len(rows) % n == 0:
+        return _turned_in_parts(e, kind, [concat(e, kind, rows[j::n], n) for j in range(n)], len(rows))
+    if part == 2 and len(rows) == 2 * n:
+        return _turned_in_pairs(e, kind, rows, n)
     count, length = len(rows), n
     while len(rows) > 1:
         half = len(rows) // 2
@@ -32,11 +37,10 @@ def turned(e: Emitter, kind: str, rows: list[str], n: int) -> list[str]:
     return [pick(e, kind, rows[0], length, [k * count + x for x in range(count)]) for k in range(n)]
 
 
-def _turned_in_parts(e: Emitter, kind: str, rows: list[str], n: int) -> list[str]:
-    """Rows of 16 bytes: processors interleave such parts of a register in one step each, and what is n rows apart
-    may go through it together."""
-    count = len(rows)
-    lines = [concat(e, kind, rows[j::n], n) for j in range(n)]
+def _turned_in_parts(e: Emitter, kind: str, lines: list[str], count: int) -> list[str]:
+    """Registers of so many elements, each of rows of 16 bytes: what lies in the same parts changes places with its
+    neighbours, in all parts at once."""
+    n = len(lines)
     low, high = (
         [
             start + x + side * count
@@ -46,10 +50,36 @@ def _turned_in_parts(e: Emitter, kind: str, rows: list[str], n: int) -> list[str
         ]
         for first in (0, n // 2)
     )
-    for _ in range(n.bit_length() - 1):
+    for step in range(n.bit_length() - 1):
+        lines = [_fenced(e, kind, line, count) for line in lines] if step else lines
         pairs = zip(lines[: n // 2], lines[n // 2 :], strict=True)
         lines = [_pick_two(e, kind, a, b, count, index) for a, b in pairs for index in (low, high)]
     return lines
+
+
+def _turned_in_pairs(e: Emitter, kind: str, rows: list[str], n: int) -> list[str]:
+    """Rows of two parts, as many as fill four registers for each part's columns: half as many loads as of single parts.
+    A register holds two rows, as far apart as a part has columns; the parts of two such registers are a column."""
+    side, count = n // 2, 2 * n
+    halves = []
+    for first in range(0, count, n):
+        lines = [concat(e, kind, [rows[first + j], rows[first + j + side]], n) for j in range(side)]
+        halves.append([_fenced(e, kind, c, count) for c in _turned_in_parts(e, kind, lines, count)])
+    picks = [
+        [of * count + row * n + part * side + x for of in (0, 1) for row in (0, 1) for x in range(side)]
+        for part in (0, 1)
+    ]
+    both = list(zip(*halves, strict=True))
+    return [_pick_two(e, kind, a, b, count, index) for index in picks for a, b in both]
+
+
+def _fenced(e: Emitter, kind: str, ref: str, count: int) -> str:
+    """The same, which LLVM does not put together with what is made of it."""
+    if kind not in _FENCES:
+        return ref
+    vector, name = f"<{count} x {kind}>", f"llvm.arithmetic.fence.v{count}{_FENCES[kind]}"
+    e.out.declare(name, f"declare {vector} @{name}({vector})")
+    return e.put(f"call {vector} @{name}({vector} {ref})")
 
 
 def _pick_two(e: Emitter, kind: str, a: str, b: str, count: int, index: list[int]) -> str:
