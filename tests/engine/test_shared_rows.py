@@ -1,6 +1,6 @@
 """Rows of a tile that all sums read: they are turned round once, 32 bytes of each at a time."""
 
-# ruff: noqa: E501  kernels are quoted as they are
+
 
 from __future__ import annotations
 
