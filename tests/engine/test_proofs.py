@@ -607,3 +607,64 @@ def test_a_part_of_a_launch_has_its_own_proof() -> None:
     inside, edge = (replace(whole, part=(part, (0, 1), (0, 1))) for part in ((0, 3), (3, 4)))
     dead = [p.prove(f).dead for f in (whole, inside, edge)]
     assert not dead[0] and len(dead[1]) >= 1 and len(dead[2]) >= 1 and dead[1] != dead[2]
+
+
+def turning(next: str, places: int, tiles: int, early: str = "") -> str:
+    """A tile is filled while another is read. `now` says which."""
+    return f"""kernel void k(device const float* a, device float* out, constant uint& n,
+  uint t [[thread_position_in_threadgroup]]) {{
+  threadgroup float tile[{places}][64];
+  uint now = 0;
+  float sum = 0;
+  tile[0][t] = a[t];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  for (uint at = 0; at < n; at += 64) {{
+    uint next = {next};
+    if (at + 64 < n) tile[next % {tiles}][t] = a[at + 64 + t];
+    for (uint i = 0; i < 4; i++) sum += tile[now][(t + i) % 64];
+    {early}
+    now = next;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }}
+  out[t] = sum; }}"""
+
+
+TURNS = [
+    ("1 - now", 2),
+    ("now ^ 1", 2),
+    ("now == 0 ? 1 : 0", 2),
+    ("now == 2 ? 0 : now + 1", 3),
+    ("(now + 1) % 3", 3),
+    ("3 - now", 4),
+]
+
+
+@pytest.mark.parametrize(("next", "places"), TURNS)
+def test_tiles_that_take_turns_are_proved(next, places):
+    arrays = [np.random.default_rng(0).random(256, F), np.full(64, np.nan, F), n_(256)]
+    text = turning(next, places, places)
+    done, every = proved(text, arrays, 64, 64)
+    assert done == every
+    expected = sum(np.roll(arrays[0].reshape(4, 64), -i, 1).sum(0) for i in range(4))
+    if places < 4:
+        np.testing.assert_allclose(same(text, arrays, 64, 64, widths=(0, 16))[1], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("next", "places"),
+    [("2 - now", 2), ("now ^ 2", 2), ("now == 3 ? 0 : now + 1", 3), ("now ^ (at / 64)", 2)],
+)
+def test_tiles_that_take_more_turns_than_there_are_places_are_not(next, places):
+    arrays = [np.ones(256, F), np.zeros(64, F), n_(256)]
+    done, every = proved(turning(next, places, places), arrays, 64, 64)
+    assert done < every
+    if next != "now ^ (at / 64)":
+        with pytest.raises(KernelFault, match="tile"):
+            program(turning(next, places, places), "k").run(launch(arrays, 64, 64))
+
+
+def test_a_turn_that_depends_on_data_is_not_proved():
+    text = turning("1 - now", 2, 2, early="if (sum > 1e9f) now = 7;").replace("now = next;", "now = 1 - now;")
+    arrays = [np.ones(256, F), np.zeros(64, F), n_(256)]
+    done, every = proved(text, arrays, 64, 64)
+    assert done < every

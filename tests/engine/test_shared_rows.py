@@ -1,7 +1,5 @@
 """Rows of a tile that all sums read: they are turned round once, 32 bytes of each at a time."""
 
-
-
 from __future__ import annotations
 
 import numpy as np

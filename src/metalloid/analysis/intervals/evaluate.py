@@ -25,6 +25,8 @@ from metalloid.ir.values import Expression, Global, Int, Local, Named, Value
 
 BUDGET = 30_000  # steps; what needs more is guarded
 SOON = 6_000  # of them, for code that is wanted soon: half a second is as long as it takes to make
+ROUNDS = 4  # of a loop, from what a phi starts from
+QUICK = 100  # steps of a round, so that a few more leave most of a phi's share
 SHARE = 1_000  # of them for one phi, which can be anything where that is not enough
 
 
@@ -271,7 +273,7 @@ class Evaluator:
     def _supposing(self, i: Instruction, bits: int) -> Span | None:
         self._suppose(i.name, S.top(bits))
         try:
-            steady = self.loops.progression(i) or self._shrinking(i, bits)
+            steady = self.loops.progression(i) or self._steady(i, bits)
             if steady is not None:
                 self._suppose(i.name, steady)
             found = self._joined(i, i.cases, bits)
@@ -288,20 +290,38 @@ class Evaluator:
             found = S.join(found, self.value(value, self.contexts.edge(source, home)), bits)
         return found
 
-    def _shrinking(self, i: Instruction, bits: int) -> Span | None:
-        """A phi that never exceeds what it starts from, like the `k` of `k >>= 1`: suppose so, and see whether one
-        more round keeps it so."""
+    def _steady(self, i: Instruction, bits: int) -> Span | None:
+        """What a phi of a loop is never outside of: suppose so, and see whether one more round keeps it so. Either no
+        more than it starts from, like the `k` of `k >>= 1`; or what it starts from and what comes of that in a few
+        rounds, like the `now` of `now = 1 - now`."""
         loop = self.flow.forest.loops.get(self.function.home[i.name])
         if loop is None:
             return None
+        back = [c for c in i.cases if c[1] in loop.blocks]
         first = self._joined(i, [c for c in i.cases if c[1] not in loop.blocks], bits)
         if first is None or S.unsigned(first, bits).hi == S.top(bits).hi:
             return None
+        before = self.steps
         supposed = S.make(0, S.unsigned(first, bits).hi)
+        after = self._supposed_round(i, back, supposed, bits)
+        if after is None or S.unsigned(after, bits).hi <= supposed.hi:
+            return supposed
+        supposed = first
+        for _ in range(ROUNDS if self.steps - before <= QUICK else 0):
+            grown = S.join(supposed, self._supposed_round(i, back, supposed, bits), bits)
+            if grown == supposed or grown is None:
+                return grown
+            supposed = grown
+        return None
+
+    def _supposed_round(
+        self, i: Instruction, back: Iterable[tuple[Value, str]], supposed: Span, bits: int
+    ) -> Span | None:
+        """What comes of a phi in a round, where it is no more than supposed."""
         self._suppose(i.name, supposed)
-        after = self._joined(i, [c for c in i.cases if c[1] in loop.blocks], bits)
+        after = self._joined(i, back, bits)
         self._suppose(i.name, S.top(bits))
-        return supposed if after is None or S.unsigned(after, bits).hi <= supposed.hi else None
+        return after
 
     # ---- addresses ----------------------------------------------------------------------------------------------
 
