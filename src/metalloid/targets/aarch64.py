@@ -13,6 +13,7 @@ NEON = TargetInfo(
     vector_registers=16,
     spare_registers=16,
     flag_bytes=True,
+    saturates=True,
     shifts_bytes=True,
 )
 DOTPROD = replace(

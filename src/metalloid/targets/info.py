@@ -31,6 +31,7 @@ class TargetInfo:
     mask_bits: bool = False  # which lanes: a number of 64 bits, one for each
     shuffle_part: int = 16  # of a register: what is inside moves in one cycle
     scales_floats: bool = False  # x * 2^n is one instruction
+    saturates: bool = False  # floats to integers: the nearest there is, in one instruction
     fuses_halves: bool = True  # a * b + c of halves is one instruction
     # LLVM's name of a * b + c of floats, rounded as a fourth operand says; "": there is none
     fused_rounding: str = ""

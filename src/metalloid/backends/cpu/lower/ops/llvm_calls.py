@@ -8,6 +8,7 @@ from metalloid.backends.cpu.lower.ops.byte_dots import byte_dot
 from metalloid.backends.cpu.lower.ops.half_fma import half_fma
 from metalloid.backends.cpu.lower.ops.ldexp import ldexp
 from metalloid.backends.cpu.lower.ops.partial_total import partial_total
+from metalloid.backends.cpu.lower.ops.saturating import SIGNED, saturating
 from metalloid.backends.cpu.lower.results import (
     SCALAR_LAST,
     SHORT,
@@ -27,6 +28,7 @@ from metalloid.transforms.partial_sums import TOTAL
 
 _SUFFIX = pattern(r"(\.(v\d+)?([if]\d+|bf16|p\d+))+$")
 _UNCHANGED = frozenset(("llvm.expect", "llvm.arithmetic.fence", "llvm.expect.with.probability"))
+_SATURATING = frozenset((SIGNED, "llvm.fptoui.sat"))
 _EXACT_NARROW = frozenset(("llvm.fma", "llvm.fmuladd"))
 
 
@@ -54,13 +56,14 @@ def llvm_call(e: Emitter, i: Instruction) -> None:
         fixed = stem in SCALAR_LAST and position == 1
         refs.append((lowered(operand.type), e.scalar(operand) if fixed else e.ref(operand, vector)))
     kind = lowered(i.type)
+    if stem in _SATURATING and vector and not e.out.target.saturates:
+        result(e, i, vector, saturating(e, refs[0][1], operands[0].type, int(kind[1:]), stem == SIGNED))
+        return
     if any(is_bfloat(o.type) for o in operands) or is_bfloat(i.type):
         result(e, i, vector, _bfloat_call(e, i, stem, refs, vector))
         return
     overloads: tuple[str, ...] = (kind,)
-    if stem in (
-        "llvm.fptosi.sat",
-        "llvm.fptoui.sat",
+    if stem in _SATURATING or stem in (
         "llvm.lround",
         "llvm.lrint",
         "llvm.llrint",
