@@ -63,6 +63,8 @@ class AccessPlan:
 
 FEW = 2  # registers of lanes: as many loads one by one are no slower than a gather
 MAX_STEP = 8  # elements from lane to lane: more vectors with gaps take as long as a scatter
+ROW = 16  # bytes that a load brings for one lane as well as for many
+DENSE = 2  # times as many elements as are wanted, at most, are read in one piece
 MAX_PARTS = 32  # spots of more coefficients: a gather takes fewer instructions
 
 
@@ -175,10 +177,24 @@ def reads(distinct: Sequence[Spot], n: int, size: int, stored: bool = False) -> 
     `stored`: what was stored element by element is read so."""
     if n > 1:
         ends = pieces(distinct, n, size)
-        return [*ends] if len(ends) == 1 or len(ends) * 4 <= len(distinct) else None
+        return [*ends] if len(ends) == 1 or len(ends) * 4 <= len(distinct) else with_gaps(distinct, n, size)
     parts = dict.fromkeys(s.part for s in distinct)
     runs = [sorted(s for s in distinct if s.part == part) for part in parts]
     return [load for run in runs for load in _elements(run, size, stored)]
+
+
+def with_gaps(distinct: Sequence[Spot], n: int, size: int) -> list[Piece | Sparse] | None:
+    """Two vectors over rows that leave little out between them, as those of three of four; they overlap, so that
+    nothing is read behind the last row. None where too much is left out, or rows fill a register's parts by
+    themselves."""
+    run = sorted(distinct)
+    first, reach = run[0], run[-1].offset - run[0].offset
+    alike = all(s.part == first.part and (s.offset - first.offset) % size == 0 for s in run)
+    span = reach // size + n
+    if not alike or n * size >= ROW or span > DENSE * n * len(run):
+        return None
+    half = 1 << (span - 1).bit_length() - 1
+    return [Piece(first, half), Piece(first.beyond((span - half) * size), half)]
 
 
 def _elements(run: list[Spot], size: int, stored: bool) -> Sequence[Piece | Sparse]:
