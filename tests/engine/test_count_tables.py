@@ -61,6 +61,44 @@ def test_every_count_arrives_once(name: str, monkeypatch: pytest.MonkeyPatch) ->
             np.testing.assert_array_equal(every, wanted[1])
 
 
+# Bins that are cut off, and the same by numpy: of signed numbers as well.
+CUT = {
+    "min(a[i], 63u)": lambda a: np.minimum(a, 63),
+    "clamp(int(a[i]), 0, 63)": lambda a: np.clip(a.view(np.int32), 0, 63),
+    "max(0, min(int(a[i]), 63))": lambda a: np.clip(a.view(np.int32), 0, 63),
+    "max(5, min(int(a[i]), 60))": lambda a: np.clip(a.view(np.int32), 5, 60),
+    "min(63, max(int(a[i]) / 2, 0))": lambda a: np.clip(np.trunc(a.view(np.int32) / 2), 0, 63).astype("i4"),
+    "min(int(a[i] & 127), 40)": lambda a: np.minimum(a & 127, 40),
+}
+
+
+@pytest.mark.parametrize("index", CUT)
+def test_bins_that_are_cut_off_have_tables(index: str) -> None:
+    body = f"{ADD}(&bins[{index}], 1u, memory_order_relaxed);"
+    module = canonical(scalar_ir(f"kernel void k({ARGUMENTS}) {{ {body} }}", "k")[0])
+    variant = ((256, 1, 1), False, False, False, False, None)
+    assert "%counts1 = getelementptr" in vector_code(module, variant, 0, codegen.host()).text
+    a = np.random.default_rng(5).integers(-40, 120, 5_003).astype(np.int32).view(np.uint32)
+    bins, every = np.arange(64, dtype=np.uint32), np.full(1, 11, np.uint32)
+    wanted = bins.copy()
+    np.add.at(wanted, CUT[index](a), 1)
+    kernel = mt.device("cpu").library(f"{HEAD}kernel void k({ARGUMENTS}) {{ {body} }}")["k"]
+    for _ in range(3):
+        got = bins.copy()
+        kernel(a, got, every, grid=len(a), threadgroup=64)
+        np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize(
+    "index", ["min(int(a[i]), 63)", "max(int(a[i]), 0)", "max(int(a[i]), min(int(a[i] >> 1), 63))"]
+)
+def test_bins_that_may_be_anywhere_have_none(index: str) -> None:
+    body = f"{ADD}(&bins[{index}], 1u, memory_order_relaxed);"
+    module = canonical(scalar_ir(f"kernel void k({ARGUMENTS}) {{ {body} }}", "k")[0])
+    variant = ((256, 1, 1), False, False, False, False, None)
+    assert "%counts1 = getelementptr" not in vector_code(module, variant, 0, codegen.host()).text
+
+
 def test_only_a_few_counters_that_nobody_reads_have_a_table() -> None:
     def tables(body: str, guard: bool = False) -> int:
         module = canonical(scalar_ir(f"kernel void k({ARGUMENTS}) {{ {body} }}", "k")[0])

@@ -21,11 +21,30 @@ def highest(function: Function, value: Value, known: dict[str, int | None] | Non
     if value.name not in known and len(known) < MOST:
         known[value.name] = None  # what goes round in a loop is not known
         i = function.definitions.get(value.name)
-        rule = _RULES.get(i.opcode) if i is not None else None
+        rule = _RULES.get(_operation(i)) if i is not None else None
         if i is not None and rule is not None:
             found = rule(i, [highest(function, o, known) for o in i.operands])
+            if rule is _larger and found is not None:
+                found = _cut_off(function, i, known)
             known[value.name] = found if found is not None and found < 1 << value.type.bits - 1 else None
     return known.get(value.name)
+
+
+def _operation(i: Instruction) -> str:
+    """The opcode, or which of LLVM's functions is called."""
+    return ".".join(i.called.split(".")[:2]) if i.opcode == "call" else i.opcode
+
+
+def _cut_off(function: Function, larger: Instruction, known: dict[str, int | None]) -> int | None:
+    """The larger of a number and one that is not negative: the first may be cut off above, as in max(0, min(x, 63))."""
+    tops = []
+    for side in larger.operands:
+        i = function.definitions.get(side.name) if isinstance(side, Local) else None
+        if i is not None and _operation(i) == "llvm.smin":
+            tops.append(_mask(i, [highest(function, o, known) for o in i.operands]))
+        else:
+            tops.append(highest(function, side, known))
+    return None if None in tops else max(t for t in tops if t is not None)
 
 
 Sides = list[int | None]
@@ -33,6 +52,16 @@ Sides = list[int | None]
 
 def _mask(i: Instruction, sides: Sides) -> int | None:
     return min((s for s in sides if s is not None), default=None)
+
+
+def _smaller(i: Instruction, sides: Sides) -> int | None:
+    """With signs: a side that is not known may be negative."""
+    return None if None in sides else _mask(i, sides)
+
+
+def _larger(i: Instruction, sides: Sides) -> int | None:
+    """With signs: of one side that is not negative and another, which `_cut_off` looks at."""
+    return max((s for s in sides if s is not None), default=None)
 
 
 def _zext(i: Instruction, sides: Sides) -> int | None:
@@ -83,4 +112,7 @@ _RULES: dict[str, Callable[[Instruction, Sides], int | None]] = {
     "udiv": _quotient,
     "add": _sum,
     "mul": _product,
+    "llvm.umin": _mask,
+    "llvm.smin": _smaller,
+    "llvm.smax": _larger,
 }
