@@ -13,10 +13,7 @@ is atomic and reading it is one `stat`; only when it says that the limit is pass
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
-import shutil
-import tempfile
 import time
 import weakref
 import zlib
@@ -26,6 +23,7 @@ from pathlib import Path
 
 from metalloid import config
 from metalloid.errors import DeviceError
+from metalloid.hashes import sha256
 from metalloid.patterns import pattern
 from metalloid.records import dataclass
 
@@ -107,6 +105,8 @@ class Cache:
         return self._build_outside(place.name, build)
 
     def _build(self, key: str, kind: str, place: Path, build: Callable[[Path], None]) -> None:
+        import shutil  # with what it imports itself 5 ms, which a start that only reads need not pay
+
         with self._workshop() as workshop:
             draft = workshop / place.name
             try:
@@ -146,6 +146,8 @@ class Cache:
 
     def _build_outside(self, name: str, build: Callable[[Path], None]) -> Path:
         """Build in a directory of this process, removed when the process or the cache ends."""
+        import tempfile
+
         try:
             if self._temporary is None or not self._temporary.is_dir():
                 self._temporary = Path(tempfile.mkdtemp(prefix="metalloid-"))
@@ -165,7 +167,7 @@ class Cache:
     def _place(self, key: str, kind: str) -> Path:
         if not _KIND.fullmatch(kind):
             raise ValueError(f"[cache] kind is {kind!r}; expected a file extension such as 'll'")
-        name = key if _HEX.fullmatch(key) else hashlib.sha256(key.encode()).hexdigest()
+        name = key if _HEX.fullmatch(key) else sha256(key.encode()).hexdigest()
         return self.directory / name[:2] / f"{name}.{kind}"
 
     def _drafts(self) -> Path:
@@ -177,6 +179,9 @@ class Cache:
     @contextlib.contextmanager
     def _workshop(self) -> Iterator[Path]:
         """A fresh directory for a tool that may write more than its file."""
+        import shutil
+        import tempfile
+
         workshop = Path(tempfile.mkdtemp(dir=self._drafts()))
         try:
             yield workshop
@@ -261,7 +266,7 @@ def default() -> Cache:
 
 def _digest(name: str, data: bytes) -> bytes:
     """A checksum of the content and of the name, so that an entry under another's name is not believed."""
-    state = hashlib.sha256(name.encode() + b"\0")
+    state = sha256(name.encode() + b"\0", more=len(data))
     state.update(data)
     return state.digest()[:_DIGEST]
 
@@ -294,6 +299,8 @@ def _remove(place: Path) -> None:
 
 def _discard_draft(draft: os.DirEntry[str]) -> None:
     if draft.is_dir(follow_symlinks=False):
+        import shutil
+
         shutil.rmtree(draft.path, ignore_errors=True)
     else:
         _remove(Path(draft.path))
@@ -301,4 +308,6 @@ def _discard_draft(draft: os.DirEntry[str]) -> None:
 
 def _discard(directory: Path, owner: int) -> None:
     if os.getpid() == owner:  # a forked child must not remove what its parent uses
+        import shutil
+
         shutil.rmtree(directory, ignore_errors=True)

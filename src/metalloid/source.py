@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+from metalloid.hashes import sha256
 from metalloid.patterns import pattern
 from metalloid.records import dataclass, field
 
@@ -86,7 +86,7 @@ class Source:
             self.math,
             [repr(m) for m in more],
         ]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        return sha256(json.dumps(parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

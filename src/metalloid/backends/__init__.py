@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pkgutil
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -11,24 +10,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from metalloid.backends.backend import Backend
 
+_FILES = ("device.py", "device.pyc")  # looked for, not imported: a start should load what it needs
 FIRST = "cpu"  # what a launch runs on where nobody says
 
 
 @cache
 def names() -> tuple[str, ...]:
     """The devices that metalloid knows, the default first; whether they can be used here is another question."""
-    found = [
-        package.name
-        for package in pkgutil.iter_modules(__path__)
-        if package.ispkg and _is_device(package.name)
-    ]
+    places = [path for folder in __path__ for path in Path(folder).iterdir()]
+    found = {path.name for path in places if any((path / name).is_file() for name in _FILES)}
     return tuple(sorted(found, key=lambda name: (name != FIRST, name)))
-
-
-def _is_device(name: str) -> bool:
-    """Looked up without importing the package: a start should load what it needs."""
-    folders = [str(Path(folder) / name) for folder in __path__]
-    return any(module.name == "device" for module in pkgutil.iter_modules(folders))
 
 
 @cache

@@ -4,14 +4,13 @@ code, or, where that cannot be made either, the slow way."""
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from metalloid import config
 from metalloid.errors import MetalloidError, NotVectorised
+from metalloid.hashes import sha256
 
 MOST = 20  # reports that are kept
 Stages = Mapping[str, Callable[[], str]]  # each text on the kernel's way, by name, in order
@@ -44,7 +43,7 @@ def _left(ir: str, what: str, size: object, stages: Stages) -> Path | None:
 
     try:
         root = config.cache_directory() / "reports"
-        folder = root / hashlib.sha256(ir.encode()).hexdigest()[:16]
+        folder = root / sha256(ir.encode()).hexdigest()[:16]
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "kernel.ll").write_text(ir)
         trouble, name = traceback.format_exc(), "ll"
@@ -56,6 +55,8 @@ def _left(ir: str, what: str, size: object, stages: Stages) -> Path | None:
         shape = ",".join(map(str, size)) if isinstance(size, tuple) else "256"
         again = f"metalloid show {folder / 'kernel.ll'} --stage {name} --threadgroup {shape}"
         (folder / "error.txt").write_text(f"in {what}\nagain: {again}\n\n{trouble}")
+        import shutil
+
         for old in sorted(root.iterdir(), key=lambda p: p.stat().st_mtime)[:-MOST]:
             shutil.rmtree(old, ignore_errors=True)
     except OSError:

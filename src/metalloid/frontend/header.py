@@ -5,13 +5,13 @@ Parsing it costs 0.1 s, loading it 0.02 s. It can be built in the background whi
 
 from __future__ import annotations
 
-import hashlib
 from functools import cache as memoise
 from pathlib import Path
 
 from metalloid import background, cache
 from metalloid.errors import DeviceError
 from metalloid.frontend import clang
+from metalloid.hashes import sha256
 from metalloid.source import MathMode
 from metalloid.stamps import stamp, stamps
 
@@ -32,7 +32,7 @@ def begin(math: MathMode) -> None:
 
 def _precompiled(math: MathMode, all_swizzles: bool) -> Path:
     flags = clang.language(math, all_swizzles)
-    key = hashlib.sha256(repr((flags, header_key(), clang.DEBUG)).encode()).hexdigest()
+    key = sha256(repr((flags, header_key(), clang.DEBUG)).encode()).hexdigest()
 
     def build(path: Path) -> None:
         result = clang.run([*flags, "-O2", *clang.DEBUG, "-emit-pch", "-o", str(path), str(HEADER)], "")
@@ -49,7 +49,7 @@ def header_key() -> str:
     Sizes and times stand for contents: hashing them would cost more than a hit in the cache.
     """
     parts = (str(clang.INCLUDE), stamp(clang.executable()), stamps(clang.INCLUDE))
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+    return sha256(repr(parts).encode()).hexdigest()
 
 
 def forget_header() -> None:

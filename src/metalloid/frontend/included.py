@@ -9,7 +9,6 @@ so is compiled in one piece, which then tells why.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from metalloid import cache
 from metalloid.errors import DeviceError
 from metalloid.frontend import clang
 from metalloid.frontend.header import header_key
+from metalloid.hashes import sha256
 from metalloid.patterns import pattern
 from metalloid.records import dataclass
 
@@ -112,7 +112,7 @@ def standing_alone(text: str) -> str:
 
 def precompiled(text: str, language: Sequence[str], header: Sequence[str]) -> tuple[str, ...] | clang.Result:
     """Flags that put a text in front of another, in the place of `header`, which it was compiled with; else why not."""
-    key = hashlib.sha256(repr((text, *language, *header, header_key(), clang.DEBUG)).encode()).hexdigest()
+    key = sha256(repr((text, *language, *header, header_key(), clang.DEBUG)).encode()).hexdigest()
     if key in _refused:
         return _refused[key]
 

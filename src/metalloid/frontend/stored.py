@@ -8,7 +8,6 @@ a file of the same name would be found instead; it counts only while all of that
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache as memoise
@@ -19,6 +18,7 @@ from metalloid import cache, garbage, stopwatch, types
 from metalloid.frontend import clang
 from metalloid.frontend.header import begin, header_key
 from metalloid.frontend.kernel import Kernel, Reading
+from metalloid.hashes import sha256
 from metalloid.source import Constant, Source
 from metalloid.stamps import stamps
 from metalloid.types import Signature
@@ -132,7 +132,7 @@ def _earlier_places(source: Source, files: tuple[Path, ...]) -> Iterator[Path]:
 
 def _hash(path: Path) -> str | None:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return sha256(path.read_bytes()).hexdigest()
     except OSError:
         return None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import json
 import sys
 import threading
@@ -28,6 +27,7 @@ from metalloid.backends.cpu.parallel_codegen import (
 )
 from metalloid.backends.cpu.short_blocks import short_blocks
 from metalloid.errors import DeviceError, NotVectorised
+from metalloid.hashes import sha256
 from metalloid.records import dataclass
 from metalloid.targets import TargetInfo, probe
 
@@ -209,7 +209,7 @@ def to_object(
     text: str, target: Target, level: int = 1, ready: bool = False, baseline: bool = False
 ) -> tuple[str, bytes]:
     """Machine code, from the cache where it is there, and its key."""
-    key = hashlib.sha256(repr((made_by(target), level, ready, baseline)).encode() + text.encode()).hexdigest()
+    key = sha256(repr((made_by(target), level, ready, baseline)).encode() + text.encode()).hexdigest()
     found = kept_object(key)
     if found is None:
         found = made_object(text, target, level, ready, baseline)

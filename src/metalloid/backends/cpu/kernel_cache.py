@@ -8,7 +8,6 @@ Entries are pickles: whoever can write to the cache can put machine code there i
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -17,6 +16,7 @@ from metalloid import cache as disk
 from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.code import Compiled, Details
 from metalloid.backends.passes_key import passes_key
+from metalloid.hashes import sha256
 
 _FORMAT = 3
 _FACTS = (
@@ -52,7 +52,7 @@ class KernelCache:
 
     def __init__(self, ir: str) -> None:
         self.ir = ir
-        self._start = hashlib.sha256(passes_key("cpu", _FORMAT).encode() + b"\0" + ir.encode())
+        self._start = sha256(passes_key("cpu", _FORMAT).encode() + b"\0" + ir.encode())
 
     def key(self, *parts: object) -> str:
         state = self._start.copy()

@@ -7,7 +7,6 @@ second part, which nobody waits for who does not check.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import threading
 from functools import cache
 from pathlib import Path
@@ -17,6 +16,7 @@ from metalloid import cache as disk
 from metalloid.backends.cpu import codegen
 from metalloid.backends.toolchain import compiler
 from metalloid.errors import DeviceError
+from metalloid.hashes import sha256
 
 _SOURCE = Path(__file__).parent / "runtime"
 _FLAGS = ("-x", "c++", "-std=c++17", "-emit-llvm", "-fno-rtti", "-nostdsysteminc", "-nobuiltininc")
@@ -93,7 +93,7 @@ class LaunchRecord(ctypes.Structure):
 def _source_key(*how: object, name: str) -> str:
     """What identifies the files of a part of the runtime, and how they are compiled."""
     texts = [path.read_bytes() for path in (_SOURCE / name, *sorted(_SOURCE.glob("*.h")))]
-    return hashlib.sha256(b"\0".join([*texts, repr((name, *how, _FLAGS)).encode()])).hexdigest()
+    return sha256(b"\0".join([*texts, repr((name, *how, _FLAGS)).encode()])).hexdigest()
 
 
 def source_ir(name: str, level: str, triple: str) -> str:

@@ -7,7 +7,6 @@ llvmlite holds one lock; it could load both objects into one engine, but takes t
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from metalloid import config
 from metalloid.backends.cpu.abi import LANES
+from metalloid.hashes import sha256
 from metalloid.patterns import pattern
 from metalloid.records import dataclass
 
@@ -54,7 +54,7 @@ def halves(text: str) -> Halves | None:
         lesser = sizes.index(min(sizes))
         sizes[lesser] += len(f[0])
         moved |= {f["name"]} if lesser else set()
-    unique = hashlib.sha256(text.encode()).hexdigest()[:24]
+    unique = sha256(text.encode()).hexdigest()[:24]
     names = {name: f"mt_{name}_{unique}" for name in moved}
     here: list[str] = []
     there: list[str] = []
@@ -138,7 +138,7 @@ class OtherProcess:
         except (OSError, subprocess.SubprocessError):
             return
         made = done.stdout[len(_MAGIC) + 32 :]
-        if done.stdout.startswith(_MAGIC + hashlib.sha256(made).digest()):
+        if done.stdout.startswith(_MAGIC + sha256(made).digest()):
             self._made = made
 
     def result(self) -> bytes:
@@ -149,4 +149,4 @@ class OtherProcess:
 
 def answer(code: bytes) -> None:
     """What `OtherProcess` waits for, from the process that it started."""
-    sys.stdout.buffer.write(_MAGIC + hashlib.sha256(code).digest() + code)
+    sys.stdout.buffer.write(_MAGIC + sha256(code).digest() + code)

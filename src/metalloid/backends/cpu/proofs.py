@@ -6,7 +6,6 @@ The proof itself is made again only where that code is gone.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from metalloid import stopwatch
 from metalloid.backends.base import Launch, Triple
 from metalloid.backends.cpu.kernel_cache import KernelCache, stable_repr
 from metalloid.backends.fallback import slow_way
+from metalloid.hashes import sha256
 from metalloid.records import dataclass, field
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class LazyProof:
 
 
 def name_of(proof: Proof) -> str:
-    return hashlib.sha256(stable_repr(proof).encode()).hexdigest()
+    return sha256(stable_repr(proof).encode()).hexdigest()
 
 
 class Proofs:

@@ -9,14 +9,13 @@ enough.
 
 from __future__ import annotations
 
-import hashlib
-
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower import masked
 from metalloid.backends.cpu.lower.access.gathers import addresses, gather
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef
 from metalloid.backends.cpu.lower.emitter import Emitter, Val
 from metalloid.backends.cpu.lower.text import Text
+from metalloid.hashes import sha256
 from metalloid.ir import Instruction
 
 
@@ -54,7 +53,7 @@ def _in_memory(e: Emitter, offset: Val) -> tuple[str, str]:
     of the module, and a vector is put on the stack once for all the accesses of a block that lie round it."""
     if offset.base is not None and all(not c for c, _ in offset.terms):
         pattern = e.constants("i64", dict(offset.terms).get("", (0,) * e.width))
-        name = f"@{abi.LANES}" + hashlib.sha256(pattern.encode()).hexdigest()[:12]
+        name = f"@{abi.LANES}" + sha256(pattern.encode()).hexdigest()[:12]
         e.out.declare(name, f"{name} = private constant {e.vt('i64')} {pattern}")
         return name, offset.base
     vector = e.expand(offset)
