@@ -107,9 +107,10 @@ RARER = (
     ),
     *("transforms.instrument", "transforms.barriers.split", "runtime.queue", "findings.finding"),
 )
-# What others have written, and a start can do without.
-OUTSIDE = ("ml_dtypes",)
-OUTSIDE_AGAIN = OUTSIDE
+# What others have written, and a start can do without: LLVM is called without llvmlite's Python, and names and
+# checksums need no OpenSSL.
+OUTSIDE = ("llvmlite.binding", "llvmlite.ir", "ml_dtypes", "_hashlib", "pkgutil", "random")
+OUTSIDE_AGAIN = (*OUTSIDE, "shutil", "tempfile", "subprocess", "zipfile")
 PLAIN = """
 import sys
 import numpy as np, metalloid as mt

@@ -20,13 +20,12 @@ def verify(module: Module | str) -> None:
     Parsing alone is not enough: LLVM reads code whose values do not dominate
     their uses, and its optimiser then hangs.
     """
-    import llvmlite.binding as llvm  # 30 ms that a cached kernel need not pay
+    from metalloid import llvm
 
     text = module if isinstance(module, str) else write(module)
     survive_broken()
     try:
-        # A context of its own: in a shared one LLVM renames struct types that meet a namesake.
-        parsed = llvm.parse_assembly(text, context=llvm.create_context())
+        parsed = llvm.parse(text)
     except RuntimeError as error:
         raise DeviceError(_parse_message(str(error), text)) from None
     try:
@@ -60,9 +59,9 @@ def survive_broken() -> None:
     It looks whether debug info is of an old form, and ends the process where what it meets there is no module at all.
     None of ours is old, and whoever reads one verifies it.
     """
-    import llvmlite.binding as llvm
+    from metalloid import llvm
 
-    llvm.set_option("metalloid", "--disable-auto-upgrade-debug-info")
+    llvm.set_option("--disable-auto-upgrade-debug-info")
 
 
 def _parse_message(error: str, text: str) -> str:

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from functools import cache
 
-import llvmlite.binding as llvm
-
+from metalloid import llvm
 from metalloid.ir import Function, Instruction, Module, read, read_once, write
 from metalloid.ir.divisions import plain_divisions
 from metalloid.ir.guards import guarded_divisions
@@ -31,6 +30,9 @@ MOST = 400  # instructions of a loop that is unrolled
 MOST_UNROLLED = (
     3000  # of the kernel then: a tree has a few hundred, a loop of 200 rounds took 19 s to compile
 )
+# LLVM's passes that fold numbers and find loops, and those that unroll what was marked.
+_FOLD = ("SCCP", "InstCombine", "SimplifyCFG", "LoopRotate", "LoopSimplify", "InstructionNamer")
+_UNROLL = ("LoopUnroll", "SCCP", "InstCombine", "SimplifyCFG", "LoopSimplify", "InstructionNamer")
 
 
 def asks_for_size(module: Module) -> bool:
@@ -63,27 +65,15 @@ def _with_numbers(function: Function, size: Triple) -> Function:
 
 @cache
 def _start_llvm() -> None:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+    llvm.start()
     survive_broken()
 
 
 def _passed(text: str, unroll: bool) -> Module:
     _start_llvm()
-    parsed = llvm.parse_assembly(text, context=llvm.create_context())
-    machine = llvm.Target.from_default_triple().create_target_machine()
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
-    passes = llvm.create_new_module_pass_manager()
-    if unroll:
-        passes.add_loop_unroll_pass()
-    passes.add_sccp_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_simplify_cfg_pass()
-    if not unroll:
-        passes.add_loop_rotate_pass()
-    passes.add_loop_simplify_pass()
-    passes.add_instruction_namer_pass()
-    passes.run(parsed, builder)
+    parsed = llvm.parse(text)
+    builder = llvm.Builder(llvm.Machine(llvm.default_triple()), 1)
+    llvm.Passes(*(_UNROLL if unroll else _FOLD)).run(parsed, builder)
     return read(str(parsed))
 
 

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from functools import cache, cached_property
 
 import llvmlite
-import llvmlite.binding as llvm
 
 from metalloid import cache as disk
-from metalloid import deadline, guest, stopwatch, targets
+from metalloid import deadline, llvm, stopwatch, targets
 from metalloid.backends.cpu.flag_slots import flags_as_bytes
 from metalloid.backends.cpu.parallel_codegen import (
     Halves,
@@ -36,6 +35,15 @@ LOOPS = "; loops in vectors"  # the first line of code whose gangs are one lane:
 COROUTINE = "presplitcoroutine"  # an attribute of functions
 LARGE = 20_000  # lines of a module
 TANGLED = 50_000  # freezes times blocks
+_FEW = (
+    "AlwaysInliner",
+    "SROA",
+    "SimplifyCFG",
+    "InstCombine",
+    "SimplifyCFG",
+    "DCE",
+)  # LLVM's passes over long code
+_SOON = ("AlwaysInliner", "DCE")  # and over baseline code
 _LOCK = threading.RLock()  # llvmlite is not safe to use from several threads at once
 
 
@@ -55,8 +63,8 @@ class Target:
 @cache
 def host() -> Target:
     _start()
-    found = (llvm.get_host_cpu_features().flatten(), probe.features())
-    return Target(llvm.get_host_cpu_name(), ",".join(filter(None, found)))
+    found = (llvm.features(), probe.features())
+    return Target(llvm.processor(), ",".join(filter(None, found)))
 
 
 def limited(level: str) -> Target:
@@ -66,7 +74,7 @@ def limited(level: str) -> Target:
 
 def triple(target: Target) -> str:
     """Processor, system and kind of object files."""
-    return target.triple or str(llvm.get_process_triple())
+    return target.triple or llvm.triple()
 
 
 def as_meant(text: str, target: Target) -> str:
@@ -93,23 +101,17 @@ def as_written(text: str) -> str:
 @cache
 def _start() -> None:
     # What aarch64 has instead without optimisation asserts in LLVM 22, and makes wrong code, of vectors of addresses.
-    llvm.set_option("metalloid", "-global-isel=0")
+    llvm.set_option("-global-isel=0")
     # Nor the fast selector: kill flags of long vectors are wrong there, and the register allocator asserts. 3% slower.
-    llvm.set_option("metalloid", "-fast-isel=0")
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    guest.keep_llvm()
+    llvm.set_option("-fast-isel=0")
+    llvm.start()
 
 
-def machine(target: Target, optimise: int = 2) -> llvm.TargetMachine:
+def machine(target: Target, optimise: int = 2) -> llvm.Machine:
     _start()
     if target.triple:
-        llvm.initialize_all_targets()
-        llvm.initialize_all_asmprinters()
-    chosen = llvm.Target.from_triple(triple(target))
-    return chosen.create_target_machine(
-        cpu=target.cpu, features=target.features, opt=optimise, reloc="pic", codemodel="jitdefault", jit=True
-    )
+        llvm.start_all()
+    return llvm.Machine(triple(target), target.cpu, target.features, optimise, loaded=True)
 
 
 def optimise(
@@ -120,14 +122,14 @@ def optimise(
     few: bool | None = None,
     finish: Callable[[str], str] | None = None,
     baseline: bool = False,
-) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+) -> tuple[llvm.Module, llvm.Machine]:
     """A verified, optimised module; one that is `ready` was optimised before, and only becomes good machine code.
 
     `few` says whether a few passes are enough, where that is known; `baseline`, that they are, and that machine code is
     wanted soon, not fast.
     """
     made = machine(target, 2 if (level or ready) and not baseline else 0)
-    head = f'target triple = "{triple(target)}"\ntarget datalayout = "{made.target_data}"\n'
+    head = f'target triple = "{triple(target)}"\ntarget datalayout = "{made.layout}"\n'
     width = f'"prefer-vector-width"="{8 * target.info.vector_bytes}" "min-legal-vector-width"="0"'
     text = (
         as_meant(text, target)
@@ -140,21 +142,19 @@ def optimise(
     text = finish(text) if finish is not None else text
     text = short_blocks(text) if baseline and COROUTINE not in text else text
     try:
-        module = llvm.parse_assembly(head + text, context=llvm.create_context())
+        module = llvm.parse(head + text)
         module.verify()  # parsing lets code through that makes the optimiser hang
     except RuntimeError as error:
         raise NotVectorised(
             f"[engine] LLVM finds the vector code broken: {str(error).strip()[:2000]}"
         ) from None
-    options = llvm.create_pipeline_tuning_options(speed_level=2 if loops else level)
-    options.loop_vectorization = options.slp_vectorization = options.loop_interleaving = loops
-    builder = llvm.create_pass_builder(made, options)
+    builder = llvm.Builder(made, 2 if loops else level, loops)
     if few is None:
         few = level > 0 and takes_long(text)
     if few or baseline:
         _run_few(module, made, builder, text, baseline)
     else:
-        builder.getModulePassManager().run(module, builder)
+        builder.pipeline().run(module, builder)
     return module, made
 
 
@@ -170,9 +170,9 @@ def tangled(text: str) -> bool:
 
 
 def _run_few(
-    module: llvm.ModuleRef,
-    made: llvm.TargetMachine,
-    builder: llvm.PassBuilder,
+    module: llvm.Module,
+    made: llvm.Machine,
+    builder: llvm.Builder,
     text: str,
     baseline: bool,
 ) -> None:
@@ -186,23 +186,13 @@ def _run_few(
     InstCombine: it saved the code generator nothing (48 kernels: 15% of LLVM's time; hashcat's longest: 2.4 of 3.5 s).
     """
     coroutine = COROUTINE in text
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    if coroutine or not baseline:
-        passes.add_sroa_pass()
-    if not coroutine and not baseline:
-        passes.add_simplify_cfg_pass()
-    if coroutine or not baseline:
-        passes.add_instruction_combine_pass()
     if coroutine:
-        passes.run(module, builder)
-        none = llvm.create_pass_builder(made, llvm.create_pipeline_tuning_options(speed_level=0))
-        none.getModulePassManager().run(module, none)
-        passes = llvm.create_new_module_pass_manager()
-    if coroutine or not baseline:
-        passes.add_simplify_cfg_pass()
-    passes.add_dead_code_elimination_pass()
-    passes.run(module, builder)
+        llvm.Passes("AlwaysInliner", "SROA", "InstCombine").run(module, builder)
+        none = llvm.Builder(made, 0)
+        none.pipeline().run(module, none)
+        llvm.Passes("SimplifyCFG", "DCE").run(module, builder)
+    else:
+        llvm.Passes(*(_SOON if baseline else _FEW)).run(module, builder)
 
 
 def to_object(
@@ -219,7 +209,7 @@ def to_object(
 
 def made_by(target: Target) -> tuple[object, ...]:
     """What makes an object of a text, for keys."""
-    versions = llvmlite.__version__, llvm.llvm_version_info
+    versions = llvmlite.__version__, llvm.version()
     return *versions, triple(target), target.cpu, target.features, _FORMAT
 
 
@@ -280,26 +270,23 @@ class Code:
 
     def __init__(self, object_code: bytes, target: Target) -> None:
         self._parts = parted(object_code)  # LLVM reads them where they are
-        self._engines: list[llvm.ExecutionEngine] = []
+        self._engines: list[llvm.Engine] = []
         with _LOCK, stopwatch.stage("loading"):
             for part in self._parts:
-                # In the global context: llvmlite lets go of a module's own context before the engine that holds it.
-                self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine(target))
+                self._engine = llvm.Engine(machine(target), part.code)
                 self._engines.append(self._engine)
-                self._engine.add_object_file(llvm.ObjectFileRef.from_data(part.code))
-                self._engine.finalize_object()
                 for name in part.exported:
                     add_symbol(name, self.address(name))
 
     def address(self, name: str) -> int:
-        found = self._engine.get_function_address(name)
+        found = self._engine.function(name)
         if not found:
             raise DeviceError(f"[engine] the machine code has no function '{name}'")
-        return int(found)
+        return found
 
     def table(self, name: str) -> list[tuple[int, int]]:
         """Pairs of numbers that the code holds under this name, up to an empty one."""
-        at = int(self._engine.get_global_value_address(name))
+        at = self._engine.variable(name)
         found: list[tuple[int, int]] = []
         while at:
             start, length = (ctypes.c_uint64 * 2).from_address(at)
