@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pytest
 
 from metalloid import cache as cache_module
 from metalloid import config
-from metalloid.cache import Cache
+from metalloid.cache import _PIECE, Cache
 from metalloid.errors import DeviceError
 
 KEY = "0123456789abcdef" * 4
@@ -125,6 +126,16 @@ def test_a_damaged_path_is_built_again(cache: Cache, damage: bytes, same_process
     assert place.read_bytes() == b"header"
 
 
+@pytest.mark.parametrize("at", [0, _PIECE - 1, _PIECE, 2 * _PIECE])
+def test_a_long_path_is_read_in_pieces_to_its_end(cache: Cache, at: int) -> None:
+    header = bytearray(n % 251 for n in range(2 * _PIECE + 1))
+    place = cache.path(KEY, "pch", writes(bytes(header)))
+    assert cache_module._checksum(KEY, place) == b"%x %08x" % (len(header), zlib.crc32(KEY.encode() + header))
+    place.write_bytes(header[:at] + b"\xff" + header[at + 1 :])
+    assert Cache(cache.directory, MANY).path(KEY, "pch", writes(bytes(header))) == place
+    assert place.read_bytes() == header
+
+
 def test_a_failed_build_is_the_callers_and_leaves_nothing(cache: Cache) -> None:
     def fail(place: Path) -> None:
         place.write_bytes(b"half")
@@ -139,7 +150,7 @@ def test_a_failed_build_is_the_callers_and_leaves_nothing(cache: Cache) -> None:
 
 BUILDER = """
 import os, time
-from metalloid.cache import Cache
+from metalloid.cache import _PIECE, Cache
 def build(place):
     with open(sys.argv[2], "a") as log: log.write("x")
     time.sleep(0.3)
@@ -156,7 +167,7 @@ def test_processes_at_once_build_a_path_once(cache: Cache, tmp_path: Path) -> No
 
 
 WRITER = """
-from metalloid.cache import Cache
+from metalloid.cache import _PIECE, Cache
 cache = Cache(Path(sys.argv[1]), 1 << 30)
 print("ready", flush=True)
 for n in range(1_000_000):
@@ -189,7 +200,8 @@ def test_writers_killed_at_any_moment_leave_whole_entries_only(cache: Cache) -> 
 
 HANGER = """
 import time
-from metalloid.cache import Cache
+import zlib
+from metalloid.cache import _PIECE, Cache
 def build(place):
     place.write_bytes(b"half")
     print("building", flush=True)
@@ -358,7 +370,7 @@ def test_most_puts_do_not_walk_the_directory(tmp_path: Path, monkeypatch: pytest
 def test_two_processes_share_one_limit(tmp_path: Path) -> None:
     limit = 100 * 4096
     filler = """
-from metalloid.cache import Cache
+from metalloid.cache import _PIECE, Cache
 cache = Cache(Path(sys.argv[1]), int(sys.argv[2]))
 for n in range(300):
     cache.put(f"{sys.argv[3]} {n}", "ll", b"x" * 3000)

@@ -40,6 +40,7 @@ _IN_USE = 600.0  # seconds for which a path that was handed out is not evicted
 _STALE = 3600.0  # seconds after which a file nobody renamed was left by a killed process
 _TOUCH = 60.0  # seconds between two notes that a path was used
 _LOCK_WAIT = 60.0  # seconds to wait for another builder before building as well
+_PIECE = 128 << 10  # bytes of a file that are read at once
 _TIGHT = 64 << 20  # free bytes under which a failed build is blamed on the disk
 
 _HEX = pattern(r"[0-9a-f]{16,128}")
@@ -120,7 +121,7 @@ class Cache:
             if not draft.is_file():
                 raise DeviceError(f"[cache] the build of a {kind} entry wrote no file at {draft}")
             self._account(draft.stat().st_size)
-            checksum = _checksum(place.name, draft.read_bytes())
+            checksum = _checksum(place.name, draft)
             _publish(draft, place)
             self.put(key, kind + ".sum", checksum)
         if not self._sound(key, kind, place):
@@ -132,7 +133,7 @@ class Cache:
             status = place.stat()
             identity = (status.st_ino, status.st_size, status.st_mtime_ns)
             if self._verified.get(place) != identity:
-                if self.get(key, kind + ".sum") != _checksum(place.name, place.read_bytes()):
+                if self.get(key, kind + ".sum") != _checksum(place.name, place):
                     _remove(place)
                     return False
                 self._verified[place] = identity
@@ -271,10 +272,17 @@ def _digest(name: str, data: bytes) -> bytes:
     return state.digest()[:_DIGEST]
 
 
-def _checksum(name: str, data: bytes) -> bytes:
+def _checksum(name: str, path: Path) -> bytes:
     """The same for files that are handed out: a header of 4 MB is read by every start that compiles, 2 ms here and 17
-    with the other. Both tell what a disk has spoilt; neither is for what somebody forges."""
-    return f"{len(data):x} {zlib.crc32(data, zlib.crc32(name.encode())):08x}".encode()
+    with the other. Both tell what a disk has spoilt; neither is for what somebody forges.
+
+    It is read in pieces: fresh memory for all of it took as long again."""
+    length, state = 0, zlib.crc32(name.encode())
+    piece = memoryview(bytearray(_PIECE))
+    with path.open("rb", buffering=0) as file:
+        while size := file.readinto(piece):
+            length, state = length + size, zlib.crc32(piece[:size], state)
+    return f"{length:x} {state:08x}".encode()
 
 
 def _blocks(size: int) -> int:
