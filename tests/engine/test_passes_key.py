@@ -32,7 +32,7 @@ def test_every_file_that_makes_code_is_told(device: str, modules: str) -> None:
 
 
 def test_a_file_that_changes_changes_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for folder in ("backends/cpu/lower", "ir", "targets", "analysis", "transforms"):
+    for folder in ("backends/cpu/lower", "ir", "targets", "analysis", "transforms", "llvm"):
         (tmp_path / folder).mkdir(parents=True)
     monkeypatch.setattr(passes_key, "_PACKAGE", tmp_path)
     key = passes_key.passes_key.__wrapped__

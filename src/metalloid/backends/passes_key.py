@@ -12,7 +12,7 @@ from metalloid.stamps import Stamp, stamps
 
 _PACKAGE = Path(__file__).parents[1]
 _BESIDE = (".", "backends")  # files that lie right there serve every device
-_SHARED = ("ir", "targets", "analysis", "transforms")
+_SHARED = ("ir", "targets", "analysis", "transforms", "llvm")
 _KINDS = (".py", ".cpp", ".h", ".ll")
 
 
