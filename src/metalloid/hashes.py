@@ -1,7 +1,7 @@
 """SHA-256, for names and checksums.
 
-`hashlib` loads OpenSSL, which takes a start 5 ms and twice as many instructions as all keys of a small kernel. Python
-has the same function itself, at half the speed: good for what is short.
+`hashlib` loads OpenSSL, which takes a start 4 to 5 ms. Python has the same function itself, at half the speed: good for
+what is short.
 """
 
 from __future__ import annotations
