@@ -95,3 +95,19 @@ void gather_rows(const T *restrict table, const int *restrict rows, T *restrict 
     for (int r = 0; r < count; r++)
         for (int x = 0; x < width; x++) out[r * width + x] = table[rows[r] * width + x];
 }
+
+void gray(const uint8_t *restrict a, uint8_t *restrict b, int n) {
+    for (int i = 0; i < n; i++) b[i] = (77 * a[4 * i] + 150 * a[4 * i + 1] + 29 * a[4 * i + 2]) >> 8;
+}
+
+void brighten(const uint8_t *restrict a, uint8_t *restrict b, int n) {
+    for (int i = 0; i < 4 * n; i++) {
+        float v = a[i] * 1.25f;
+        b[i] = v < 255 ? v : 255;
+    }
+}
+
+void length3(const float *restrict a, float *restrict b, int n) {
+    for (int i = 0; i < n; i++)
+        b[i] = sqrtf(a[4 * i] * a[4 * i] + a[4 * i + 1] * a[4 * i + 1] + a[4 * i + 2] * a[4 * i + 2]);
+}

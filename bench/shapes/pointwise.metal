@@ -88,3 +88,17 @@ kernel void gather_flat(device const T* table, device const int* rows, device T*
                         uint i [[thread_position_in_grid]]) {
     out[i] = table[uint(rows[i / width]) * width + i % width];
 }
+
+kernel void gray(device const uchar4* a, device uchar* b, constant uint& n, uint i [[thread_position_in_grid]]) {
+    if (i >= n) return;
+    uchar4 v = a[i];
+    b[i] = uchar((77 * v.x + 150 * v.y + 29 * v.z) >> 8);
+}
+
+kernel void brighten(device const uchar4* a, device uchar4* b, constant uint& n, uint i [[thread_position_in_grid]]) {
+    if (i < n) b[i] = uchar4(min(float4(a[i]) * 1.25f, 255.0f));
+}
+
+kernel void length3(device const float3* a, device float* b, constant uint& n, uint i [[thread_position_in_grid]]) {
+    if (i < n) b[i] = length(a[i]);
+}

@@ -91,6 +91,26 @@ def gather_rows(kind: str, size: Size, group: Size) -> Data:
     )  # fmt: skip
 
 
+def gray(kind: str, size: Size, group: Size) -> Data:
+    (n,) = size
+    a, b = numbers((n, 4), "uchar", 0, 256), empty(size, "uchar")
+    expected = a[:, :3].astype(np.int64) @ (77, 150, 29) >> 8
+    return Data((a, b), {1: expected}, size, size)
+
+
+def brighten(kind: str, size: Size, group: Size) -> Data:
+    (n,) = size
+    a, b = numbers((n, 4), "uchar", 0, 256), empty((n, 4), "uchar")
+    expected = np.minimum(a.astype(np.float32) * np.float32(1.25), 255).astype(np.int64)
+    return Data((a, b), {1: expected}, size, size)
+
+
+def length3(kind: str, size: Size, group: Size) -> Data:
+    (n,) = size
+    a, b = numbers((n, 4)), empty(size)
+    return Data((a, b), {1: np.sqrt((double(a)[:, :3] ** 2).sum(1))}, size, size)
+
+
 ALL = "pointwise"
 FLAT = ((32, 1), (64, 1), (32, 8), (8, 8))
 WIDE = ((1 << 18,), (1 << 20,))
@@ -105,4 +125,7 @@ BOOKS = (
     Textbook("nbody", ALL, nbody, ((1024,),), LINE),
     Textbook("gather_rows", ALL, gather_rows, ((4096, 128), (4096, 100)), FLAT, ("half", "float")),
     Textbook("gather_flat", ALL, gather_rows, ((4096, 128), (4096, 100)), LINE, ("half", "float"), c="gather_rows"),
+    Textbook("gray", ALL, gray, ((1 << 18,),), LINE, ("uchar",)),
+    Textbook("brighten", ALL, brighten, ((1 << 18,),), LINE, ("uchar",)),
+    Textbook("length3", ALL, length3, ((1 << 18,),), LINE),
 )  # fmt: skip

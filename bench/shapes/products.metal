@@ -37,6 +37,28 @@ kernel void tiled_nt(device const float* a, device const float* b, device float*
     c[p.y * n + p.x] = sum;
 }
 
+// One tile is filled while the other is read.
+kernel void turns(device const float* a, device const float* b, device float* c, constant uint& n,
+                  uint2 p [[thread_position_in_grid]], uint2 t [[thread_position_in_threadgroup]]) {
+    threadgroup float as[2][TILE][TILE], bs[2][TILE][TILE];
+    float sum = 0;
+    uint now = 0;
+    as[0][t.y][t.x] = a[p.y * n + t.x];
+    bs[0][t.y][t.x] = b[t.y * n + p.x];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint at = 0; at < n; at += TILE) {
+        uint next = at + TILE;
+        if (next < n) {
+            as[1 - now][t.y][t.x] = a[p.y * n + next + t.x];
+            bs[1 - now][t.y][t.x] = b[(next + t.y) * n + p.x];
+        }
+        for (uint i = 0; i < TILE; i++) sum += as[now][t.y][i] * bs[now][i][t.x];
+        now = 1 - now;
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+    c[p.y * n + p.x] = sum;
+}
+
 kernel void batched(device const float* a, device const float* b, device float* c,
                     uint3 p [[thread_position_in_grid]]) {
     uint at = p.z * 64;

@@ -103,6 +103,8 @@ BOOKS = (
     Textbook("tiled_32", ALL, tiled, ((256,), (512,)), ((32, 32),), kernel="tiled", c="product", tile=32),
     Textbook("tiled_nt_16", ALL, tiled_nt, SQUARES, ((16, 16),), kernel="tiled_nt", c="product_nt", tile=16),
     Textbook("tiled_nt_32", ALL, tiled_nt, SQUARES, ((32, 32),), kernel="tiled_nt", c="product_nt", tile=32),
+    Textbook("turns_16", ALL, tiled, ((256,), (512,)), ((16, 16),), kernel="turns", c="product", tile=16),
+    Textbook("turns_32", ALL, tiled, ((256,), (512,)), ((32, 32),), kernel="turns", c="product", tile=32),
     Textbook("batched", ALL, batched, ((4096,),), BATCH),
     Textbook("matvec", ALL, matvec, ROWS, LINE, ("float", "half")),
     Textbook("matvec_simd", ALL, matvec_simd, ((1024, 1024),), POWERS, ("float", "half"), c="matvec"),

@@ -54,3 +54,10 @@ void atomic_total(const int *restrict a, int *restrict out, int n) {
     for (int i = 0; i < n; i++) sum += a[i];
     *out += sum;
 }
+
+void histogram_cut(const float *restrict a, uint32_t *restrict bins, int n) {
+    for (int i = 0; i < n; i++) {
+        int bin = (int)((a[i] + 1.0f) * 32.0f);
+        bins[bin < 0 ? 0 : bin > 63 ? 63 : bin]++;
+    }
+}

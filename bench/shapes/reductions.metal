@@ -98,3 +98,10 @@ kernel void histogram(device const T* a, device atomic_uint* bins, uint i [[thre
 kernel void atomic_total(device const int* a, device atomic_int* out, uint i [[thread_position_in_grid]]) {
     atomic_fetch_add_explicit(out, a[i], memory_order_relaxed);
 }
+
+kernel void histogram_cut(device const float* a, device atomic_uint* bins, constant uint& n,
+                          uint i [[thread_position_in_grid]]) {
+    if (i >= n) return;
+    int bin = clamp(int((a[i] + 1.0f) * 32.0f), 0, 63);
+    atomic_fetch_add_explicit(&bins[bin], 1u, memory_order_relaxed);
+}

@@ -58,6 +58,12 @@ def histogram(kind: str, size: Size, group: Size, each: int = 0) -> Data:
                 numpy=lambda: np.bincount(a, minlength=256))  # fmt: skip
 
 
+def histogram_cut(kind: str, size: Size, group: Size) -> Data:
+    a, bins = numbers(size, low=-1.25, high=1.25), empty(64, "uint")
+    at = np.clip(((a + np.float32(1)) * np.float32(32)).astype(np.int32), 0, 63)
+    return Data((a, bins), {1: np.bincount(at, minlength=64)}, size, size, start={1: 0}, strays=0.1)
+
+
 def atomic_total(kind: str, size: Size, group: Size) -> Data:
     a, out = numbers(size, "int", -100, 100), empty(1, "int")
     return Data((a, out), {1: a.sum(keepdims=True)}, size, more=size, start={1: 0})
@@ -73,5 +79,6 @@ BOOKS = (
     Textbook("rms_norm", ALL, rms_norm, ((256, 1024), (64, 4096)), POWERS, ("float", "half")),
     Textbook("histogram_tg", ALL, partial(histogram, each=16), ((1 << 18,),), POWERS, ("uint", "uchar")),
     Textbook("histogram", ALL, histogram, ((1 << 18,),), LINE, ("uint", "uchar")),
+    Textbook("histogram_cut", ALL, histogram_cut, ((1 << 18,),), LINE),
     Textbook("atomic_total", ALL, atomic_total, ((1 << 18,),), LINE, ("int",)),
 )  # fmt: skip
