@@ -44,7 +44,17 @@ SPELLED = {"ir/intrinsics/names.py", "frontend/names.py"}
 PREFIX = "__mt_"
 # Between passes: no kernel calls these, so neither the headers nor the oracle know them.
 ROWS = {"row", "same_row", "last_row", "few_rows"}
-MADE_BY_PASSES = {"private", "given_row", "spill_", "reload_", "state", "check", "check_", *ROWS}
+MADE_BY_PASSES = {
+    "private",
+    "gang_barrier",
+    "given_row",
+    "spill_",
+    "reload_",
+    "state",
+    "check",
+    "check_",
+    *ROWS,
+}
 
 
 def texts(tree: ast.AST) -> Iterator[ast.Constant]:

@@ -49,6 +49,7 @@ class LaneLayout:
     rows: bool = False  # a gang is a row of the threadgroup; lanes beyond the row's end are idle
     slides: bool = False  # with rows: a part of one, from any of its threads on
     short: bool = False  # with slides: only the first lanes run, as many as the gang is told
+    first: bool = False  # of all gangs only the first runs the code
 
     @property
     def count(self) -> int:
@@ -80,13 +81,15 @@ class LaneLayout:
     @property
     def gangs(self) -> int:
         """How many there are at most."""
+        if self.first:
+            return 1
         if self.rows:
             return self.size[1] * self.size[2] * (self.size[0] if self.slides else 1)
         return -(-(max(MAX_THREADS, self.count) if self.tables else self.count) // self.width)
 
     @property
     def single_gang(self) -> bool:
-        """Whether a single gang is the whole threadgroup."""
+        """Whether a single gang is the whole threadgroup, or all of it that runs the code."""
         return self.gangs == 1 and not self.slides
 
     @cached_property

@@ -18,6 +18,7 @@ MEMORIES = (BUFFER, THREADGROUP, PRIVATE)
 
 BARRIER = f"{PREFIX}threadgroup_barrier"
 SIMD_BARRIER = f"{PREFIX}simdgroup_barrier"
+GANG_BARRIER = f"{PREFIX}gang_barrier"  # between passes: of threads that one gang runs
 FENCE = f"{PREFIX}fence"
 
 SIMD_OPERATIONS = f"{PREFIX}simd_"  # how all begin that lanes of a SIMD-group do together

@@ -125,6 +125,7 @@ TABLE: dict[str, Intrinsic] = {
     "spill_": Intrinsic("spill"),
     "reload_": Intrinsic("reload"),
     "state": Intrinsic("state"),
+    "gang_barrier": Intrinsic("barrier", ANY, "threadgroup"),
     "same_row": Intrinsic("row"),
     "row": Intrinsic("row"),
     "last_row": Intrinsic("row"),

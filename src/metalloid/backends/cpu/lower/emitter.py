@@ -78,6 +78,9 @@ class Emitter(Text):
         self.streamed = 0  # where the current store goes past the caches, how its buffer is aligned
         self.proved = False  # whether the current access is known to be inside its memory
         self.tile_loads_stay: bool | None = None  # see `access/block_licm.py`
+        self.last_stores: dict[
+            str, tuple[str, str, int]
+        ] = {}  # by place: slot, type and alignment; see `held`
         self.entry_mask: str | None = None
         self.range: tuple[int, int] | None = None  # the lanes of the block, where that is all about its mask
         self._slots: dict[str, str] = {}

@@ -20,7 +20,7 @@ from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.cpu.lower.access.mem_ref import memory_type
 from metalloid.backends.cpu.lower.output import HeldArray
 from metalloid.ir import Instruction
-from metalloid.ir.intrinsics import BARRIER, family
+from metalloid.ir.intrinsics import BARRIER, GANG_BARRIER, family
 from metalloid.ir.types import FloatType, IntType, PointerType, Type
 from metalloid.ir.values import Expression, Global, Local, Value
 
@@ -56,7 +56,7 @@ def _held(
         if array is not None and (cost := _cost(u, own, array, sizes[name], register)) is not None:
             found[name] = array
             moves, moved = moves + cost[0], moved + cost[1]
-    barriers = sum(i.called == BARRIER for i in u.flow.function.instructions())
+    barriers = sum(i.called in (BARRIER, GANG_BARRIER) for i in u.flow.function.instructions())
     # Behind one barrier the next threadgroup need not wait: single elements go through memory as fast.
     worth = barriers > 1 or 3 * moves <= 2 * moved
     return found if worth and moves <= MOST_MOVES else {}
@@ -73,7 +73,7 @@ def _accesses(u: Uniformity, roots: UnderlyingObjects) -> dict[str, Accesses]:
     if not _one_gang(u.lanes) or any(_is_of_matrices(i) for i in u.flow.function.instructions()):
         return found
     for block in u.flow.function.blocks:
-        lanes = running(u, block.name, frozenset(range(u.lanes.count)))
+        lanes = running(u, block.name, threads(u.lanes))
         for i in block.instructions:
             for pointer in _pointers(i):
                 root = roots.root(pointer)
@@ -84,8 +84,13 @@ def _accesses(u: Uniformity, roots: UnderlyingObjects) -> dict[str, Accesses]:
     return found
 
 
+def threads(lanes: LaneLayout) -> frozenset[int]:
+    """The lanes of the one gang that are threads."""
+    return frozenset(range(min(lanes.count, lanes.width)))
+
+
 def _one_gang(lanes: LaneLayout) -> bool:
-    """Whether one gang is the whole threadgroup, and which of its lanes are threads is known."""
+    """Whether one gang is all that runs the code, and which of its lanes are threads is known."""
     return lanes.width > 1 and lanes.single_gang and lanes.static_size and not lanes.rows
 
 

@@ -96,6 +96,7 @@ class Output:
     count_tables: dict[int, CountTable] = field(default_factory=dict)  # by buffer
     table: LineTable | None = None  # where lines come from, for people who read them
     held: dict[str, HeldArray] = field(default_factory=dict)  # threadgroup arrays in registers, by name
+    lone: frozenset[str] = frozenset()  # blocks that only the first gang runs
     brief: bool = False  # nothing is written twice to run faster: the code is wanted soon
 
     @property

@@ -7,9 +7,11 @@ from __future__ import annotations
 from metalloid.analysis.lane_sets import ANY, LaneSet
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.cpu.lower import coroutine
+from metalloid.backends.cpu.lower.access.held import give_back
 from metalloid.backends.cpu.lower.control_flow import Control
 from metalloid.backends.cpu.lower.driver import PLACE
 from metalloid.backends.cpu.lower.emitter import Emitter
+from metalloid.backends.cpu.lower.first_gang import held_by_first, is_lone, of_first, of_others
 from metalloid.backends.cpu.lower.gang_start import first_thread, present, remaining
 from metalloid.backends.cpu.lower.kept_values import Part
 from metalloid.backends.cpu.lower.output import Output
@@ -32,10 +34,11 @@ def region_texts(out: Output, parts: list[Part], inlined: int) -> list[str]:
     Those from `inlined` on are called at more than one place.
     """
     texts = []
+    lone = {n for n, part in enumerate(parts) if is_lone(out, part)}
     for n, part in enumerate(parts):
         out.module = part.module
-        texts.append(_region_text(out, part, n))
-    twice = [n for n in range(len(parts)) if _idle_at_times(out, n)]
+        texts.append(_by_first(out, part, n) if n in lone else _region_text(out, part, n))
+    twice = [n for n in range(len(parts)) if _idle_at_times(out, n) and n not in lone]
     most = MAX_TWICE if out.remaining is None else MAX_TWICE_RETURNED
     if twice and out.check is None and not out.brief and sum(texts[n].count("\n") for n in twice) <= most:
         for n in twice:
@@ -88,6 +91,32 @@ def _twice(out: Output, some: str, all_lanes: str, number: int) -> str:
     return "\n".join(lines)
 
 
+def _by_first(out: Output, part: Part, number: int) -> str:
+    """A region as two functions, of the first gang and of the others, and one that calls either."""
+    name, lanes = f"@segment{number}(", out.lanes
+    told, arguments = _signature(out)
+    given = arguments.replace("noalias ", "")
+    first = of_first(out, part)
+    out.lanes, out.held = first.uniformity.lanes, held_by_first(out, first)
+    text = _region_text(out, first, number, whole=True)
+    out.lanes, out.held = lanes, {}
+    lines = [
+        text.replace(name, f"@segment{number}.first(", 1),
+        _region_text(out, of_others(out, part), number).replace(name, f"@segment{number}.others(", 1),
+        f"define internal {told} {name}{arguments}{INLINED}",
+        "  %is.first = icmp eq i32 %j, 0",
+        "  br i1 %is.first, label %first, label %others",
+        "first:",
+        f"  %one = call {told} @segment{number}.first({given.replace('i32 %j', 'i32 0')})",
+        f"  ret {told} %one",
+        "others:",
+        f"  %other = call {told} @segment{number}.others({given})",
+        f"  ret {told} %other",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
 def _tail(out: Output) -> LaneSet:
     """The lanes of the last gang that are threads."""
     lanes = out.lanes
@@ -125,6 +154,7 @@ def _region_text(out: Output, part: Part, number: int, whole: bool = False, last
         *e.prologue,
         "  br label %L0.check",
         *e.lines,
+        *give_back(e),
         f"  %result = load {told}, ptr %state",
         f"  ret {told} %result",
         "stopped:",

@@ -89,6 +89,8 @@ def vectorize(
     lanes, so that machine code is there sooner. `apart`: no memory is bound twice."""
     module, privates = name_privates(module)
     module, checks = _instrumented(module, check)
+    together = way == "together" and check is None
+    module, lone = _with_gang_barriers(module, lanes) if together else (module, frozenset[str]())
     function = module.function[ENTRY]
     whole = UnderlyingObjects(function)
     barriers = tuple(i for i in function.instructions() if i.called == BARRIER)
@@ -96,12 +98,10 @@ def vectorize(
     out = Output(
         module, layout, lanes, guard, target, short_loops, check=checks, barriers=barriers, suspends=parted
     )
-    out.table, out.brief, out.counts = table, brief, only_counts(function)
+    out.table, out.brief, out.counts, out.lone = table, brief, only_counts(function), lone
     local = out.layout_locals()
-    sized = any(i.called == THREADGROUP for i in function.instructions())
-    if apart and out.counts and not (sized or parted or out.robust or check is not None):
-        out.count_tables = count_tables(function, whole, layout, lanes.size, bool(guard), local)
-        local = max([local, *(t.end for t in out.count_tables.values())])
+    if apart and out.counts and not (parted or out.robust or check is not None):
+        local = _with_count_tables(out, function, whole, local)
     barrier_sites = tuple(Site(s.location, None, 0, False, "M204") for s in _sites_of(out, barriers))
     place_privates(out, function, whole, privates, scratch)
     if parted:
@@ -131,6 +131,23 @@ def vectorize(
         out.check_lengths,
         {name: (at, out.local_sizes[name]) for name, at in out.local_offsets.items()},
     )
+
+
+def _with_gang_barriers(module: Module, lanes: LaneLayout) -> tuple[Module, frozenset[str]]:
+    """The module with barriers that are the first gang's own, and the blocks that only it runs."""
+    if not any(i.called == BARRIER for i in module.function[ENTRY].instructions()):
+        return module, frozenset()
+    from metalloid.transforms.barriers.gang_barriers import gang_barriers
+
+    function, lone = gang_barriers(module.function[ENTRY], lanes, data_layout(module.datalayout))
+    return module.with_function(function), lone
+
+
+def _with_count_tables(out: Output, function: Function, whole: UnderlyingObjects, local: int) -> int:
+    """The end of threadgroup memory with tables that a call counts in."""
+    if not any(i.called == THREADGROUP for i in function.instructions()):
+        out.count_tables = count_tables(function, whole, out.layout, out.lanes.size, bool(out.guard), local)
+    return max([local, *(t.end for t in out.count_tables.values())])
 
 
 def _instrumented(module: Module, check: Options | None) -> tuple[Module, Checks | None]:

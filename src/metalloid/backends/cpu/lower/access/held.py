@@ -13,6 +13,7 @@ from metalloid.analysis.lane_sets import running
 from metalloid.backends.cpu.lower.access.contiguous import concat
 from metalloid.backends.cpu.lower.access.mem_ref import from_memory, memory_type, to_memory
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
+from metalloid.backends.cpu.lower.held_arrays import threads
 from metalloid.backends.cpu.lower.output import HeldArray
 from metalloid.ir import Instruction
 from metalloid.ir.types import PointerType
@@ -75,6 +76,15 @@ def _some(places: Sequence[int], lanes: frozenset[int]) -> list[int | None]:
     return [at if n in lanes else None for n, at in enumerate(places)]
 
 
+def give_back(e: Emitter) -> list[str]:
+    """What a function of the first gang ends with: registers that it has changed go back to memory."""
+    lines = []
+    for n, (home, (slot, kind, align)) in enumerate(e.last_stores.items()):
+        lines.append(f"  %back{n} = load {kind}, ptr {slot}")
+        lines.append(f"  store {kind} %back{n}, ptr {home}, align {align}")
+    return lines
+
+
 class _Registers:
     """One access to an array's registers, each lane's of `size` bytes."""
 
@@ -90,17 +100,33 @@ class _Registers:
     def lanes(self) -> tuple[frozenset[int], bool]:
         """Those that may run the block, and whether all of them do."""
         e = self.e
-        found, exact = running(e.u, e.block, frozenset(range(e.out.lanes.count)))
+        found, exact = running(e.u, e.block, threads(e.out.lanes))
         return found, exact or e.mask is None
 
     def slot(self, number: int) -> str:
-        """A register's stack slot; it starts as zeros."""
+        """A register's stack slot. It starts as zeros; in code of the first gang, as what is in memory."""
         e, key = self.e, f"held:{self.name}:{number}"
         if key not in e.launch_values:
             kind = f"<{self.length} x {self.array.kind}>"
             e.launch_values[key] = e.alloca(kind, "held")
-            e.prologue.append(f"  store {kind} zeroinitializer, ptr {e.launch_values[key]}")
+            start = "zeroinitializer"
+            if e.out.lanes.first:
+                load = f"load {kind}, ptr {self._home(number)}, align {self.array.size}"
+                start = e.at_start(f"{key}:was", load)
+            e.prologue.append(f"  store {kind} {start}, ptr {e.launch_values[key]}")
         return e.launch_values[key]
+
+    def _home(self, number: int) -> str:
+        """Where a register has its elements in memory."""
+        at = self.e.out.local_offsets[self.name] + number * self.e.out.target.vector_bytes
+        return self.e.at_start(f"held:{self.name}:{number}:at", f"getelementptr i8, ptr %tg, i64 {at}")
+
+    def _changed(self, number: int) -> None:
+        """Others read memory: what the first gang has changed goes back there where its code ends."""
+        if not self.e.out.lanes.first:
+            return
+        kind = f"<{self.length} x {self.array.kind}>"
+        self.e.last_stores[self._home(number)] = (self.slot(number), kind, self.array.size)
 
     def register(self, number: int) -> str:
         return self.e.put(f"load <{self.length} x {self.array.kind}>, ptr {self.slot(number)}")
@@ -149,6 +175,7 @@ class _Registers:
                 (old, n) if s is None else (parts[s // length], s % length) for n, s in enumerate(from_)
             ]
             self.e.do(f"store {kind} {self._joined(wanted, old)}, ptr {self.slot(number)}")
+            self._changed(number)
 
     def _part(self, value: str, count: int, number: int) -> str:
         """The register with this number of a vector."""
