@@ -95,7 +95,21 @@ def test_a_threadgroup_of_several_gangs_becomes_one(name: str) -> None:
 def test_what_takes_long_for_some_threads_is_not_done_for_all() -> None:
     """Gangs without such threads are passed by; a gang of all of them would compute it for each."""
     text = f"#define T float\n{HEAD} {{ threadgroup float s[512]; s[t] = t < 64 ? exp(a[i]) : 0; {WAIT} for (uint d = n / 2; d > 0; d /= 2) {{ if (t < d) s[t] += s[t + d]; {WAIT} }} out[i] = s[0]; }}"
-    assert "%held" not in code(text, 512) and "%held" in code(text.replace("exp(a[i])", "a[i]"), 512)
+    all_threads = code(text.replace("exp(a[i])", "a[i]"), 512)
+    assert "@segment1(" in code(text, 512) and "@segment1(" not in all_threads and "%held" in all_threads
+
+
+def test_what_some_threads_read_twice_is_not_kept_for_all() -> None:
+    """Of 1,024 threads 64 registers would be kept for each value, whoever has one."""
+    norm = f"threadgroup float s[1024]; uint w = uint(a[0]); float v = 0; if (t < w) v = a[g * w + t]; s[t] = v; {WAIT} for (uint d = n / 2; d > 0; d /= 2) {{ if (t < d) s[t] += s[t + d]; {WAIT} }}"
+    once = f"#define T float\n{HEAD} {{ {norm} if (t == 0) out[g] = s[0]; }}"
+    twice = (
+        f"#define T float\n{HEAD} {{ {norm} if (t < w) out[g * w + t] = a[g * w + t] - s[0] / float(w); }}"
+    )
+    assert "@segment1(" in code(twice, 1024) and "@segment1(" not in code(once, 1024)
+    arrays = data("float", 600)
+    arrays[0][0] = 300
+    same(twice, arrays, 2048, 1024, tolerance=1e-5)
 
 
 def test_a_place_that_is_looked_up_stays_in_memory() -> None:
