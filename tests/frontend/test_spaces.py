@@ -11,6 +11,7 @@ from metalloid import ir
 from metalloid.backends import interpret
 from metalloid.backends.base import Launch
 from metalloid.frontend.spaces import is_generic, mixed, resolve_spaces
+from metalloid.frontend.spaces.casts import without_casts
 
 HEAD = """target datalayout = "e-m:e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-i64:64-v16:16-A5-G1"
 target triple = "amdgcn-amd-amdhsa"
@@ -146,6 +147,36 @@ def test_form(form):
     a, out = np.arange(10, 14, dtype=np.int32), np.full(4, -1, np.int32)
     interpret.run(text, Launch((4, 1, 1), (1, 1, 1), {0: a, 1: out}))
     assert list(out) == wanted
+
+
+CASTS = "%p = addrspacecast ptr addrspace(5) %q1 to ptr\n store volatile i32 7, ptr %p\n %r = load volatile i32, ptr %p"
+
+
+def test_addresses_that_are_casts_are_what_was_cast():
+    """Nothing else of the code is touched: most kernels with generic pointers have a few of these."""
+    module = ir.read(HEAD + "  " + CASTS + TAIL)
+    before, made = module.function["__mt_entry"], resolve_spaces(module).function["__mt_entry"]
+    kept = [i for i in before.instructions() if i.opcode != "addrspacecast" and "volatile" not in i.flags]
+    found = [i for i in made.instructions() if "volatile" not in i.flags]
+    assert len(kept) == len(found)
+    assert all(a is b for a, b in zip(kept, found, strict=True))
+    assert "load volatile i32, ptr addrspace(5) %q1" in ir.write(resolve_spaces(module))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "%s = select i1 %odd, ptr %p, ptr %gt\n %v = load i32, ptr %s",
+        "store ptr %p, ptr addrspace(5) %box",
+        "%n = ptrtoint ptr %p to i64",
+        "%e = getelementptr i32, ptr %p, i32 1\n %v = load i32, ptr %e",
+        "%n = ptrtoint ptr addrspace(3) @t to i32\n %e = inttoptr i32 %n to ptr addrspace(3)",
+    ],
+)
+def test_more_than_casts_and_addresses_goes_the_long_way(more):
+    module = ir.read(HEAD + "  " + CASTS + "\n " + more + TAIL)
+    assert without_casts(module.function["__mt_entry"]) is None
+    assert not any(is_generic(i) for i in resolve_spaces(module).function["__mt_entry"].instructions())
 
 
 def test_a_side_that_is_known_keeps_its_pointer():

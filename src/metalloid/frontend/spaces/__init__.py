@@ -15,7 +15,7 @@ from metalloid.ir.module import Instruction, Module
 
 def is_generic(instruction: Instruction) -> bool:
     """Whether it makes or takes a pointer whose space its type does not tell."""
-    return mentions(instruction.type) or any(mentions(o) for o in instruction.operands)
+    return mentions(instruction.type) or any(map(mentions, instruction.operands))
 
 
 def mixed(module: Module) -> Instruction | None:
@@ -34,6 +34,10 @@ def resolve_spaces(module: Module) -> Module:
     function, numbered = module.function[ENTRY], tables_of_numbers(module)
     if not any(is_generic(i) for i in function.instructions()):
         return numbered
+    from metalloid.frontend.spaces.casts import without_casts
+
+    if (plain := without_casts(function)) is not None:
+        return numbered.with_function(plain)
     from metalloid.frontend.spaces.resolve import resolved  # ten files that few kernels need
 
     return resolved(module, numbered)

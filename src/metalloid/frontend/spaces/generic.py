@@ -37,9 +37,9 @@ def mentions(thing: Type | Value) -> bool:
         thing = thing.type  # type: ignore[union-attr]
     if thing.__class__ in _NUMBERS:
         return False
+    if thing.__class__ is PointerType:
+        return thing.space == GENERIC.space
     match thing:
-        case PointerType():
-            return thing == GENERIC
         case ArrayType(_, element):
             return mentions(element)
         case StructType(elements):
