@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metalloid import ir
-from metalloid.ir.cfg import EXIT, Graph, reversed_graph
+from metalloid.ir.cfg import EXIT, Graph, graph, reversed_graph
 from metalloid.ir.dominance import dominator_tree, dominators, post_dominators
 from metalloid.ir.loops import find_loops, loops
 
@@ -101,3 +101,39 @@ def test_nested_loops_are_found() -> None:
     assert dominators(function).immediate["done"] == "latch"
     assert post_dominators(function).immediate["outer"] == "inner"
     assert post_dominators(function).immediate["done"] == EXIT
+
+
+TEXT = """
+define void @f(i1 %c) {
+entry:
+  br label %head
+head:
+  %n = phi i32 [ 0, %entry ], [ %m, %head ]
+  %m = add i32 %n, 1
+  br i1 %c, label %head, label %end
+end:
+  ret void
+}
+"""
+
+
+def test_what_is_known_of_a_graph_is_found_once() -> None:
+    """Where instructions change and branches do not, the graph is the same, its dominators and loops as well."""
+    function = ir.read(TEXT).function["f"]
+    other = ir.read(TEXT.replace("add i32 %n, 1", "add i32 %n, 2")).function["f"]
+    assert graph(other) is graph(function)
+    assert dominators(other) is dominators(function)
+    assert post_dominators(other) is post_dominators(function)
+    assert loops(other) is loops(function)
+
+
+def test_other_branches_are_another_graph() -> None:
+    turned = TEXT.replace("label %head, label %end", "label %end, label %head")
+    assert graph(ir.read(turned).function["f"]) is not graph(ir.read(TEXT).function["f"])
+
+
+def test_an_instruction_remembers_what_it_reads() -> None:
+    made = ir.read(TEXT).function["f"].definitions["m"]
+    assert made.uses == ("n",)
+    assert made.uses is made.uses
+    assert made.substitute({"n": made.value}).uses == ("m",)

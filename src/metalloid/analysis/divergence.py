@@ -9,11 +9,11 @@ mask head       for each block, the first of the blocks that run under the same 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from heapq import heapify, heappop, heappush
 
 from metalloid.ir import Function
-from metalloid.ir.cfg import EXIT, Graph, graph, reversed_graph
+from metalloid.ir.cfg import EXIT, KEPT, Graph, graph, reversed_graph
 from metalloid.ir.dominance import DominatorTree, dominator_tree
 from metalloid.ir.loops import Loop, LoopForest, find_loops
 
@@ -31,47 +31,12 @@ class Flow:
     @cached_property
     def order(self) -> tuple[str, ...]:
         """Blocks, each after those that lead to it, the blocks of a loop side by side."""
-        return tuple(self._ordered(self.graph.root, frozenset(self.graph.reverse_postorder), None))
+        return _order(self.graph)
 
     @cached_property
     def place(self) -> dict[str, int]:
         """Of each block in that order."""
         return {name: n for n, name in enumerate(self.order)}
-
-    def _ordered(self, start: str, inside: frozenset[str], around: Loop | None) -> Iterable[str]:
-        """The blocks of a loop (or of all) from `start`, inner loops taken as one."""
-        depth = around.depth if around else 0
-
-        def unit(block: str) -> str:
-            """The header of the loop directly inside `around` that has the block, or the block."""
-            loop = self.forest.innermost.get(block)
-            while loop and loop.depth > depth + 1:
-                loop = self.forest.loops[loop.parent]
-            return loop.header if loop and loop.depth == depth + 1 else block
-
-        targets: dict[str, list[str]] = {}
-        for block in (b for b in self.graph.reverse_postorder if b in inside):
-            for target in self.graph.successors[block]:
-                if target in inside and target != start and unit(target) != unit(block):
-                    targets.setdefault(unit(block), []).append(unit(target))
-        seen, finished = {start}, []
-        stack = [(start, iter(targets.get(start, ())))]
-        while stack:
-            node, rest = stack[-1]
-            for target in rest:
-                if target not in seen:
-                    seen.add(target)
-                    stack.append((target, iter(targets.get(target, ()))))
-                    break
-            else:
-                finished.append(node)
-                stack.pop()
-        for node in reversed(finished):
-            loop = self.forest.loops.get(node)
-            if loop and loop is not around:
-                yield from self._ordered(node, loop.blocks, loop)
-            else:
-                yield node
 
     def post_dominates(self, above: str, below: str) -> bool:
         return self.post.dominates(above, below)
@@ -93,6 +58,50 @@ class Flow:
                 seen.add(block)
                 work += self.graph.successors[block]
         return False
+
+
+@lru_cache(maxsize=KEPT)
+def _order(graph: Graph) -> tuple[str, ...]:
+    forest = find_loops(graph, dominator_tree(graph))
+    return tuple(_ordered(graph, forest, graph.root, frozenset(graph.reverse_postorder), None))
+
+
+def _ordered(
+    graph: Graph, forest: LoopForest, start: str, inside: frozenset[str], around: Loop | None
+) -> Iterable[str]:
+    """The blocks of a loop (or of all) from `start`, inner loops taken as one."""
+    depth = around.depth if around else 0
+
+    def unit(block: str) -> str:
+        """The header of the loop directly inside `around` that has the block, or the block."""
+        loop = forest.innermost.get(block)
+        while loop and loop.depth > depth + 1:
+            loop = forest.loops[loop.parent]
+        return loop.header if loop and loop.depth == depth + 1 else block
+
+    targets: dict[str, list[str]] = {}
+    for block in (b for b in graph.reverse_postorder if b in inside):
+        for target in graph.successors[block]:
+            if target in inside and target != start and unit(target) != unit(block):
+                targets.setdefault(unit(block), []).append(unit(target))
+    seen, finished = {start}, []
+    stack = [(start, iter(targets.get(start, ())))]
+    while stack:
+        node, rest = stack[-1]
+        for target in rest:
+            if target not in seen:
+                seen.add(target)
+                stack.append((target, iter(targets.get(target, ()))))
+                break
+        else:
+            finished.append(node)
+            stack.pop()
+    for node in reversed(finished):
+        loop = forest.loops.get(node)
+        if loop and loop is not around:
+            yield from _ordered(graph, forest, node, loop.blocks, loop)
+        else:
+            yield node
 
 
 class Divergence:

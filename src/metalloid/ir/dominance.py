@@ -9,14 +9,14 @@ dominators of the predecessors, in reverse post-order, until nothing changes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 
-from metalloid.ir.cfg import Graph, graph, reversed_graph
+from metalloid.ir.cfg import KEPT, Graph, graph, reversed_graph
 from metalloid.ir.module import Function
 from metalloid.records import dataclass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DominatorTree:
     """Immediate dominators; the root is its own."""
 
@@ -84,6 +84,7 @@ class DominatorTree:
         return {n: frozenset(f) for n, f in found.items()}
 
 
+@lru_cache(maxsize=2 * KEPT)  # of graphs, and of them turned round
 def dominator_tree(graph: Graph) -> DominatorTree:
     order = {name: n for n, name in enumerate(graph.reverse_postorder)}
     immediate = {graph.root: graph.root}

@@ -8,9 +8,9 @@ two ways in is no natural loop: it is reported as irreducible.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 
-from metalloid.ir.cfg import Graph, graph
+from metalloid.ir.cfg import KEPT, Graph, graph
 from metalloid.ir.dominance import DominatorTree, dominator_tree
 from metalloid.ir.module import Function
 from metalloid.records import dataclass
@@ -67,6 +67,7 @@ def loops(function: Function) -> LoopForest:
     return find_loops(cfg, dominator_tree(cfg))
 
 
+@lru_cache(maxsize=KEPT)
 def find_loops(cfg: Graph, tree: DominatorTree) -> LoopForest:
     latches: dict[str, list[str]] = {}
     irreducible = []
