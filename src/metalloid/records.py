@@ -224,9 +224,11 @@ _become = object.__dict__["__class__"].__set__
 def _open(cls: Any) -> type | None:
     """A class of the same places whose objects can be written: a plain assignment to a slot takes a tenth of the time
     of one that goes round the class's own refusal, and an instruction has sixteen fields."""
-    if not (cls.__dataclass_params__.frozen and "__slots__" in cls.__dict__ and cls.__bases__ == (object,)):
+    if not (cls.__dataclass_params__.frozen and all("__slots__" in one.__dict__ for one in cls.__mro__[:-1])):
         return None
-    return type(cls.__name__, (), {"__slots__": cls.__slots__})
+    if any("__dataclass_fields__" in base.__dict__ for base in cls.__mro__[1:]):
+        return None
+    return type(cls.__name__, cls.__bases__, {"__slots__": cls.__slots__})
 
 
 def _init(cls: Any, known: _Names) -> str:

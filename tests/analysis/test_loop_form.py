@@ -214,3 +214,18 @@ def test_such_a_kernel_gets_its_canonical_form() -> None:
     found = canonical(text).function[ENTRY]
     assert all(b.terminator.opcode != "switch" for b in found.blocks)
     verified(found)
+
+
+def test_what_gets_no_phi_stays_the_same_instruction() -> None:
+    """Only uses behind a loop change: whatever was found out of the other instructions is not lost."""
+    before = function(
+        "entry:\n  br label %head\n"
+        "head:\n  %i = phi i32 [ 0, %entry ], [ %m, %head ]\n  %m = add i32 %i, 1\n  %s = icmp slt i32 %m, %n\n"
+        "  br i1 %s, label %head, label %end\n"
+        "end:\n  %r = add i32 %m, 1\n  ret void\n"
+    )
+    found = made(before)
+    assert any("lcssa" in i.name for i in found.instructions())
+    assert found.definitions["r"] != before.definitions["r"]
+    assert found.definitions["m"] is before.definitions["m"]
+    assert found.definitions["s"] is before.definitions["s"]

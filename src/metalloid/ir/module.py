@@ -34,8 +34,18 @@ class CallStyle:
 PLAIN_CALL = CallStyle()
 
 
+class _Kept:
+    """What passes ask of an instruction again and again: found once, beside its fields."""
+
+    __slots__ = ("_uses",)
+    _uses: tuple[str, ...]
+
+
+_keep_uses = _Kept.__dict__["_uses"].__set__  # instructions are frozen
+
+
 @dataclass(frozen=True, slots=True)
-class Instruction:
+class Instruction(_Kept):
     """One instruction. Fields that an opcode has no use for stay empty."""
 
     opcode: str
@@ -88,10 +98,14 @@ class Instruction:
     @property
     def uses(self) -> tuple[str, ...]:
         """Names of the locals it reads."""
-        found = [o.name for o in self.operands if o.__class__ is Local]
-        if self.callee.__class__ is Local:
-            found.append(self.callee.name)
-        return tuple(found)
+        try:
+            return self._uses
+        except AttributeError:
+            found = [o.name for o in self.operands if o.__class__ is Local]
+            if self.callee.__class__ is Local:
+                found.append(self.callee.name)
+            _keep_uses(self, tuple(found))
+            return self._uses
 
     @property
     def cases(self) -> tuple[tuple[Value, str], ...]:
@@ -111,7 +125,7 @@ class Instruction:
 
     def substitute(self, values: Mapping[str, Value]) -> Instruction:
         """The same instruction with values in place of the locals of these names."""
-        if not any(name in values for name in self.uses):
+        if values.keys().isdisjoint(self.uses):
             return self
         return self.map_operands(lambda o: values.get(o.name, o) if isinstance(o, Local) else o)
 
@@ -133,14 +147,14 @@ class Block:
     def terminator(self) -> Instruction:
         return self.instructions[-1]
 
-    @property
+    @cached_property
     def phis(self) -> tuple[Instruction, ...]:
-        return tuple(i for i in self.instructions if i.opcode == "phi")
+        return tuple([i for i in self.instructions if i.opcode == "phi"])
 
-    @property
+    @cached_property
     def body(self) -> tuple[Instruction, ...]:
         """Everything after the phis, the terminator included."""
-        return tuple(i for i in self.instructions if i.opcode != "phi")
+        return tuple([i for i in self.instructions if i.opcode != "phi"]) if self.phis else self.instructions
 
     @cached_property
     def successors(self) -> tuple[str, ...]:
@@ -192,7 +206,8 @@ class Function:
         """For each name, the instructions that read it."""
         found: dict[str, list[Instruction]] = {}
         for instruction in self.instructions():
-            for name in dict.fromkeys(instruction.uses):
+            names = instruction.uses
+            for name in names if len(names) < 2 else dict.fromkeys(names):
                 found.setdefault(name, []).append(instruction)
         return {name: tuple(users) for name, users in found.items()}
 

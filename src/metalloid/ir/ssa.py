@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
+from operator import is_
 
 from metalloid.ir.dominance import DominatorTree, dominators
 from metalloid.ir.module import Block, Function, Instruction
@@ -41,7 +42,7 @@ class Rewriter:
         self._added: dict[str, list[tuple[Instruction, list[Value]]]] = {}
         for block in function.blocks:
             for n, i in enumerate(block.instructions):
-                if any(name in self.uses for name in i.uses):
+                if not self.uses.keys().isdisjoint(i.uses):
                     self._changed[block.name, n] = self._read(i, block.name, n)
 
     def _read(self, i: Instruction, block: str, place: int) -> list[Value]:
@@ -125,14 +126,17 @@ class Rewriter:
         blocks = []
         for block in self.before.blocks:
             code = [
-                replace(i, operands=tuple(self._changed[block.name, n]))
-                if (block.name, n) in self._changed
-                else i
+                _given(i, self._changed[block.name, n]) if (block.name, n) in self._changed else i
                 for n, i in enumerate(block.instructions)
             ]
             added = [replace(phi, operands=tuple(values)) for phi, values in self._added.get(block.name, ())]
             blocks.append(Block(block.name, (*added, *code)))
         return self.before.with_blocks(tuple(blocks))
+
+
+def _given(i: Instruction, operands: list[Value]) -> Instruction:
+    """The instruction with these operands; itself where they are its own, as most are."""
+    return i if all(map(is_, operands, i.operands)) else replace(i, operands=tuple(operands))
 
 
 @dataclass(frozen=True)
