@@ -9,15 +9,15 @@ their numbers, which do not depend on the source's name; where they stand does, 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property, lru_cache
 
 from metalloid.frontend import included
 from metalloid.frontend.bit_fields import bit_fields
 from metalloid.frontend.included import NAMELESS
-from metalloid.frontend.operators import operator_edits
+from metalloid.frontend.operators import WATCHED, operator_edits
 from metalloid.frontend.scan import Found, scan
-from metalloid.frontend.tokens import CLOSERS, OPENERS, Token, made, pair_brackets, tokenize
+from metalloid.frontend.tokens import BRACKETS, Token, made, pair_brackets, tokenize
 from metalloid.frontend.unit import Unit
 from metalloid.frontend.words import Words
 from metalloid.records import dataclass
@@ -38,8 +38,8 @@ class _Front:
         """This and a text behind it."""
         count, fresh = len(self.tokens), tokenize(text, self.length)
         tokens = self.tokens + fresh
-        pairs = self.pairs | pair_brackets(fresh, count)
         words = Words(tokens, count, self.words)
+        pairs = self.pairs | pair_brackets(tokens, words.own(BRACKETS))
         found = scan(tokens, pairs, words, self.found.copy(), count)
         return _Front(tokens, pairs, words, found, self.length + len(text), self)
 
@@ -49,7 +49,7 @@ class _Front:
         if self.before is None:
             return ()
         fields = bit_fields(self.tokens, self.words.places(":"))
-        return (*self.before.operators, *operator_edits(self.tokens[len(self.before.tokens) :], fields))
+        return (*self.before.operators, *_edits(self.tokens, self.words, len(self.before.tokens), fields))
 
     def unit(self, text: str, front: int) -> Unit:
         return Unit(text, self.tokens, self.found.declarations(), self.pairs, self.words, front)
@@ -76,7 +76,15 @@ def guarded_operators(unit: Unit) -> list[tuple[int, int, str]]:
     parts = included.parted(unit.text) if unit.front else None
     known = _named_operators(parts.pieces, parts.name) if parts else ()
     fields = bit_fields(unit.tokens, unit.words.places(":"))
-    return [*known, *operator_edits(unit.tokens[unit.front :], fields)]
+    return [*known, *_edits(unit.tokens, unit.words, unit.front, fields)]
+
+
+def _edits(
+    tokens: Sequence[Token], words: Words, first: int, fields: Collection[str]
+) -> Iterator[tuple[int, int, str]]:
+    """`operator_edits` of the tokens from `first` on, which are the words' own."""
+    watched = (index - first for index in words.own(WATCHED))
+    return operator_edits(tokens[first:], watched, fields)
 
 
 def _parted(text: str) -> tuple[_Front, str]:
@@ -129,6 +137,6 @@ def _front(pieces: tuple[str, ...]) -> _Front | None:
         return _NOTHING
     before = _front(pieces[:-1])
     front = before.extended(pieces[-1]) if before else _NOTHING.extended("".join(pieces))
-    brackets = front.words.count(OPENERS.keys() | CLOSERS)
+    brackets = front.words.count(BRACKETS)
     last = next((token.text for token in reversed(front.tokens) if token.kind != "directive"), "")
     return front if brackets == 2 * len(front.pairs) and last in (";", "}") else None

@@ -10,7 +10,7 @@ wrong guess does not compile, and the source is then compiled without any of the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from metalloid.frontend.bit_fields import begins_with, ends_in
@@ -22,7 +22,7 @@ _ENDS = frozenset((";", "{", "}"))
 _BINDS_TIGHTER = frozenset("+ - * / % . -> [ (".split())  # than a shift
 _DIGITS = pattern(r"^(0[xX][0-9a-fA-F']+|0[bB][01']+|[0-9']+)(?:[uUlL]*)$")
 _SIGNS = frozenset(("/", "%", "/=", "%=", "<<=", "<", ">"))
-_WATCHED = _ENDS | OPENERS.keys() | CLOSERS | _SIGNS
+WATCHED = _ENDS | OPENERS.keys() | CLOSERS | _SIGNS
 _CLOSES = frozenset((";", ")", ",", "]", "}"))
 _WIDTH = 32  # of the narrowest thing that is shifted: scalars are promoted, vectors mask their own
 
@@ -36,9 +36,12 @@ class Operator(NamedTuple):
     tokens: int
 
 
-def operator_edits(tokens: Sequence[Token], fields: Collection[str] = ()) -> Iterator[tuple[int, int, str]]:
-    """(start, end, text) for each operator that needs its right side guarded; `fields` are names of bit-fields."""
-    for operator in _operators(tokens):
+def operator_edits(
+    tokens: Sequence[Token], watched: Iterable[int], fields: Collection[str] = ()
+) -> Iterator[tuple[int, int, str]]:
+    """(start, end, text) for each operator that needs its right side guarded. `watched`: which tokens are WATCHED;
+    `fields`: names of bit-fields."""
+    for operator in _operators(tokens, watched):
         if _needs(tokens, operator):
             sign = operator.text
             text = f"{sign} {BY} +=" if sign.endswith("=") else f"{sign} {BY} {sign}"
@@ -49,14 +52,14 @@ def operator_edits(tokens: Sequence[Token], fields: Collection[str] = ()) -> Ite
             yield operator.start, operator.start + len(sign), text
 
 
-def _operators(tokens: Sequence[Token]) -> Iterator[Operator]:
+def _operators(tokens: Sequence[Token], watched: Iterable[int]) -> Iterator[Operator]:
     """Shifts, divisions and remainders, with their assignments."""
     angles: list[list[int]] = [[]]  # for each bracket that is open, the `<` that are
     after = 0
-    for here in [here for here, token in enumerate(tokens) if token[1] in _WATCHED]:
+    for here in watched:
         if here < after:  # the second half of a shift
             continue
-        text = tokens[here].text
+        text = tokens[here][1]
         sign = _sign(tokens, here) if text in _SIGNS else ""
         closes_two = sign == ">>" and len(angles[-1]) > 1  # each `>` is met on its own
         if sign and not closes_two and (not here or tokens[here - 1].text != "operator"):

@@ -34,7 +34,7 @@ _TOKEN = pattern("|".join(f"(?P<{kind}>{rule})" for kind, rule in _KINDS.items()
 
 OPENERS = {"(": ")", "{": "}", "[": "]", "[[": "]]"}
 CLOSERS = frozenset(OPENERS.values())
-_BRACKETS = CLOSERS | OPENERS.keys()
+BRACKETS = CLOSERS | OPENERS.keys()
 
 
 class Token(NamedTuple):
@@ -98,20 +98,22 @@ def _with_closers(words: Sequence[str]) -> list[str]:
     return made + list(words[here:])
 
 
-def pair_brackets(tokens: Sequence[Token], first: int = 0) -> dict[int, int]:
-    """Index of each opening bracket -> index of its closing one. Unmatched ones are left out. `first`: of the tokens'
-    indices."""
+def pair_brackets(tokens: Sequence[Token], brackets: Iterable[int] | None = None) -> dict[int, int]:
+    """Index of each opening bracket -> index of its closing one. Unmatched ones are left out. `brackets`: which tokens
+    are to be paired, where somebody knows; else all."""
     pairs: dict[int, int] = {}
     open_: list[int] = []
-    for index in [index for index, token in enumerate(tokens) if token[1] in _BRACKETS]:
-        text = tokens[index].text
+    if brackets is None:
+        brackets = [index for index, token in enumerate(tokens) if token[1] in BRACKETS]
+    for index in brackets:
+        text = tokens[index][1]
         if text in OPENERS:
             open_.append(index)
         else:
-            while open_ and OPENERS[tokens[open_[-1]].text] != text:
+            while open_ and OPENERS[tokens[open_[-1]][1]] != text:
                 open_.pop()
             if open_:
-                pairs[open_.pop() + first] = index + first
+                pairs[open_.pop()] = index
     return pairs
 
 

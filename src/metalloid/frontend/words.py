@@ -8,8 +8,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from itertools import chain
+from operator import itemgetter
 
 from metalloid.frontend.tokens import Token
+
+_WORD = itemgetter(1)  # a token's text
 
 
 class Words:
@@ -18,8 +22,9 @@ class Words:
     def __init__(self, tokens: Sequence[Token], start: int = 0, before: Words | None = None) -> None:
         self._tokens, self._before = tokens, before
         self._places = defaultdict[str, list[int]](list)
-        for index, (_, word, _) in enumerate(tokens[start:], start):
-            self._places[word].append(index)
+        places = self._places
+        for index, word in enumerate(map(_WORD, tokens[start:] if start else tokens), start):
+            places[word].append(index)
         self._all: dict[str, list[int]] = {}  # what was asked for, of those before as well
 
     def places(self, word: str) -> list[int]:
@@ -32,8 +37,12 @@ class Words:
 
     def of(self, words: Collection[str]) -> list[int]:
         """The tokens that are one of these words, in their order."""
-        here = sorted(index for word in words for index in self._places.get(word, ()))
-        return self._before.of(words) + here if self._before else here
+        return self._before.of(words) + self.own(words) if self._before else self.own(words)
+
+    def own(self, words: Collection[str]) -> list[int]:
+        """Those of them from `start` on."""
+        places = self._places.keys() & words
+        return sorted(chain.from_iterable(map(self._places.__getitem__, places)))
 
     def count(self, words: Collection[str]) -> int:
         """How many tokens are one of these words."""
