@@ -10,6 +10,7 @@ import pytest
 
 import metalloid as mt
 from metalloid.backends import patience
+from metalloid.backends.cpu.lower import lane_or_loop
 from metalloid.backends.cpu.lower.lane_or_loop import alone
 from metalloid.backends.cpu.pipeline import vector_stage
 from metalloid.compile import scalar
@@ -107,6 +108,23 @@ def test_a_loop_along_a_row_is_split_for_registers_of_any_width(name: str, targe
     assert counts[0] * 4 >= target.vector_bytes
     made = split(function, row, counts)
     assert all(name in made.block for name in splits(row, counts))
+
+
+def test_loops_of_work_alone_are_not_looked_at_for_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread alone gains where lanes' loads are far apart: without loads nothing has to be known of lanes."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("shapes of values are not needed")
+
+    body = (
+        "uint h = i; for (uint j = 0; j < n; j++) { h = h * 31 + j; h ^= popcount(h) + (h >> 7); h += h << 3; }"
+        " s = float(h);"
+    )
+    working, reading = (canonical(scalar(Source(text(b), math="fast"), "k")[0]) for b in (body, ROWS["dot"]))
+    monkeypatch.setattr(lane_or_loop, "Uniformity", refuse)
+    assert alone(working, x86.AVX512) is None
+    with pytest.raises(AssertionError, match="not needed"):
+        alone(reading, x86.AVX512)
 
 
 def test_sums_that_fill_one_register_are_put_into_it() -> None:

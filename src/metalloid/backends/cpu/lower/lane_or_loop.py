@@ -11,6 +11,8 @@ for any threadgroup. Launches of a kernel that differ in their guard, or in what
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.lane_layout import LaneLayout, Triple
 from metalloid.analysis.loop_stride import Strides
@@ -35,6 +37,7 @@ LANES = 32  # that are looked at
 ALONE = 2.0  # what a lane's own load costs: the load, and its place in the register
 DENSE = 4  # of so many bytes that a loop passes by, one is loaded
 WAITING = 2.0  # lanes that leave a loop at different times are busy half of the time
+_STIR = frozenset(("call", "store", "atomicrmw", "cmpxchg", "switch"))
 _PLAIN = (
     "fadd",
     "fsub",
@@ -67,9 +70,9 @@ def alone(module: Module, target: TargetInfo) -> dict[Row, tuple[int, ...]] | No
     if any(i.called == BARRIER for i in calls) or uses_lanes(module):
         return None
     flow = Flow(function)
-    if not flow.forest.loops:
-        return None
     layout = data_layout(module.datalayout)
+    if not may_pay(flow, layout, target):
+        return None
     lanes = LaneLayout(LANES, row_of_threads(calls))
     known = Uniformity(flow, UnderlyingObjects(function), lanes, layout)
     if not loops_in_vectors(flow, known, layout, target):
@@ -127,19 +130,38 @@ def sums_of(flow: Flow, row: Row, layout: DataLayout, target: TargetInfo) -> tup
     return (most, full) if most > full else (most,)
 
 
+def may_pay(flow: Flow, layout: DataLayout, target: TargetInfo) -> bool:
+    """Whether the innermost loops could cost less with one lane, whatever the lanes' values are: of many lanes the most
+    that they can cost is taken, of one the work alone. Long loops without memory need no more than this look."""
+    lanes = alone = 0.0
+    for loop, body in _innermost(flow):
+        work, accesses = _work(body), sum(_access(i, layout) is not None for i in body)
+        lanes += WAITING * (work / target.lanes32 + ALONE * accesses)
+        alone += work if not _calm(loop, body) else work / target.lanes32
+    return alone < lanes
+
+
+def _innermost(flow: Flow) -> Iterator[tuple[Loop, list[Instruction]]]:
+    """Loops without others inside, and their instructions."""
+    around = {loop.parent for loop in flow.forest.loops.values()}
+    for loop in flow.forest.loops.values():
+        if loop.header not in around:
+            yield loop, [i for name in loop.blocks for i in flow.function.block[name].instructions]
+
+
+def _work(body: list[Instruction]) -> int:
+    return sum(isinstance(i.type, FloatType | IntType) and i.opcode in _PLAIN for i in body)
+
+
 def loops_in_vectors(flow: Flow, known: Uniformity, layout: DataLayout, target: TargetInfo) -> bool:
     """Whether the innermost loops cost less with one lane than with many."""
-    function = flow.function
+    function, register = flow.function, target.lanes32
     lanes = alone = 0.0
-    for loop in flow.forest.loops.values():
-        if any(other.parent == loop.header for other in flow.forest.loops.values()):
-            continue
+    for loop, body in _innermost(flow):
         strides = Strides(function, loop, layout)
-        body = [i for name in loop.blocks for i in function.block[name].instructions]
         filled = straight(function, loop, body, strides)
         waits = WAITING if loop.header in known.divergence.loops else 1.0
-        register = target.lanes32
-        work = sum(isinstance(i.type, FloatType | IntType) and i.opcode in _PLAIN for i in body)
+        work = _work(body)
         lanes += waits * work / register
         alone += work / (register if filled else 1)
         accesses = [found for i in body if (found := _access(i, layout)) is not None]
@@ -153,9 +175,7 @@ def loops_in_vectors(flow: Flow, known: Uniformity, layout: DataLayout, target: 
 def straight(function: Function, loop: Loop, body: list[Instruction], strides: Strides) -> bool:
     """Whether several rounds can be taken at once: no branch inside, no call, nothing stored, nothing looked up, and
     nothing carried from round to round but counters and sums."""
-    if len(loop.blocks) > 1 or any(
-        i.opcode in ("call", "store", "atomicrmw", "cmpxchg", "switch") for i in body
-    ):
+    if not _calm(loop, body):
         return False
     if not ends_by_count(function, loop.header):
         return False
@@ -163,6 +183,11 @@ def straight(function: Function, loop: Loop, body: list[Instruction], strides: S
     if not all(is_sum(function, function.block[loop.header], phi) for phi in carried):
         return False
     return all(strides.of(i.operands[0]) is not None for i in body if i.opcode == "load")
+
+
+def _calm(loop: Loop, body: list[Instruction]) -> bool:
+    """Whether a loop is one block without calls and stores."""
+    return len(loop.blocks) == 1 and not any(i.opcode in _STIR for i in body)
 
 
 def _access(i: Instruction, layout: DataLayout) -> tuple[Value, int] | None:
