@@ -39,17 +39,18 @@ class UnderlyingObjects:
     def __init__(self, function: Function, slots: Mapping[int, UnderlyingObject] | None = None) -> None:
         self.of: dict[str, UnderlyingObject] = {}
         self.slots = slots or {}  # of pointers that were kept across a barrier
+        pointers = [
+            (i, i.type.space) for i in function.instructions() if isinstance(i.type, PointerType) and i.name
+        ]
         changed = True
         while changed:
             deadline.look()
             changed = False
-            for i in function.instructions():
-                if isinstance(i.type, PointerType) and i.name:
-                    found = self._found(i.opcode, i.called, i.type.space, i.operands)
-                    if found is not None and found != self.of.get(i.name):
-                        old = self.of.get(i.name)
-                        self.of[i.name] = found if old is None else unknown(i.type.space)
-                        changed = changed or self.of[i.name] != old
+            for i, space in pointers:
+                found, old = self._found(i.opcode, i.called, space, i.operands), self.of.get(i.name)
+                if found is not None and found != old:
+                    self.of[i.name] = found if old is None else unknown(space)
+                    changed = changed or self.of[i.name] != old
 
     def _found(
         self, opcode: str, called: str, space: int, operands: tuple[Value, ...]

@@ -62,9 +62,11 @@ def accesses(function: Function) -> Mapping[tuple[str, int], Access]:
     for instruction in function.instructions():
         if instruction.opcode in _PASS_ON or instruction.opcode == "icmp":
             continue
+        roots_of = list(map(of, instruction.operands))
+        if not any(roots_of):
+            continue
         read, written = _operands_touched(instruction)
-        for index, operand in enumerate(instruction.operands):
-            touched = of(operand)
+        for index, touched in enumerate(roots_of):
             known = index in read or index in written
             if index in read or not known:
                 reads |= touched
@@ -93,12 +95,11 @@ def provenance(function: Function) -> dict[str, frozenset[tuple[str, int]]]:
     for instruction in function.instructions():
         if instruction.called in kinds and isinstance(instruction.operands[0], Int):
             found[instruction.name] = frozenset([(kinds[instruction.called], instruction.operands[0].value)])
+    passing = [i for i in function.instructions() if i.opcode in _PASS_ON]
     changed = True
     while changed:
         changed = False
-        for instruction in function.instructions():
-            if instruction.opcode not in _PASS_ON:
-                continue
+        for instruction in passing:
             joined = frozenset().union(*(found.get(name, frozenset()) for name in instruction.uses))
             if joined != found.get(instruction.name, frozenset()):
                 found[instruction.name] = joined

@@ -189,13 +189,13 @@ def access(i: Instruction) -> tuple[Value, int] | None:
         return i.operands[0], scalar_bytes(i.operands[1].type)
     if i.opcode == "cmpxchg":
         return i.operands[0], scalar_bytes(i.operands[2].type)
-    matrix = matrix_access(i.called)
+    matrix = matrix_access(i.called) if i.opcode == "call" else None
     return (i.operands[0], matrix.size) if matrix else None
 
 
 def _writes(i: Instruction) -> Value | None:
-    found = access(i) if effect(i) & Effect.WRITES else None
-    return found[0] if found else None
+    found = access(i)
+    return found[0] if found and effect(i) & Effect.WRITES else None
 
 
 def _outputs(function: Function, roots: UnderlyingObjects) -> Mapping[int, frozenset[tuple[str, int]]]:

@@ -47,13 +47,12 @@ Stored = tuple[MatrixPlace, Callable[[], Val]]  # a value in memory, and how to 
 
 def lowered(type: Type) -> str:
     """The type a value has in vector code: pointers are numbers, bfloat its bits."""
-    match type:
-        case PointerType():
-            return "i64"
-        case FloatType("bfloat"):
-            return "i16"
-        case IntType() | FloatType():
-            return str(type)
+    if isinstance(type, PointerType):  # asked for each operand: no patterns
+        return "i64"
+    if isinstance(type, IntType):
+        return f"i{type.bits}"
+    if isinstance(type, FloatType):
+        return "i16" if type.name == "bfloat" else type.name
     raise NotVectorised(f"[engine] values of type {type} are not supported")
 
 

@@ -29,6 +29,7 @@ class Segment:
     flow: Flow
     reads: dict[int, list[Instruction]]  # by slot; those that somebody uses
     writes: dict[int, list[tuple[str, Value]]]  # by slot: block and value
+    ends: list[tuple[str, Value]]  # where it tells how it goes on: block and state
 
     @property
     def function(self) -> Function:
@@ -60,13 +61,16 @@ def _vectors(function: Function, block: Block, count: int) -> Iterable[list[Chai
 def _segment(flow: Flow) -> Segment:
     reads: dict[int, list[Instruction]] = {}
     writes: dict[int, list[tuple[str, Value]]] = {}
+    ends: list[tuple[str, Value]] = []
     for block in flow.function.blocks:
         for i in block.instructions:
             if is_reload(i.called) and i.name in flow.function.users:
                 reads.setdefault(slot_number(i), []).append(i)
             elif is_spill(i.called):
                 writes.setdefault(slot_number(i), []).append((block.name, i.operands[1]))
-    return Segment(flow, reads, writes)
+            elif i.called == STATE:
+                ends.append((block.name, i.operands[0]))
+    return Segment(flow, reads, writes, ends)
 
 
 def _slots(segments: list[Segment], number: int, block: Block, chain: Chain) -> Slots | None:
@@ -122,11 +126,10 @@ def _leaves(segment: Segment, start: str, slot: int, count: int) -> set[int]:
             seen.add(name)
             work += segment.flow.graph.successors[name]
     found: set[int] = set()
-    for block in segment.function.blocks:
-        for i in block.instructions:
-            if i.called == STATE and block.name in seen:
-                told = _told(segment.function, i.operands[0], block.name, seen)
-                found |= set(range(count)) if told is None else told
+    for block, state in segment.ends:
+        if block in seen:
+            told = _told(segment.function, state, block, seen)
+            found |= set(range(count)) if told is None else told
     return found
 
 

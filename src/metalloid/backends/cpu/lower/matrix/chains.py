@@ -182,7 +182,22 @@ def origin(function: Function, value: Value) -> tuple[str, int] | None:
         i = function.definitions[value.name]
         if i.opcode == "extractvalue" and isinstance(i.operands[0], Local):
             return i.operands[0].name, i.indices[0]
-        if i.opcode != "bitcast" and not (i.opcode == "phi" and len(i.operands) == 1):
+        if not _passes_on(i):
             break
         value = i.operands[0]
     return None
+
+
+def elements(function: Function, product: str) -> Iterator[tuple[Instruction, int]]:
+    """All values whose `origin` is a product, and which element of the lane they are."""
+    users = function.users
+    work = [(i, i.indices[0]) for i in users.get(product, ()) if i.opcode == "extractvalue"]
+    while work:
+        i, element = work.pop()
+        yield i, element
+        work += [(user, element) for user in users.get(i.name, ()) if _passes_on(user)]
+
+
+def _passes_on(i: Instruction) -> bool:
+    """Whether a value is what it is made from."""
+    return i.opcode == "bitcast" or (i.opcode == "phi" and len(i.operands) == 1)

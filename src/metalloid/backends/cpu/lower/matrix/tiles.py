@@ -13,7 +13,7 @@ from functools import partial
 
 from metalloid.backends.cpu.lower.access.transpose import SIDE, part, side_by_side, turned_eights
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
-from metalloid.backends.cpu.lower.matrix.chains import Chain, Products, origin, slot_of, sums_per_register
+from metalloid.backends.cpu.lower.matrix.chains import Chain, Products, elements, slot_of, sums_per_register
 from metalloid.backends.cpu.lower.matrix.elements import assemble, kept_element
 from metalloid.backends.cpu.lower.matrix.operands import Pair, Source, rows_of, source
 from metalloid.backends.cpu.lower.output import MatrixPlace
@@ -206,13 +206,11 @@ class Tiles:
     def _leave(self, chain: Chain, place: MatrixPlace) -> None:
         """The result stays in memory; whoever wants an element of it gets it from there."""
         e, last = self.e, chain.products[-1].name
-        for i in e.function.instructions():
-            found = origin(e.function, i.value) if i.name else None
-            if found is not None and found[0] == last:
-                held = replace(place, element=found[1])
-                e.stored[i.name] = held, partial(kept_element, e, held, lowered(i.type))
-                if i.opcode != "phi":
-                    e.done.add(i.name)
+        for i, element in elements(e.function, last):
+            held = replace(place, element=element)
+            e.stored[i.name] = held, partial(kept_element, e, held, lowered(i.type))
+            if i.opcode != "phi":
+                e.done.add(i.name)
 
 
 def rows(products: Products) -> list[list[Chain]]:
