@@ -123,8 +123,7 @@ def left_over(module: Module) -> Iterator[Diagnostic]:
         if instruction.called == EXCESS:
             yield _problem(module, instruction, "more elements in braces than the vector has")
             return
-        known = instruction.called.startswith("llvm.") or is_ours(instruction.called)
-        if instruction.opcode == "call" and not known:
+        if instruction.opcode == "call" and not _is_known(instruction.called):
             yield _problem(
                 module, instruction, f"a call of '{plain_name(instruction.called)}' has no definition"
             )
@@ -138,9 +137,17 @@ def left_over(module: Module) -> Iterator[Diagnostic]:
             yield _problem(module, instruction, "the compiler left a vector operation here")
 
 
+def _is_known(called: str) -> bool:
+    """Whether a call is of LLVM's functions, or of ours."""
+    return called.startswith("llvm.") or is_ours(called)
+
+
 def _shared_variable(module: Module, instruction: Instruction) -> GlobalVariable | None:
     """A static or file-scope variable that is written."""
-    named = (module.variable.get(o.name) for o in instruction.operands if isinstance(o, Global))
+    names = [o.name for o in instruction.operands if o.__class__ is Global]
+    if not names:
+        return None
+    named = map(module.variable.get, names)
     written = (v for v in named if v and not v.constant and v.space != THREADGROUP and v.initializer)
     return next(written, None)
 

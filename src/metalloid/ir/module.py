@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from itertools import chain
 from operator import is_
 
 from metalloid import deadline
@@ -212,8 +213,7 @@ class Function:
         return {name: tuple(users) for name, users in found.items()}
 
     def instructions(self) -> Iterator[Instruction]:
-        for b in self.blocks:
-            yield from b.instructions
+        return chain.from_iterable([b.instructions for b in self.blocks])
 
     def with_blocks(self, blocks: tuple[Block, ...]) -> Function:
         deadline.look()  # every pass comes by here
