@@ -148,14 +148,14 @@ class Block:
     def terminator(self) -> Instruction:
         return self.instructions[-1]
 
-    @cached_property
+    @property
     def phis(self) -> tuple[Instruction, ...]:
         return tuple([i for i in self.instructions if i.opcode == "phi"])
 
-    @cached_property
+    @property
     def body(self) -> tuple[Instruction, ...]:
         """Everything after the phis, the terminator included."""
-        return tuple([i for i in self.instructions if i.opcode != "phi"]) if self.phis else self.instructions
+        return tuple([i for i in self.instructions if i.opcode != "phi"])
 
     @cached_property
     def successors(self) -> tuple[str, ...]:
