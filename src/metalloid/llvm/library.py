@@ -98,7 +98,7 @@ def _lock() -> AbstractContextManager[object]:
 
 def call(name: str, *arguments: Any) -> Any:
     """What a function gives; a text goes there as UTF-8."""
-    with _lock():
+    with _lock(), _LOCK:  # who came before llvmlite was loaded has only ours
         found = _functions.get(name)
         if found is None:
             result, *types = map(_TYPES.__getitem__, _SIGNATURES.get(name, "-p"))
@@ -112,7 +112,7 @@ def told(name: str, *arguments: Any) -> tuple[Any, str]:
     """What a function gives that writes a text as well, and the text: its answer, or what is wrong."""
     text = ctypes.c_char_p()
     given = call(name, *arguments, ctypes.byref(text))
-    written = (text.value or b"").decode()
+    written = (text.value or b"").decode(errors="replace")
     if text:
         call("DisposeString", text)
     return given, written

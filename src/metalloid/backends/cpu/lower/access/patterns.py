@@ -92,8 +92,8 @@ def _register(
     if n == 1 and loads == [Piece(spots[0], len(spots))] == pieces(spots, 1, size):
         place = in_place(e, place)
     vectors = [_load(e, place, load, element, align) for load in loads]
-    if n > 1 and sum(length for _, length, _ in vectors) == n * len(distinct):
-        vectors = [_joined(e, kind, vectors)]
+    if n > 1 and sum(length for _, length, _ in vectors) == len({s for _, _, own in vectors for s in own}):
+        vectors = [_joined(e, kind, vectors)]  # those that overlap are not put side by side
     return [], [_picked(e, kind, vectors, [s.beyond(k * size) for s in spots]) for k in range(n)]
 
 
