@@ -10,7 +10,9 @@ import numpy as np
 
 from metalloid.backends.base import Launch
 from metalloid.backends.cpu import native
-from metalloid.backends.cpu.code import Prepared
+from metalloid.backends.cpu.code import Loaded, Prepared
+from metalloid.backends.cpu.own_copy import KINDS, OwnCopy
+from metalloid.records import replace
 
 _addressof = ctypes.addressof
 _first_byte: Callable[[Any], ctypes.c_char] = ctypes.c_char.from_buffer
@@ -85,3 +87,19 @@ def bind_local(record: native.LaunchRecord, launch: Launch, static: int) -> None
         record.local_offsets[index], record.local_lengths[index] = at, length
         at += -(-length // 16) * 16
     record.local_total = at
+
+
+def bind_copies(record: native.LaunchRecord, variants: Sequence[Loaded]) -> None:
+    """The buffers that threads may have copies of. Where variants want them in other places, there are none."""
+    wanted: dict[int, OwnCopy] = {}
+    agreed = True
+    for copy in (c for v in variants for c in v.compiled.own_copies):
+        had = wanted.setdefault(copy.slot, copy)
+        agreed = agreed and (had.buffer, had.kind) == (copy.buffer, copy.kind)
+        longest = max(had.length, copy.length) if had.length and copy.length else 0
+        wanted[copy.slot] = replace(had, length=longest)
+    record.copy_count = max(wanted, default=-1) + 1
+    for slot, copy in wanted.items():
+        made = record.copies[slot]
+        made.buffer, made.kind, made.rounds = copy.buffer, KINDS.index(copy.kind), copy.rounds
+        made.most = (copy.length or native.ANY_LENGTH) if agreed else 0

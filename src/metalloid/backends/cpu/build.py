@@ -52,7 +52,7 @@ def cpu_program(
     shapes = None if width else made.shapes  # a forced width is for the launch's own threadgroup
     return Program(
         *(signature.name, made.compile, names, made.target, lambda: made.proofs, shapes, patience),
-        apart=lambda: made.provable.counts,
+        apart=lambda: made.provable.adds,
     )
 
 

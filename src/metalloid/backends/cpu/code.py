@@ -12,6 +12,7 @@ from metalloid.backends.cpu import codegen, native
 from metalloid.records import dataclass, field
 
 if TYPE_CHECKING:
+    from metalloid.backends.cpu.own_copy import OwnCopy
     from metalloid.backends.sites import Site
     from metalloid.transforms.check_sites import Checks
 
@@ -39,7 +40,7 @@ class Compiled:
     scratch: int
     tables: bool
     searches: bool
-    counts: bool  # in tables of its own: the more threadgroups one call runs, the better
+    own_copies: Sequence[OwnCopy]  # of buffers that are only added to
     watches: (
         bool  # a thread may wait for other threadgroups: they are begun in order, on all threads there are
     )

@@ -26,7 +26,7 @@ _FACTS = (
     "scratch",
     "tables",
     "searches",
-    "counts",
+    "own_copies",
     "watches",
     "straight",
 )  # of `Compiled`

@@ -31,6 +31,8 @@ _CHECKS = (
 FAULT, TIMEOUT, INTERRUPTED, NO_MEMORY = 1, 2, 3, 4
 NOTED = 5  # it ran to its end, and has something to tell
 PARTS = 8  # of a launch at most: launch.h
+COPIES = 4  # of buffers
+ANY_LENGTH = (1 << 64) - 1
 
 
 class Range(ctypes.Structure):
@@ -49,6 +51,13 @@ class LogRecord(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_uint32) for name in ("what", "index", "x", "y", "z", "pad")),
         ("value", ctypes.c_uint64),
+    ]
+
+
+class CopyRecord(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_uint32) for name in ("buffer", "kind", "rounds", "pad")),
+        *((name, ctypes.c_uint64) for name in ("most", "length")),
     ]
 
 
@@ -87,6 +96,8 @@ class LaunchRecord(ctypes.Structure):
         ("order", ctypes.c_uint64),
         ("brief", ctypes.c_uint32),
         ("parts", ctypes.c_uint32),
+        ("copy_count", ctypes.c_uint64),
+        ("copies", CopyRecord * COPIES),
     ]
 
 

@@ -191,7 +191,7 @@ def compiled(code: VectorCode, target: codegen.Target, level: int, baseline: boo
         code.scratch,
         tables=code.tables,
         searches=code.searches,
-        counts=code.counts,
+        own_copies=code.own_copies,
         watches=code.watches,
         straight=code.straight,
         look_up=lambda: details,

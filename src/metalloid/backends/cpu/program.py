@@ -12,7 +12,7 @@ from metalloid import deadline
 from metalloid.backends.base import MOST_PRIVATE, Fault, Guard, Launch, LogMessage, Triple
 from metalloid.backends.clock import compiling
 from metalloid.backends.cpu import codegen, native
-from metalloid.backends.cpu.binding import bind, bind_local, memory_of
+from metalloid.backends.cpu.binding import bind, bind_copies, bind_local, memory_of
 from metalloid.backends.cpu.code import Compile, Compiled, Loaded, Prepared, Variant
 from metalloid.backends.cpu.group_shape import GroupShapes
 from metalloid.backends.cpu.outcome import fault_of, note_of, report_logs
@@ -22,7 +22,6 @@ from metalloid.backends.proof_budget import ProofBudget
 from metalloid.backends.specialize import ParameterSnapshot, Prover, Specializer, may_copy
 from metalloid.errors import DeviceError, KernelFault
 
-COUNTED = 1 << 20  # threadgroups that one call may run of a kernel that counts in tables of its own
 SOON = 1 << 13  # threads of straight code that one call may run: they are done in less than a millisecond
 LEAST = 16  # threadgroups that a call runs in any case (runtime.cpp)
 GRIDS = 2  # of a kernel that get code of their own at once: Specializer says why
@@ -272,13 +271,11 @@ class Program:
         across, down, deep = launch.threadgroups
         record.backwards = int(backwards)
         record.total = across * down * deep
-        counts = any(v.compiled.counts for v in present)
-        record.chunk = max(1, record.total // (threads * (4 if counts else 16)))
+        record.chunk = max(1, record.total // (threads * 16))
         straight = all(v.compiled.straight for v in present)
-        record.together = (
-            COUNTED if counts else max(LEAST, SOON // prod(launch.threadgroup)) if straight else 0
-        )
+        record.together = max(LEAST, SOON // prod(launch.threadgroup)) if straight else 0
         record.parts = 1 if any(v.compiled.watches for v in present) else min(threads, native.PARTS)
+        bind_copies(record, present)
         constants = [c for v in present if v.compiled.searches for c in v.code.table(CONSTANTS)]
         searches, early = (any(getattr(v.compiled, w) for v in present) for w in ("searches", "baseline"))
         return Prepared(record, variants, searches, constants, early, proof is not None)

@@ -19,6 +19,7 @@ from metalloid.records import dataclass, field
 
 if TYPE_CHECKING:
     from metalloid.analysis.intervals.prove import Proof, Prover
+    from metalloid.ir import Function
 
 MOST_KEPT = 64  # of a kernel, by one process: numbers that change with every launch must not fill the disk
 _NOTHING = b"-"
@@ -105,18 +106,25 @@ class Provable:
     worthwhile: bool  # not too large to be proved before each launch
     parameters: Sequence[int]
     outputs: Sequence[int]
-    counts: bool  # code may keep counters in tables of its own, and rests on that their memory is bound once
+    adds: bool  # threads may have copies of buffers that it only adds to: code rests on memory that is bound once
 
 
 def provable(shelf: KernelCache, prover: Callable[[], Prover]) -> Provable:
     key = shelf.key("what can be proved")
     known = shelf.get(key, "json")
     if known is None:
-        from metalloid.backends.cpu.lower.ops.memory_orders import only_counts
-
         made = prover()
-        counts = any(i.opcode == "atomicrmw" for i in made.function.instructions())
-        counts = counts and only_counts(made.function)
-        known = json.dumps([made.worthwhile, made.parameters, sorted(made.outputs), counts]).encode()
+        adds = any(i.opcode == "atomicrmw" for i in made.function.instructions()) and _only_adds(
+            made.function
+        )
+        known = json.dumps([made.worthwhile, made.parameters, sorted(made.outputs), adds]).encode()
         shelf.put(key, "json", known)
     return Provable(*json.loads(known))
+
+
+def _only_adds(function: Function) -> bool:
+    """Whether there is a buffer that it only adds to."""
+    from metalloid.analysis.underlying_objects import UnderlyingObjects
+    from metalloid.backends.cpu.lower.ops.own_copies import only_added_to
+
+    return bool(only_added_to(function, UnderlyingObjects(function)))

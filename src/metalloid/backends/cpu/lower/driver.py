@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from metalloid.analysis.lane_layout import LaneLayout
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.byte_ranges import Range
-from metalloid.backends.cpu.lower.ops import count_tables
 from metalloid.backends.cpu.lower.output import Output
 from metalloid.backends.cpu.lower.private_arrays import Scratch
 from metalloid.ir import Instruction
@@ -65,10 +64,9 @@ class Driver:
             *gang_count(out.lanes),
             *direction(),
             *launch_fields(out),
-            *count_tables.cleared(out.count_tables),
             "  br label %group",
             "group:",
-            *group_phis("on" if out.count_tables else "done"),
+            *group_phis("done"),
             *cleared_memory(out, self.cleared),
             *_checks(out, None),
             "  br label %s0",
@@ -79,25 +77,12 @@ class Driver:
         lines += [
             "done:",
             *next_group(),
-            *self._polled(),
             "  br i1 %again, label %group, label %stopped",
             "stopped:",
-            *count_tables.added(out.count_tables, "stopped"),
+            "  ret void",
             "}",
         ]
         return "\n".join(lines)
-
-    def _polled(self) -> list[str]:
-        """A long run of threadgroups, of a kernel that counts, looks behind each whether it should stop."""
-        if not self.out.count_tables:
-            return []
-        return [
-            f"  %cancel.at = getelementptr i8, ptr %launch, i64 {abi.CANCEL}",
-            "  %cancel = load volatile i32, ptr %cancel.at",
-            "  %cancelled = icmp ne i32 %cancel, 0",
-            "  br i1 %cancelled, label %stopped, label %on, !prof !2",
-            "on:",
-        ]
 
     def _loop(self, n: int) -> list[str]:
         """One region: a loop over the gangs, then on to the region that all of them told."""

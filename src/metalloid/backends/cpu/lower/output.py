@@ -9,7 +9,7 @@ from metalloid.analysis.lane_shape import LaneShape
 from metalloid.analysis.underlying_objects import UnderlyingObject
 from metalloid.backends.base import Guard
 from metalloid.backends.cpu.abi import FAULT, LOCAL_START, NOTE
-from metalloid.backends.cpu.lower.ops.count_tables import CountTable
+from metalloid.backends.cpu.own_copy import OwnCopy
 from metalloid.backends.line_table import LineTable
 from metalloid.backends.sites import Site
 from metalloid.ir import Instruction, Module
@@ -93,7 +93,7 @@ class Output:
     nowhere: int | None = None  # a place in the scratch of a coroutine's gang, for lanes that are off
     suspends: bool = False  # a gang waits at a barrier inside its function, which is a coroutine
     counts: bool = False  # the kernel does nothing to device memory but count in it
-    count_tables: dict[int, CountTable] = field(default_factory=dict)  # by buffer
+    own_copies: dict[int, OwnCopy] = field(default_factory=dict)  # by buffer
     table: LineTable | None = None  # where lines come from, for people who read them
     held: dict[str, HeldArray] = field(default_factory=dict)  # threadgroup arrays in registers, by name
     lone: frozenset[str] = frozenset()  # blocks that only the first gang runs

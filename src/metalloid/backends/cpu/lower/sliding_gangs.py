@@ -84,7 +84,7 @@ def _may(out: Output) -> bool:
         return False
     if out.check is not None or out.brief or out.robust or out.suspends or out.barriers:
         return False
-    return lanes.size[0] >= lanes.width and not (out.private or out.local_sizes or out.count_tables)
+    return lanes.size[0] >= lanes.width and not (out.private or out.local_sizes)
 
 
 def _known(out: Output, function: Function, lanes: LaneLayout) -> Uniformity:

@@ -74,6 +74,16 @@ class Text:
             self.out.fields.setdefault((offset, type), "")
         return self.launch_values[key]
 
+    def copy_field(self, slot: int) -> str:
+        """How far behind threadgroup memory's start this thread's copy of a buffer lies; 0: it has none."""
+        key = f"copy {slot}"
+        if key not in self.launch_values:
+            at, name = self.name("at"), self.name("copy")
+            self.prologue.append(f"  {at} = getelementptr i8, ptr %tg, i64 {8 * slot}")
+            self.prologue.append(f"  {name} = load i64, ptr {at}, align 8, !invariant.load !0")
+            self.launch_values[key] = name
+        return self.launch_values[key]
+
     def readable(self, offset: int, kind: str, align: int) -> None:
         """Four bytes at a pointer of the launch, a `kind`, may be read at any time."""
         name = self.launch_field(offset, "ptr")

@@ -24,15 +24,16 @@ from metalloid.backends.cpu.lower.elide_zero_init import to_clear
 from metalloid.backends.cpu.lower.held_arrays import held_arrays
 from metalloid.backends.cpu.lower.kept_values import Part, split_kernel
 from metalloid.backends.cpu.lower.module_text import module_text
-from metalloid.backends.cpu.lower.ops.count_tables import count_tables
 from metalloid.backends.cpu.lower.ops.memory_orders import only_counts, watches
+from metalloid.backends.cpu.lower.ops.own_copies import own_copies
 from metalloid.backends.cpu.lower.output import Output
 from metalloid.backends.cpu.lower.private_arrays import Scratch, place_privates
 from metalloid.backends.cpu.lower.region_text import ARGUMENTS, region_texts, without_mask
+from metalloid.backends.cpu.own_copy import OwnCopy
 from metalloid.backends.line_table import LineTable
 from metalloid.backends.sites import Site
 from metalloid.ir import Function, Instruction, Module
-from metalloid.ir.intrinsics import BARRIER, ENTRY, THREADGROUP, among_lanes
+from metalloid.ir.intrinsics import BARRIER, ENTRY, among_lanes
 from metalloid.ir.layout import data_layout
 from metalloid.ir.name_privates import name_privates
 from metalloid.records import dataclass, field, replace
@@ -58,7 +59,7 @@ class VectorCode:
     regions: int
     tables: bool  # positions are read from tables
     searches: bool  # pointers look for their buffers
-    counts: bool  # a call counts in tables of its own
+    own_copies: tuple[OwnCopy, ...]  # of buffers, for each thread of the processor
     watches: bool  # a thread may wait for what other threadgroups do
     straight: bool  # without loops and barriers: a thread is done soon
     checks: Checks | None = None
@@ -100,8 +101,8 @@ def vectorize(
     )
     out.table, out.brief, out.counts, out.lone = table, brief, only_counts(function), lone
     local = out.layout_locals()
-    if apart and out.counts and not (parted or out.robust or check is not None):
-        local = _with_count_tables(out, function, whole, local)
+    if apart and not (parted or check is not None):
+        out.own_copies = own_copies(function, whole, layout, lanes.size)
     barrier_sites = tuple(Site(s.location, None, 0, False, "M204") for s in _sites_of(out, barriers))
     place_privates(out, function, whole, privates, scratch)
     if parted:
@@ -124,7 +125,7 @@ def vectorize(
         len(parts),
         out.uses_tables,
         abi.OUTSIDE in out.declared,
-        bool(out.count_tables),
+        tuple(out.own_copies.values()),
         watches(function),
         len(parts) == 1 and not (barriers or parts[0].uniformity.flow.forest.loops),
         checks,
@@ -141,13 +142,6 @@ def _with_gang_barriers(module: Module, lanes: LaneLayout) -> tuple[Module, froz
 
     function, lone = gang_barriers(module.function[ENTRY], lanes, data_layout(module.datalayout))
     return module.with_function(function), lone
-
-
-def _with_count_tables(out: Output, function: Function, whole: UnderlyingObjects, local: int) -> int:
-    """The end of threadgroup memory with tables that a call counts in."""
-    if not any(i.called == THREADGROUP for i in function.instructions()):
-        out.count_tables = count_tables(function, whole, out.layout, out.lanes.size, bool(out.guard), local)
-    return max([local, *(t.end for t in out.count_tables.values())])
 
 
 def _instrumented(module: Module, check: Options | None) -> tuple[Module, Checks | None]:
@@ -193,7 +187,7 @@ def _written(out: Output, parts: list[Part], scratch: Scratch, reverse: bool) ->
 
 
 def _row_gangs(out: Output, function: Function) -> row_gangs.RowGangs | None:
-    if out.check is not None or out.brief or out.private or out.local_sizes or out.count_tables:
+    if out.check is not None or out.brief or out.private or out.local_sizes:
         return None
     return row_gangs.row_gangs(function, out.lanes, out.layout, out.guard, out.target)
 

@@ -28,6 +28,16 @@ using Kernel = void (*)(void *launch, const u32 *tables, void *local, void *scra
 constexpr u32 PARTS = 8;  // of a launch at most
 constexpr i32 NOTED = 5;  // what `mt_run` gives where a launch ran to its end and left a note
 
+// A buffer that a kernel only adds to (lower/ops/own_copies.py). Threads may have copies (copies.h).
+struct Copy {
+    u32 buffer, kind;  // of its numbers: i32, i64, float
+    u32 rounds, pad;   // about how often each of Metal's threads adds
+    u64 most;          // bytes that it adds to at most
+    u64 length;        // bytes of the copies of this launch; 0: there are none
+};
+
+constexpr u32 COPIES = 4;
+
 struct Launch {
     void *buffers[32];
     u64 lengths[32];
@@ -60,4 +70,6 @@ struct Launch {
     const u32 *order;  // the number of each threadgroup in turn; null: as they come
     u32 brief;         // it took so little the last time that to wake others would take as long
     u32 parts;         // that threads begin with, each with another
+    u64 copy_count;
+    Copy copies[COPIES];
 };

@@ -4,6 +4,7 @@
 // is declared here. The caller of `mt_run` works as well, so a small launch wakes nobody.
 #include "again.h"
 #include "apart.h"
+#include "copies.h"
 #include "halves.h"
 #include "launch.h"
 
@@ -200,6 +201,7 @@ void run_groups(Launch &l, Worker &w, u64 first, u64 last) {
 void begin(Launch &l) {
     for (u64 &chunks : l.taken) chunks = 0;
     l.finished = 0;
+    choose_copies(l);
 }
 
 // Each thread begins in a part of its own, and helps with the others' when that is done: the next launch over the same
@@ -208,7 +210,7 @@ void begin(Launch &l) {
 void work(Launch &l, Worker &w, u32 who) {
     u64 scratch = 0;
     for (u64 s : l.scratch) scratch = s > scratch ? s : scratch;
-    grow(w.local, w.local_room, l.local_total + 256);
+    grow(w.local, w.local_room, l.local_total + 256 + copied(l));
     grow(w.scratch, w.scratch_room, scratch + 256);
     if (!w.local_room || !w.scratch_room) {
         l.cancel = 4;
@@ -216,6 +218,7 @@ void work(Launch &l, Worker &w, u32 who) {
     }
     u64 chunks = (l.total + l.chunk - 1) / l.chunk;
     u32 parts = l.parts && !l.order ? l.parts : 1;
+    u64 run = 0;
     for (u32 n = 0; n < parts; n++) {
         u32 part = (who + n) % parts;
         u64 start = chunks * part / parts, end = chunks * (part + 1) / parts;
@@ -223,10 +226,15 @@ void work(Launch &l, Worker &w, u32 who) {
             u64 at = start + __atomic_fetch_add(&l.taken[part], 1, __ATOMIC_RELAXED);
             if (at >= end) break;
             u64 first = at * l.chunk, last = first + l.chunk < l.total ? first + l.chunk : l.total;
+            if (!run && l.copy_count) begin_copies(l, w.local);
             run_groups(l, w, first, last);
-            __atomic_fetch_add(&l.finished, last - first, __ATOMIC_RELEASE);
+            run += last - first;
+            if (!l.copy_count) __atomic_fetch_add(&l.finished, last - first, __ATOMIC_RELEASE);
         }
     }
+    if (!run || !l.copy_count) return;
+    end_copies(l, w.local);
+    __atomic_fetch_add(&l.finished, run, __ATOMIC_RELEASE);
 }
 
 void pause() {

@@ -22,13 +22,13 @@ from metalloid.ir.values import Int, Local, Value
 MOST_LANES = 64  # that are written one behind the other
 _THREADGROUP = 3
 _PLAIN = {"add": "add", "sub": "sub", "and": "and", "or": "or", "xor": "xor", "fadd": "fadd", "fsub": "fsub"}
-_CHOSEN = {"umin": "ult", "umax": "ugt", "min": "slt", "max": "sgt"}
+CHOSEN = {"umin": "ult", "umax": "ugt", "min": "slt", "max": "sgt"}
 
 
 def owned(e: Emitter, pointer: Value, operation: str) -> bool:
     """Whether an operation may be done without a lock."""
     assert isinstance(pointer.type, PointerType)
-    known = operation in _PLAIN or operation in _CHOSEN or operation == "xchg"
+    known = operation in _PLAIN or operation in CHOSEN or operation == "xchg"
     return pointer.type.space == _THREADGROUP and known and e.out.check is None
 
 
@@ -40,7 +40,7 @@ def update(e: Emitter, operation: str, at: str, kind: str, value: str, size: int
     elif operation == "xchg":
         new = value
     else:
-        first = e.put(f"icmp {_CHOSEN[operation]} {kind} {old}, {value}")
+        first = e.put(f"icmp {CHOSEN[operation]} {kind} {old}, {value}")
         new = e.put(f"select i1 {first}, {kind} {old}, {kind} {value}")
     e.do(f"store {kind} {new}, ptr {at}, align {size}")
     return old

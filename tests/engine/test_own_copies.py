@@ -1,6 +1,8 @@
-"""Kernels that only count keep counters of their own for a run of threadgroups; every one arrives, exactly once."""
+"""Threads have copies of buffers that a kernel only adds to; everything arrives, exactly once."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import pytest
 import metalloid as mt
 from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.pipeline import sized, vector_code
+from metalloid.backends.specialize import SHARED
 from metalloid.transforms.canonicalize import canonical
 from tests.engine.both import WIDE, scalar_ir
 
@@ -73,11 +76,10 @@ CUT = {
 
 
 @pytest.mark.parametrize("index", CUT)
-def test_bins_that_are_cut_off_have_tables(index: str) -> None:
+def test_of_bins_that_are_cut_off_as_much_is_copied(index: str) -> None:
     body = f"{ADD}(&bins[{index}], 1u, memory_order_relaxed);"
-    module = canonical(scalar_ir(f"kernel void k({ARGUMENTS}) {{ {body} }}", "k")[0])
-    variant = ((256, 1, 1), False, False, False, False, None)
-    assert "%counts1 = getelementptr" in vector_code(module, variant, 0, codegen.host()).text
+    last = 41 if "40" in index else 61 if "60" in index else 64
+    assert copies(body) == [(1, "i32", 4 * last, 1)]
     a = np.random.default_rng(5).integers(-40, 120, 5_003).astype(np.int32).view(np.uint32)
     bins, every = np.arange(64, dtype=np.uint32), np.full(1, 11, np.uint32)
     wanted = bins.copy()
@@ -90,31 +92,37 @@ def test_bins_that_are_cut_off_have_tables(index: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "index", ["min(int(a[i]), 63)", "max(int(a[i]), 0)", "max(int(a[i]), min(int(a[i] >> 1), 63))"]
+    "index", ["a[i]", "min(int(a[i]), 63)", "max(int(a[i]), 0)", "max(int(a[i]), min(int(a[i] >> 1), 63))"]
 )
-def test_bins_that_may_be_anywhere_have_none(index: str) -> None:
-    body = f"{ADD}(&bins[{index}], 1u, memory_order_relaxed);"
-    module = canonical(scalar_ir(f"kernel void k({ARGUMENTS}) {{ {body} }}", "k")[0])
-    variant = ((256, 1, 1), False, False, False, False, None)
-    assert "%counts1 = getelementptr" not in vector_code(module, variant, 0, codegen.host()).text
+def test_bins_that_may_be_anywhere_are_copied_whole(index: str) -> None:
+    assert copies(f"{ADD}(&bins[{index}], 1u, memory_order_relaxed);") == [(1, "i32", 0, 1)]
 
 
-def test_only_a_few_counters_that_nobody_reads_have_a_table() -> None:
-    def tables(body: str, guard: bool = False) -> int:
-        module = canonical(scalar_ir(f"kernel void k({ARGUMENTS}) {{ {body} }}", "k")[0])
-        variant = ((256, 1, 1), False, False, guard, False, None)
-        return vector_code(module, variant, 0, codegen.host()).text.count("%counts1 = getelementptr")
-
-    assert tables(KERNELS["bins"]) == 1
-    assert tables(KERNELS["bins"], guard=True) == 0  # nobody has shown that the buffer is long enough
-    assert tables(f"{ADD}(&bins[a[i]], 1u, memory_order_relaxed);") == 0
-    assert tables(f"{ADD}(&bins[a[i] & 65535], 1u, memory_order_relaxed);") == 0
+def test_only_what_is_added_to_is_copied() -> None:
+    assert copies(KERNELS["both"]) == [(1, "i32", 256, 1), (2, "i32", 4, 1)]
+    assert copies(KERNELS["both"], guard=True) == copies(KERNELS["both"])
+    assert copies(KERNELS["loop"].replace(", n,", ", n + 1,")) == [(1, "i32", 256, 3)]
+    assert copies(f"atomic_fetch_sub_explicit(all, 1u, memory_order_relaxed); {KERNELS['both']}") == [
+        (1, "i32", 256, 1),
+        (2, "i32", 4, 2),
+    ]
     old = f"uint n = {ADD}(&bins[a[i] & 63], 1u, memory_order_relaxed);"
-    assert tables(f"{old} {ADD}(all, n, memory_order_relaxed);") == 0
-    assert (
-        tables(f"atomic_fetch_max_explicit(&bins[a[i] & 63], 1u, memory_order_relaxed); {KERNELS['bins']}")
-        == 0
-    )
+    assert copies(f"{old} {ADD}(all, n, memory_order_relaxed);") == [(2, "i32", 4, 1)]
+    for other in (
+        "fetch_max_explicit(&bins[0], 1u,",
+        "store_explicit(&bins[0], 1u,",
+        "load_explicit(&bins[0],",
+    ):
+        assert copies(f"auto x = 0; atomic_{other} memory_order_relaxed); {KERNELS['bins']}") == []
+    assert copies(KERNELS["both"], proof=SHARED) == []  # memory that is bound twice
+
+
+def copies(body: str, guard: bool = False, proof: object = None) -> list[tuple[int, str, int, int]]:
+    module = canonical(scalar_ir(f"kernel void k({ARGUMENTS}) {{ {body} }}", "k")[0])
+    made = vector_code(module, ((256, 1, 1), False, False, guard, False, proof), 0, codegen.host())
+    assert [c.slot for c in made.own_copies] == list(range(len(made.own_copies)))
+    assert len(re.findall(r"%copy\d+ = load i64", made.text)) >= len(made.own_copies)
+    return [(c.buffer, c.kind, c.length, c.rounds) for c in made.own_copies]
 
 
 OWN = """kernel void k(device const uint* a, device atomic_uint* bins, constant uint& each,
@@ -149,11 +157,10 @@ def test_counters_of_threadgroups_are_added_up_as_rows(
 
 
 @pytest.mark.parametrize("size", [32, 64])
-def test_a_table_is_as_long_as_the_loop_says(size: int) -> None:
+def test_the_loop_says_how_much_is_copied(size: int) -> None:
     module = sized(scalar_ir(OWN, "k")[0], (size, 1, 1))
-    text = vector_code(module, ((size, 1, 1), False, False, False, False, None), 0, WIDE).text
-    assert "%more.counts1 = icmp ult i64 %k1.next, 200" in text
-    assert text.count("atomicrmw") == 1  # what a run of threadgroups has counted
+    made = vector_code(module, ((size, 1, 1), False, False, False, False, None), 0, WIDE)
+    assert [(c.buffer, c.length) for c in made.own_copies] == [(1, 800)]
 
 
 def test_a_long_run_of_threadgroups_can_be_stopped() -> None:
@@ -218,3 +225,126 @@ def test_counters_that_are_bound_twice_are_seen_under_the_other_name(
         commands.commit()
         commands.wait_until_completed()
         np.testing.assert_array_equal(result.numpy(), seen)
+
+
+SUMS = {
+    "scatter": ("float", "atomic_fetch_add_explicit(&out[x[i]], v[i], memory_order_relaxed);"),
+    "subtract": ("float", "atomic_fetch_sub_explicit(&out[x[i]], v[i], memory_order_relaxed);"),
+    "some": ("float", "if (x[i] % 3) atomic_fetch_add_explicit(&out[x[i]], v[i], memory_order_relaxed);"),
+    "groups": (
+        "float",
+        "float s = simd_sum(v[i]); if (i % 32 == 0) atomic_fetch_add_explicit(out, s, memory_order_relaxed);",
+    ),
+    "uint": ("uint", "atomic_fetch_sub_explicit(&out[x[i]], uint(x[i]), memory_order_relaxed);"),
+    "int, two places": (
+        "int",
+        "atomic_fetch_add_explicit(&out[x[i]], x[i], memory_order_relaxed);"
+        "atomic_fetch_sub_explicit(&out[0], 1, memory_order_relaxed);",
+    ),
+}
+
+
+def summed(name: str, x: np.ndarray, v: np.ndarray, start: np.ndarray) -> np.ndarray:
+    out = start.astype(np.float64 if v.dtype == np.float32 and SUMS[name][0] == "float" else np.int64)
+    match name:
+        case "scatter":
+            np.add.at(out, x, v)
+        case "subtract":
+            np.subtract.at(out, x, v)
+        case "some":
+            np.add.at(out, x[x % 3 != 0], v[x % 3 != 0])
+        case "groups":
+            out[0] += v.sum(dtype=np.float64)
+        case "uint":
+            np.subtract.at(out, x, x)
+        case _:
+            np.add.at(out, x, x)
+            out[0] -= len(x)
+    return out
+
+
+@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize("numbers", [1, 37, 5_000, 100_003])  # copied, copied, copied, too many for it
+def test_sums_of_any_length(name: str, threads: str, numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("METALLOID_THREADS", threads)
+    kind, body = SUMS[name]
+    count, rng = 32_064, np.random.default_rng(numbers)
+    x, v = rng.integers(0, numbers, count, np.int32), rng.random(count, np.float32)
+    dtype = {"float": np.float32, "uint": np.uint32, "int": np.int32}[kind]
+    source = (
+        f"{HEAD}kernel void k(device const int* x, device const float* v, device atomic_{kind}* out,"
+        f" uint i [[thread_position_in_grid]]) {{ {body} }}"
+    )
+    kernel = mt.device("cpu").library(source)["k"]
+    start = rng.integers(0, 99, numbers).astype(dtype)
+    wanted = summed(name, x, v, start)
+    for group in (32, 96, 1024):
+        for guard in (True, "robust", False):
+            got = start.copy()
+            kernel(x, v, got, grid=count, threadgroup=group, guard=guard)
+            if kind == "float":
+                np.testing.assert_allclose(got, wanted, rtol=2e-4, atol=1e-2)
+            else:
+                np.testing.assert_array_equal(got, wanted.astype(dtype))
+
+
+def test_minus_zero_stays_where_nothing_is_added() -> None:
+    body = SUMS["scatter"][1]
+    source = (
+        f"{HEAD}kernel void k(device const int* x, device const float* v, device atomic_float* out,"
+        f" uint i [[thread_position_in_grid]]) {{ {body} }}"
+    )
+    kernel = mt.device("cpu").library(source)["k"]
+    out = np.full(8, -0.0, np.float32)
+    kernel(np.zeros(4096, np.int32), np.full(4096, -0.0, np.float32), out, grid=4096, threadgroup=64)
+    assert np.signbit(out).all()
+
+
+def test_an_access_outside_is_told_and_the_rest_arrives() -> None:
+    source = (
+        f"{HEAD}kernel void k(device const int* x, device atomic_int* out, uint i [[thread_position_in_grid]])"
+        f" {{ {ADD}(&out[x[i]], 1, memory_order_relaxed); }}"
+    )
+    kernel = mt.device("cpu").library(source)["k"]
+    x, out = np.arange(4096, dtype=np.int32) % 8, np.zeros(8, np.int32)
+    x[77] = 8
+    with pytest.warns(Warning, match="M102"):
+        kernel(x, out, grid=4096, threadgroup=64, guard="robust")
+    expected = np.full(8, 512)
+    expected[77 % 8] -= 1
+    np.testing.assert_array_equal(out, expected)
+    with pytest.raises(mt.MetalloidError, match="M102"):
+        kernel(x, out, grid=4096, threadgroup=64)
+
+
+LIST = """kernel void k(device const int* a, device atomic_uint* count, device int* out,
+    device atomic_int* low, device atomic_int* high, uint i [[thread_position_in_grid]]) {
+    if (a[i] > 50) {
+        uint slot = atomic_fetch_add_explicit(count, AMOUNT, memory_order_relaxed);
+        out[slot] = a[i];
+    }
+    atomic_fetch_min_explicit(low, a[i], memory_order_relaxed);
+    atomic_fetch_max_explicit(&high[i % 5], a[i], memory_order_relaxed);
+}"""
+
+
+@pytest.mark.parametrize("amount", ["1u", "uint(a[i] & 1) + 1u"])
+@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize("group", [32, 50, 256])
+def test_a_list_that_grows(amount: str, threads: str, group: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("METALLOID_THREADS", threads)
+    kernel = mt.device("cpu").library(HEAD + LIST.replace("AMOUNT", amount))["k"]
+    a = np.random.default_rng(group).integers(-100, 100, 20_000, np.int32)
+    some = a[a > 50]
+    width = np.ones_like(some) if amount == "1u" else (some & 1) + 1
+    for _ in range(2):
+        count, out = np.full(1, 3, np.uint32), np.full(3 + width.sum(), -777, np.int32)
+        low, high = np.full(1, -20, np.int32), np.full(5, -1000, np.int32)
+        kernel(a, count, out, low, high, grid=len(a), threadgroup=group)
+        assert count[0] == 3 + width.sum()
+        np.testing.assert_array_equal(np.sort(out[out != -777]), np.sort(some))
+        if amount == "1u":
+            assert (out[3:] != -777).all()
+        assert low[0] == a.min()
+        np.testing.assert_array_equal(high, [a[n::5].max() for n in range(5)])
