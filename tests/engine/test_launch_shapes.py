@@ -194,6 +194,23 @@ def test_idle_lanes_are_weighed_against_gangs():
     assert choose(module(long), (100, 1, 1), AVX512) == 16
 
 
+@pytest.mark.parametrize("kind", ["float", "float4"])
+def test_rows_that_are_looked_up_have_gangs_of_their_own(kind):
+    """Across rows of threads the addresses have no pattern; inside of one they are neighbours."""
+    text = f"""kernel void k(device const {kind}* a, device const int* at, device {kind}* o, constant uint& w,
+        uint2 p [[thread_position_in_grid]]) {{ o[p.y * w + p.x] = a[uint(at[p.y]) * w + p.x]; }}"""
+    module = canonical(scalar_ir(text, "k")[0])
+    assert [choose(module, size, AVX512) for size in ((32, 8, 1), (16, 4, 2), (8, 32, 1))] == [32, 16, 8]
+    assert choose(module, (64, 4, 1), AVX512) == choose(module, (256, 1, 1), AVX512) == 64
+    straight = canonical(scalar_ir(text.replace("uint(at[p.y])", "p.y"), "k")[0])
+    assert choose(straight, (32, 8, 1), AVX512) == 64
+    rng = np.random.default_rng(0)
+    n = 4 if kind == "float4" else 1
+    for w, h, group in ((32, 20, (32, 4)), (33, 7, (11, 7)), (8, 16, (8, 8))):
+        a, at = rng.random((50 * w, n), np.float32), rng.integers(0, 50, h, np.int32)
+        same(text, [a, at, np.zeros((h * w, n), np.float32), np.uint32([w])], (w, h), group)
+
+
 def test_lanes_that_count_one_by_one_are_few_and_stored_once():
     """Of 256 lanes each was looked for in 256 bits, and all addresses were stored for each of them."""
     size = (1024, 1, 1)

@@ -79,7 +79,7 @@ class Prover:
         self.flow = Flow(self.function)
         self.reached = frozenset(self.flow.graph.reverse_postorder)
         self.roots = UnderlyingObjects(self.function)
-        self.parameters: tuple[int, ...] = _parameters(self.function, self.roots)
+        self.parameters: tuple[int, ...] = read_parameters(self.function, self.roots)
         self.outputs: Mapping[int, frozenset[tuple[str, int]]] = _outputs(self.function, self.roots)
 
     @property
@@ -219,7 +219,7 @@ def _outputs(function: Function, roots: UnderlyingObjects) -> Mapping[int, froze
     return {index: frozenset(places) for index, places in stores.items() if index not in read}
 
 
-def _parameters(function: Function, roots: UnderlyingObjects) -> tuple[int, ...]:
+def read_parameters(function: Function, roots: UnderlyingObjects) -> tuple[int, ...]:
     """Buffers that nobody writes and whose whole numbers lead to addresses, conditions or rounds of loops."""
     written: set[int] = set()
     for i in function.instructions():

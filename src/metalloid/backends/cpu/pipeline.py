@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from metalloid.analysis.barrier_arrival import Arrival, arrival
 from metalloid.analysis.divergence import Flow
+from metalloid.analysis.intervals import is_fixed
 from metalloid.analysis.intervals.prove import Proof
 from metalloid.analysis.lane_layout import SIMD, LaneLayout
 from metalloid.analysis.underlying_objects import UnderlyingObjects
@@ -43,6 +44,7 @@ from metalloid.transforms.common_gep_base import share
 from metalloid.transforms.fold_sizes import asks_for_size, folded
 from metalloid.transforms.fuse_products import fuse_products
 from metalloid.transforms.join_blocks import joined
+from metalloid.transforms.merge_fixed import merge_fixed
 from metalloid.transforms.one_row import DIVISIONS, in_one_row
 from metalloid.transforms.partial_sums import Row
 from metalloid.transforms.prune_edges import prune
@@ -72,11 +74,7 @@ def vector_code(
     if rows is not None and isinstance(proof, Proof) and (few := turns.if_short(proof.short)):
         rows, turns = None, few
     if isinstance(proof, Proof):
-        module = proof.mark(module)
-        function = prune(module.function[ENTRY], proof.dead)
-        if check is not None:  # tests of indices that hold are gone: loads of a row stand in one block again
-            function, _ = joined(function, closed=True)
-        module = module.with_function(function)
+        module = _proved(module, proof, check is not None)
     if not guard and check is None:
         module = without_notes(module)
     loops = proof.loops if isinstance(proof, Proof) else frozenset()
@@ -113,6 +111,17 @@ def vector_code(
             "  hint: write repeated code as a loop, and a switch of many cases as a table"
         )
     return made
+
+
+def _proved(module: Module, proof: Proof, checked: bool) -> Module:
+    """The module with what is known of a launch: marked accesses, no sides of branches that nobody takes."""
+    module = proof.mark(module)
+    function = prune(module.function[ENTRY], proof.dead)
+    if checked:  # tests of indices that hold are gone: loads of a row stand in one block again
+        function, _ = joined(function, closed=True)
+    else:
+        function = merge_fixed(function, data_layout(module.datalayout), is_fixed)
+    return module.with_function(function)
 
 
 def _alone(

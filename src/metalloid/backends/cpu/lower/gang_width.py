@@ -4,7 +4,8 @@ Wide is good: addresses, loop counters and barriers are paid once per gang, and 
 loaded once. The limit is registers: a loop's own values must stay in them. So: count the values that differ
 from lane to lane and live at the same time, and take as many lanes as fill the registers with them; fewer where lanes
 leave loops at different times (they wait for the slowest), where the code is long (it has to be compiled), and where
-nothing is gained, in straight code or where lanes count in memory one by one; one where they part at hundreds of
+nothing is gained, in straight code or where lanes count in memory one by one; those of one
+row of threads where addresses are regular in a row only; one where they part at hundreds of
 places, or where each walks along a row of its own (`lane_or_loop`). The registers that are otherwise left free are
 filled too where that makes one gang of a threadgroup with barriers, none of them in a loop, and one value at a time
 lives: regions keep nothing then. SIMD-group
@@ -27,7 +28,7 @@ from metalloid.backends.cpu.lower.ops.owned_atomics import MOST_LANES
 from metalloid.backends.cpu.lower.vectorize import uses_lanes
 from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.intrinsics import BARRIER, ENTRY, THREADGROUP
-from metalloid.ir.layout import data_layout
+from metalloid.ir.layout import DataLayout, data_layout
 from metalloid.ir.name_privates import name_privates
 from metalloid.ir.types import FloatType, IntType, PointerType
 from metalloid.records import replace
@@ -103,6 +104,7 @@ def choose(
         most //= 2
     if privates:
         most = min(most, 2 * lanes)
+    most = _within_row(flow, size, most, data_layout(module.datalayout))
     if any(i.opcode in _BY_LANE and trial.shape(i.operands[0]) is None for i in function.instructions()):
         most = min(most, MOST_LANES)
     if checked:
@@ -164,6 +166,23 @@ def _is_dear(i: Instruction) -> bool:
     if i.opcode == "call":
         return bool(i.name) and i.called.startswith("llvm.") and not i.called.startswith(_CHEAP)
     return i.opcode in _DEAR
+
+
+def _within_row(flow: Flow, size: Triple, most: int, layout: DataLayout) -> int:
+    """The lanes of one row of threads, where addresses are regular in it and not across rows: each row of threads
+    looks up where its row of memory is."""
+    x, y, z = size
+    row = min(most, x & -x)  # rows are filled by gangs
+    if y * z == 1 or not SHORTEST < row < most:
+        return most
+    objects = UnderlyingObjects(flow.function)
+
+    def irregular(width: int) -> int:
+        known = Uniformity(flow, objects, LaneLayout(width, size), layout)
+        code = (i for i in flow.function.instructions() if i.opcode in ("load", "store"))
+        return sum(known.shape(i.operands[-1]) is None for i in code)
+
+    return row if irregular(row) < irregular(most) else most
 
 
 def _turns(function: Function, known: Uniformity) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from metalloid.analysis.divergence import Flow
+from metalloid.analysis.intervals.prove import read_parameters
 from metalloid.analysis.lane_layout import LaneLayout, Triple
 from metalloid.analysis.loop_stride import Strides
 from metalloid.analysis.underlying_objects import UnderlyingObjects
@@ -30,12 +31,14 @@ from metalloid.ir.name_privates import name_privates
 from metalloid.ir.types import FloatType, IntType
 from metalloid.ir.values import Int, Value
 from metalloid.targets import TargetInfo
+from metalloid.transforms.merge_fixed import merge_fixed
 from metalloid.transforms.partial_sums import Row, ends_by_count, is_sum, rows
 from metalloid.transforms.split_sums import MOST
 
 LANES = 32  # that are looked at
 ALONE = 2.0  # what a lane's own load costs: the load, and its place in the register
 DENSE = 4  # of so many bytes that a loop passes by, one is loaded
+COUNTER = 1  # what it takes to count rounds; addresses that go on by steps take nothing beside it
 WAITING = 2.0  # lanes that leave a loop at different times are busy half of the time
 _STIR = frozenset(("call", "store", "atomicrmw", "cmpxchg", "switch"))
 _PLAIN = (
@@ -65,7 +68,7 @@ GATHERED = (
 def alone(module: Module, target: TargetInfo) -> dict[Row, tuple[int, ...]] | None:
     """Whether threads run one after the other: the rows whose sums are split, and how far; None where they do not."""
     module, _ = name_privates(module)
-    function = module.function[ENTRY]
+    function = _with_parameters_once(module.function[ENTRY], data_layout(module.datalayout))
     calls = [i for i in function.instructions() if i.opcode == "call"]
     if any(i.called == BARRIER for i in calls) or uses_lanes(module):
         return None
@@ -78,6 +81,18 @@ def alone(module: Module, target: TargetInfo) -> dict[Row, tuple[int, ...]] | No
     if not loops_in_vectors(flow, known, layout, target):
         return None
     return {row: sums_of(flow, row, layout, target) for row in rows(function)}
+
+
+def _with_parameters_once(function: Function, layout: DataLayout) -> Function:
+    """With one load for each of the launch's parameters: code mostly has them as numbers that stay."""
+    roots = UnderlyingObjects(function)
+    parameters = read_parameters(function, roots)
+
+    def fixed(load: Instruction) -> bool:
+        root = roots.root(load.operands[0])
+        return root is not None and root.kind == "buffer" and root.index in parameters
+
+    return merge_fixed(function, layout, fixed)
 
 
 def dense(function: Function, loop: Loop, row: Row, layout: DataLayout) -> list[Instruction]:
@@ -160,14 +175,15 @@ def loops_in_vectors(flow: Flow, known: Uniformity, layout: DataLayout, target: 
     for loop, body in _innermost(flow):
         strides = Strides(function, loop, layout)
         filled = straight(function, loop, body, strides)
-        waits = WAITING if loop.header in known.divergence.loops else 1.0
-        work = _work(body)
+        waits, counted = 1.0, [i for i in body if not i.name or strides.of(i.value) is None]
+        if loop.header in known.divergence.loops:  # short for some: counters are not all that its end costs
+            waits, counted = WAITING, body
+        work = COUNTER + _work(counted)
         lanes += waits * work / register
         alone += work / (register if filled else 1)
         accesses = [found for i in body if (found := _access(i, layout)) is not None]
-        lanes += waits * sum(
-            _by_lanes(known, vector, target) for vector in _vectors(function, accesses, layout)
-        )
+        vectors = _vectors(function, accesses, layout)
+        lanes += waits * sum(_by_lanes(known, vector, target) for vector in vectors)
         alone += _by_round(known, strides, accesses, filled, target)
     return alone < lanes
 

@@ -24,6 +24,7 @@ from metalloid.backends.cpu.lower.access.guard import (
 )
 from metalloid.backends.cpu.lower.access.lane_ranges import range_load, range_store, steps_load, steps_store
 from metalloid.backends.cpu.lower.access.lookups import look_up, lookup
+from metalloid.backends.cpu.lower.access.masked_steps import load_steps
 from metalloid.backends.cpu.lower.access.mem_ref import (
     MemRef,
     address,
@@ -173,6 +174,8 @@ def _vector_load(
         return gather(e, place.ptr, e.expand(place.offset), mask, kind, align)
 
     def quick() -> str:
+        if plan.lie is Lie.SOME_STEPS:
+            return load_steps(e, place, plan, kind, size, align)
         return planned_load(e, place, plan, kind, size, align)
 
     return _guarded(e, i, place, size, False, quick, kind, align)

@@ -49,6 +49,7 @@ class Lie(Enum):
     RANGE = "side by side, in a known range of lanes: a short vector"
     STEPS = "at constant distances, in a known range of lanes: as a pattern, and no other lane"
     ROW = "side by side: a vector, masked where lanes are idle"
+    SOME_STEPS = "at equal distances of a few elements, some lanes idle: vectors of all that lies between"
     PATTERN = "at known distances: register by register"
     FREE = "anywhere: gather and scatter"
 
@@ -63,6 +64,7 @@ class AccessPlan:
 
 FEW = 2  # registers of lanes: as many loads one by one are no slower than a gather
 MAX_STEP = 8  # elements from lane to lane: more vectors with gaps take as long as a scatter
+MAX_BETWEEN = 4  # the same of loads under a mask
 ROW = 16  # bytes that a load brings for one lane as well as for many
 DENSE = 2  # times as many elements as are wanted, at most, are read in one piece
 MAX_PARTS = 32  # spots of more coefficients: a gather takes fewer instructions
@@ -89,6 +91,8 @@ def access_plan(e: Emitter, place: MemRef, size: int, write: bool) -> AccessPlan
         constant = place.check.terms == offset.terms and all(not c for c, _ in offset.terms)
         if constant and not (e.out.robust and bounded):
             lie = Lie.STEPS
+    elif e.mask is not None and not write and _near(e, found, size):
+        lie = Lie.SOME_STEPS
     elif (
         e.mask is None
         and not e.out.brief
@@ -97,6 +101,20 @@ def access_plan(e: Emitter, place: MemRef, size: int, write: bool) -> AccessPlan
     ):
         lie = Lie.PATTERN
     return AccessPlan(lie, found)
+
+
+def _near(e: Emitter, found: Sequence[Spot], size: int) -> bool:
+    """Whether a masked vector of all between the lanes is quicker than a gather."""
+    return e.out.target.masks_memory and not e.out.brief and 1 < abs(step_of(found, size)) <= MAX_BETWEEN
+
+
+def step_of(found: Sequence[Spot], size: int) -> int:
+    """The elements from lane to lane, where that is the same for all; else 0."""
+    if len(found) < 2 or any(s.part != found[0].part for s in found):
+        return 0
+    step = found[1].offset - found[0].offset
+    even = step % size == 0 and all(b.offset - a.offset == step for a, b in itertools.pairwise(found))
+    return step // size if even else 0
 
 
 def _in_steps(e: Emitter, found: Sequence[Spot], size: int, write: bool) -> bool:
@@ -118,11 +136,8 @@ def gaps(e: Emitter, found: Sequence[Spot], size: int) -> int:
     target = e.out.target
     if not target.scatters or size < 2 or len(found) <= FEW * target.lanes32:
         return 0
-    step = found[1].offset - found[0].offset
-    even = all(
-        s.part == found[0].part and s.offset == found[0].offset + n * step for n, s in enumerate(found)
-    )
-    return step // size if even and step % size == 0 and 1 < step // size <= MAX_STEP else 0
+    step = step_of(found, size)
+    return step if 1 < step <= MAX_STEP else 0
 
 
 # ---- where the lanes go ---------------------------------------------------------------------------------------------

@@ -63,6 +63,11 @@ def llvm_call(e: Emitter, i: Instruction) -> None:
         result(e, i, vector, _bfloat_call(e, i, stem, refs, vector))
         return
     overloads: tuple[str, ...] = (kind,)
+    if (
+        stem in _SATURATING and refs[0][0] == "half"
+    ):  # of halves, LLVM 22 makes NaN the least number (AVX512-FP16)
+        wider = f"fpext {typed(e, 'half', vector)} {refs[0][1]} to {typed(e, 'float', vector)}"
+        refs = [("float", e.put(wider))]
     if stem in _SATURATING or stem in (
         "llvm.lround",
         "llvm.lrint",
