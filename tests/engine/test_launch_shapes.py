@@ -206,9 +206,9 @@ def test_rows_that_are_looked_up_have_gangs_of_their_own(kind):
     assert choose(straight, (32, 8, 1), AVX512) == 64
     rng = np.random.default_rng(0)
     n = 4 if kind == "float4" else 1
-    for w, h, group in ((32, 20, (32, 4)), (33, 7, (11, 7)), (8, 16, (8, 8))):
+    for w, h, threads in ((32, 20, (32, 4)), (33, 7, (11, 7)), (8, 16, (8, 8))):
         a, at = rng.random((50 * w, n), np.float32), rng.integers(0, 50, h, np.int32)
-        same(text, [a, at, np.zeros((h * w, n), np.float32), np.uint32([w])], (w, h), group)
+        same(text, [a, at, np.zeros((h * w, n), np.float32), np.uint32([w])], (w, h), threads)
 
 
 def test_lanes_that_count_one_by_one_are_few_and_stored_once():

@@ -103,10 +103,10 @@ def test_every_code_of_a_kernel_adds_up_alike(name: str) -> None:
 def test_a_loop_along_a_row_is_split_for_registers_of_any_width(name: str, target: TargetInfo) -> None:
     """Wide registers hold so many sums that the rounds of all were too long, and the loop stayed as it was."""
     module = canonical(scalar(Source(text(ROWS[name]), math="fast"), "k")[0])
-    ((row, counts),) = (alone(module, target) or {}).items()
+    ((row, (counts, ways)),) = (alone(module, target) or {}).items()
     function = module.function[ENTRY]
     assert counts[0] * 4 >= target.vector_bytes
-    made = split(function, row, counts)
+    made = split(function, row, counts, *ways)
     assert all(name in made.block for name in splits(row, counts))
 
 

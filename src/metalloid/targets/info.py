@@ -26,6 +26,7 @@ class TargetInfo:
     work_per_prefetch: int = 4  # registers of arithmetic that hide one; a prefetch takes the place of a load
     # ---- instructions
     gathers: bool = False  # a register of words, each from its own address
+    quick_gathers: bool = False  # in less time than as many loads
     scatters: bool = False
     masks_memory: bool = False  # loads and stores of some lanes
     mask_bits: bool = False  # which lanes: a number of 64 bits, one for each

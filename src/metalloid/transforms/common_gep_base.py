@@ -82,10 +82,11 @@ def _parted(function: Function, index: Value, whole: bool, deep: int = 0) -> tup
         i = function.definitions[index.name]
         if i.opcode in ("add", "or") and isinstance(i.operands[1], Int) and 0 < i.operands[1].value < NEAR:
             rest, number = i.operands[0], i.operands[1].value
-            if whole and i.opcode == "add":
+            adds = number < 1 << _zeros(function, rest)
+            if whole and (adds or i.opcode == "add"):
                 terms, more = _parted(function, rest, whole, deep + 1)
                 return terms, number + more
-            if number < 1 << _zeros(function, rest):
+            if adds:
                 return (rest,), number
         if whole and i.opcode == "add":
             sides = [_parted(function, o, whole, deep + 1) for o in i.operands]

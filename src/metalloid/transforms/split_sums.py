@@ -17,13 +17,19 @@ from metalloid.ir import Block, Function
 from metalloid.ir.loops import loops
 from metalloid.ir.types import IntType
 from metalloid.records import replace
+from metalloid.transforms.masked_rounds import Masked
 from metalloid.transforms.partial_sums import Row, row_of
 from metalloid.transforms.split_rounds import InMemory, InTurn, SideBySide, rounds_of
 
-Way = Literal["side by side", "in turn", "in memory"]
+Way = Literal["side by side", "in turn", "in memory", "masked"]
 
 MOST = 1024  # instructions of the rounds that run at once
-_WAYS: Mapping[Way, type[SideBySide]] = {"side by side": SideBySide, "in turn": InTurn, "in memory": InMemory}
+_WAYS: Mapping[Way, type[SideBySide]] = {
+    "side by side": SideBySide,
+    "in turn": InTurn,
+    "in memory": InMemory,
+    "masked": Masked,
+}
 
 
 def split(function: Function, row: Row, counts: tuple[int, ...], *ways: Way) -> Function:

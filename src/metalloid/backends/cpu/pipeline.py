@@ -23,7 +23,7 @@ from metalloid.backends.cpu.lower.driver import ENTRY_NAME
 from metalloid.backends.cpu.lower.free_shape import is_free
 from metalloid.backends.cpu.lower.gang_width import by_rows, choose
 from metalloid.backends.cpu.lower.kept_values import regions
-from metalloid.backends.cpu.lower.lane_or_loop import SUMS, alone
+from metalloid.backends.cpu.lower.lane_or_loop import SUMS, Split, alone
 from metalloid.backends.cpu.lower.row_gangs import row_gangs
 from metalloid.backends.cpu.lower.sums_in_turn import ALONE, NONE, TURNS, InTurn, in_turn, parts, sums_in_turn
 from metalloid.backends.cpu.lower.vectorize import VectorCode, vectorize
@@ -126,7 +126,7 @@ def _proved(module: Module, proof: Proof, checked: bool) -> Module:
 
 def _alone(
     module: Module,
-    rows: dict[Row, tuple[int, ...]],
+    rows: dict[Row, Split],
     turns: InTurn,
     target: codegen.Target,
     loops: frozenset[str],
@@ -135,9 +135,9 @@ def _alone(
     short, full = turns.may_be_short, SUMS * target.info.lanes32
     most, chosen = (parts(target.info), turns.sums) if short else (full, None)
     function = split_trees(module.function[ENTRY], most, chosen)
-    for row, counts in rows.items():
-        function = split(function, row, counts, *(ALONE if short else ()))
-    loops |= {name for row in rows if row.header in loops for name in splits(row, rows[row])}
+    for row, (counts, ways) in rows.items():
+        function = split(function, row, counts, *(ways or (ALONE if short else ())))
+    loops |= {name for row in rows if row.header in loops for name in splits(row, rows[row][0])}
     return module.with_function(function), loops
 
 

@@ -67,7 +67,7 @@ def choose(
     size: Triple,
     target: TargetInfo,
     checked: bool = False,
-    rows: Mapping[Row, tuple[int, ...]] | None = None,
+    rows: Mapping[Row, object] | None = None,
     asked: bool = False,
 ) -> int:
     """Lanes per gang, for a threadgroup of this size. `checked`: every access is watched, and code is long. `rows`:
@@ -98,7 +98,7 @@ def choose(
     if trial.divergence.loops:
         most = min(most, DIVERGENT * lanes)
     elif not flow.forest.loops and not barriers:
-        most = min(most, TILE if _turns(function, trial) else STRAIGHT * lanes)
+        most = min(most, TILE if _turns(function, trial) else STRAIGHT * lanes * _narrow(function, trial))
     work = sum(1 for i in function.instructions() if i.name and trial.varies(i.value))
     while most > lanes and work * most // lanes > CODE:
         most //= 2
@@ -274,6 +274,13 @@ def _local(function: Function, block: Block, u: Uniformity) -> int:
             ends[last[i.name]] = ends.get(last[i.name], 0) + size
         worst = max(worst, now)
     return worst
+
+
+def _narrow(function: Function, u: Uniformity) -> int:
+    """How many of a kernel's values are as long as 32 bits, where all are short."""
+    code = (i for i in function.instructions() if i.name and u.shape(i.value) is None)
+    bits = [i.type.bits if isinstance(i.type, IntType | FloatType) else 64 for i in code]
+    return 32 // min(32, max([8, *bits]))
 
 
 def _units(type: object) -> int:

@@ -20,6 +20,7 @@ from metalloid.analysis.loop_stride import Strides
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.cpu.lower.access.packs import MEMORY
+from metalloid.backends.cpu.lower.access.round_loads import WORD, lookup
 from metalloid.backends.cpu.lower.free_shape import footprint
 from metalloid.backends.cpu.lower.vectorize import uses_lanes
 from metalloid.ir import Function, Instruction, Module
@@ -31,9 +32,10 @@ from metalloid.ir.name_privates import name_privates
 from metalloid.ir.types import FloatType, IntType
 from metalloid.ir.values import Int, Value
 from metalloid.targets import TargetInfo
+from metalloid.transforms.masked_rounds import may_be_masked
 from metalloid.transforms.merge_fixed import merge_fixed
 from metalloid.transforms.partial_sums import Row, ends_by_count, is_sum, rows
-from metalloid.transforms.split_sums import MOST
+from metalloid.transforms.split_sums import MOST, Way
 
 LANES = 32  # that are looked at
 ALONE = 2.0  # what a lane's own load costs: the load, and its place in the register
@@ -59,13 +61,16 @@ _PLAIN = (
 )
 
 
+# How many rounds a loop runs at once, then how many of what is left; in what ways, where that is said.
+Split = tuple[tuple[int, ...], tuple[Way, ...]]
+MASKED: tuple[Way, ...] = ("masked",)
 SUMS = 4  # registers of sums that a loop adds up at once: additions take so long
 GATHERED = (
     4  # sums, where addresses are looked up: nothing fills a register, but nobody waits for the last addition
 )
 
 
-def alone(module: Module, target: TargetInfo) -> dict[Row, tuple[int, ...]] | None:
+def alone(module: Module, target: TargetInfo) -> dict[Row, Split] | None:
     """Whether threads run one after the other: the rows whose sums are split, and how far; None where they do not."""
     module, _ = name_privates(module)
     function = _with_parameters_once(module.function[ENTRY], data_layout(module.datalayout))
@@ -80,7 +85,12 @@ def alone(module: Module, target: TargetInfo) -> dict[Row, tuple[int, ...]] | No
     known = Uniformity(flow, UnderlyingObjects(function), lanes, layout)
     if not loops_in_vectors(flow, known, layout, target):
         return None
-    return {row: sums_of(flow, row, layout, target) for row in rows(function)}
+    return {
+        row: ((target.lanes32,), MASKED)
+        if looks_up(flow, row, layout, target)
+        else (sums_of(flow, row, layout, target), ())
+        for row in rows(function)
+    }
 
 
 def _with_parameters_once(function: Function, layout: DataLayout) -> Function:
@@ -137,12 +147,22 @@ def sums_of(flow: Flow, row: Row, layout: DataLayout, target: TargetInfo) -> tup
     """As many as fill four registers; of what is left, one: a row of 250 would end in 58 rounds one by one."""
     loop = flow.forest.loops[row.header]
     body = list(flow.function.block[row.header].instructions)
-    if not straight(flow.function, loop, body, Strides(flow.function, loop, layout)):
+    strides = Strides(flow.function, loop, layout)
+    if not straight(flow.function, loop, body, strides):
         return (GATHERED,)
     sizes = [layout.size(flow.function.definitions[name].type) for name in row.sums]
     full = target.vector_bytes // max(sizes)
     most = next((n * full for n in (SUMS, SUMS // 2, 1) if n * full * len(body) <= MOST), 1)
     return (most, full) if most > full else (most,)
+
+
+def looks_up(flow: Flow, row: Row, layout: DataLayout, target: TargetInfo) -> bool:
+    """Whether a loop goes to where a row of indices leads, and a gather brings that sooner than loads do."""
+    function, loop = flow.function, flow.forest.loops[row.header]
+    body, strides = list(function.block[row.header].instructions), Strides(function, loop, layout)
+    if not target.quick_gathers or straight(function, loop, body, strides):
+        return False
+    return straight(function, loop, body, strides, lookups=True) and may_be_masked(function, row)
 
 
 def may_pay(flow: Flow, layout: DataLayout, target: TargetInfo) -> bool:
@@ -188,9 +208,11 @@ def loops_in_vectors(flow: Flow, known: Uniformity, layout: DataLayout, target: 
     return alone < lanes
 
 
-def straight(function: Function, loop: Loop, body: list[Instruction], strides: Strides) -> bool:
+def straight(
+    function: Function, loop: Loop, body: list[Instruction], strides: Strides, lookups: bool = False
+) -> bool:
     """Whether several rounds can be taken at once: no branch inside, no call, nothing stored, nothing looked up, and
-    nothing carried from round to round but counters and sums."""
+    nothing carried from round to round but counters and sums. `lookups`: what a row of indices leads to is fine."""
     if not _calm(loop, body):
         return False
     if not ends_by_count(function, loop.header):
@@ -198,7 +220,18 @@ def straight(function: Function, loop: Loop, body: list[Instruction], strides: S
     carried = [i for i in body if i.opcode == "phi" and strides.of(i.value) is None]
     if not all(is_sum(function, function.block[loop.header], phi) for phi in carried):
         return False
-    return all(strides.of(i.operands[0]) is not None for i in body if i.opcode == "load")
+    far = [i for i in body if i.opcode == "load" and strides.of(i.operands[0]) is None]
+    return not far or (lookups and all(_in_row(function, i, strides) for i in far))
+
+
+def _in_row(function: Function, i: Instruction, strides: Strides) -> bool:
+    """Whether a load is led to by an index, and those of the rounds lie side by side."""
+    found = lookup(function, i)
+    return (
+        found is not None
+        and strides.of(found.base) == {}
+        and strides.of(found.index.operands[0]) == {(): WORD}
+    )
 
 
 def _calm(loop: Loop, body: list[Instruction]) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from metalloid.backends.cpu.lower.text import Text
 
 _SUFFIX = {"float": "f32", "half": "f16", "double": "f64", "bfloat": "bf16"}
+_BYTES = {"i8": 1, "i16": 2, "half": 2, "bfloat": 2, "i32": 4, "float": 4, "i64": 8, "double": 8, "ptr": 8}
 ALL = "splat (i1 true)"
 
 
@@ -60,8 +61,19 @@ def store(e: Text, pointer: str, mask: str, kind: str, align: int, value: str, c
     if not e.out.target.masks_memory:
         scatter(e, _neighbours(e, pointer, kind, n), mask, kind, align, value, n)
         return
-    name = declared(e, "store", kind, n)
-    e.do(f"call void @{name}(<{n} x {kind}> {value}, ptr align {align} {pointer}, <{n} x i1> {mask})")
+    register = max(1, e.out.target.vector_bytes // _BYTES.get(kind, n))
+    if n <= register or n % register or e.out.brief:
+        name = declared(e, "store", kind, n)
+        e.do(f"call void @{name}(<{n} x {kind}> {value}, ptr align {align} {pointer}, <{n} x i1> {mask})")
+        return
+    for first in range(0, n, register):  # in order: LLVM writes a long vector's registers in any
+        picks = ", ".join(f"i32 {m}" for m in range(first, first + register))
+        part, some = (
+            e.put(f"shufflevector <{n} x {t}> {x}, <{n} x {t}> poison, <{register} x i32> <{picks}>")
+            for t, x in ((kind, value), ("i1", mask))
+        )
+        at = e.put(f"getelementptr {kind}, ptr {pointer}, i64 {first}")
+        store(e, at, some, kind, align, part, register)
 
 
 def declared(e: Text, what: str, kind: str, n: int) -> str:

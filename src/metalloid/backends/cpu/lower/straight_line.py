@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from metalloid.backends.cpu.lower.access import held, load_groups, side_by_side, store_groups
+from metalloid.backends.cpu.lower.access import held, load_groups, round_loads, side_by_side, store_groups
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.instructions import instruction
 from metalloid.backends.cpu.lower.matrix import chains
@@ -32,6 +32,7 @@ def write_straight(e: Emitter, block: Block) -> None:
     rest = replace(block, instructions=tuple(i for i in block.instructions if i.name not in gone))
     longest = partial(load_groups.longest_row, e)
     together = load_groups.find(e.function, rest, e.out.layout, apart, longest)
+    rounds = round_loads.find(e, block)
     vectors = side_by_side.Writer(e, block, beside)
     e.done, e.rows, e.multiplied = set(gone), {}, _only_multiplied(e, found)
     for n, i in enumerate(block.body[:-1]):
@@ -39,10 +40,12 @@ def write_straight(e: Emitter, block: Block) -> None:
         vectors.parts(n)
         if n in stores.others or i.name in e.done:
             continue
-        if i.name in together:
+        if rounds is not None:
+            rounds.write(i)
+        if i.name in together and i.name not in e.done:
             load_groups.load_group(e, together[i.name])
-            if i.name in e.done:
-                continue
+        if i.name in e.done:
+            continue
         if turns and i.name in turns.totals:
             turns.write(e, i)
         elif i.name in multiplied:

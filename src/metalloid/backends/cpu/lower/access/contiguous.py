@@ -13,7 +13,7 @@ from metalloid.backends.cpu.lower.emitter import Emitter
 
 def read(e: Emitter, place: MemRef, start: str, count: int, kind: str, size: int, align: int) -> str:
     """`count` elements from the offset `start` on."""
-    step = _step(e, place, count, size)
+    step = _step(e, count, size, owned_by_one(e, place))
     chunks = []
     for n in range(0, count, step):
         at = address(e, place.ptr, _further(e, start, n * size))
@@ -25,7 +25,7 @@ def write(
     e: Emitter, place: MemRef, start: str, value: str, count: int, kind: str, size: int, align: int
 ) -> None:
     """A vector of `count` elements to the offset `start` and after."""
-    step = _step(e, place, count, size)
+    step = _step(e, count, size, owned_by_one(e, place) or not e.out.brief)
     for n in range(0, count, step):
         part = value
         if step < count:
@@ -36,10 +36,9 @@ def write(
         e.do(f"store <{step} x {kind}> {part}, ptr {at}, align {align}")
 
 
-def _step(e: Emitter, place: MemRef, count: int, size: int) -> int:
+def _step(e: Emitter, count: int, size: int, apart: bool) -> int:
     """Elements in one access."""
     register = max(1, e.out.target.vector_bytes // size)
-    apart = owned_by_one(e, place)
     pieces = count // register
     return register if apart and pieces * register == count and pieces & (pieces - 1) == 0 else count
 

@@ -122,8 +122,11 @@ def is_copied(function: Function, i: Instruction) -> bool:
 
 def longest_row(e: Emitter, base: Value, size: int) -> int:
     """Bytes of a row that are turned round at once: twice as many where few registers have rows of their own, one for
-    each lane, and others the same, as in a tile that all its sums read. These are turned round once, and fit."""
+    each lane, and others the same, as in a tile that all its sums read. These are turned round once, and fit. A
+    register of what one lane reads, which is not turned round."""
     target, shape = e.out.target, e.shape(base)
+    if e.width == 1:
+        return target.vector_bytes
     whole = target.vector_bytes == 4 * target.shuffle_part and e.mask is None and not e.out.brief
     if not whole or e.out.check is not None or shape is None or not shape.terms:
         return MAX_BYTES

@@ -12,6 +12,7 @@ from metalloid.backends.cpu.lower.access.atomic_guard import atomic_lanes, atomi
 from metalloid.backends.cpu.lower.access.guard import only_where, settle
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, memory_type, resolve
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
+from metalloid.backends.cpu.lower.ops import lanes_again
 from metalloid.backends.cpu.lower.ops.collective import reduce_all, scan
 from metalloid.backends.cpu.lower.ops.lanes_in_memory import Lanes
 from metalloid.backends.cpu.lower.ops.memory_orders import order
@@ -133,7 +134,8 @@ def _plain_lanes(
     if as_row(e, i, offset, mask, start, size):
         return ""
     by_number = numbered(e, mask)
-    places, numbers = Lanes(e, offset, by_number), Lanes(e, values, by_number)
+    again = lanes_again.find(e, i) if by_number else None
+    places, numbers = again or Lanes(e, offset, by_number), Lanes(e, values, by_number)
     for lane in lanes(e, mask):
         update(e, i.predicate, address(e, start, places[lane]), kind, numbers[lane], size)
     return ""

@@ -1,0 +1,112 @@
+"""Addresses of atomics that each lane computes by itself: bins[a[i] & 255] += 1, where all a[i] lie side by side.
+
+Taking a lane out of a register takes two instructions, and as long as adding to memory. Where little is done to a
+loaded number, each lane loads its own again, as plain C does.
+"""
+
+from __future__ import annotations
+
+from metalloid.backends.cpu.lower.access.load_groups import space_of
+from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, memory_type, resolve
+from metalloid.backends.cpu.lower.access.plan import contiguous
+from metalloid.backends.cpu.lower.emitter import Emitter, lowered
+from metalloid.ir import Instruction
+from metalloid.ir.gep import steps
+from metalloid.ir.intrinsics import CHANGES, effect
+from metalloid.ir.types import IntType
+from metalloid.ir.values import Local, Value
+from metalloid.records import dataclass
+
+_CASTS = ("zext", "sext", "trunc")
+_CHEAP = ("and", "lshr", "shl", "add", "sub")
+_READ = (1, 2)  # the spaces of buffers: what is added to threadgroup memory is never there
+_INDICES = ("i32", "i64")
+_WRITES = ("store", "atomicrmw", "cmpxchg")
+MOST = 3  # instructions besides casts
+
+
+@dataclass(frozen=True)
+class Again:
+    """How lanes find their offsets: from loads of neighbours, by instructions with one operand that varies."""
+
+    e: Emitter
+    base: str  # offset
+    step: int  # bytes of an index
+    work: tuple[Instruction, ...]  # from the load on
+    row: MemRef
+
+    def __getitem__(self, lane: str) -> str:
+        e, load = self.e, self.work[0]
+        kind, size = memory_type(load.type)
+        start = e.put(f"add i64 {self.row.offset.base}, {int(lane) * size}")
+        now = e.put(f"load {kind}, ptr {address(e, self.row.ptr, start)}, align {load.align or size}")
+        before: Value = load.value
+        for i in self.work[1:]:
+            if i.opcode in _CASTS:
+                now = e.put(f"{i.opcode} {lowered(before.type)} {now} to {lowered(i.type)}")
+            else:
+                a, b = (now if o == before else e.scalar(o) for o in i.operands)
+                now = e.put(f"{i.opcode} {lowered(i.type)} {a}, {b}")
+            before = i.value
+        if before.type != IntType(64):
+            now = e.put(f"sext {lowered(before.type)} {now} to i64")
+        far = e.put(f"mul i64 {now}, {self.step}")
+        return e.put(f"add i64 {self.base}, {far}")
+
+
+def find(e: Emitter, i: Instruction) -> Again | None:
+    """How the lanes of an atomic find their offsets by themselves; None where registers are as good."""
+    gep = _made(e, i.operands[0])
+    if gep is None or gep.opcode != "getelementptr":
+        return None
+    base, ways = e.get(gep.operands[0]), list(steps(e.out.layout, gep.element, gep.operands[1:]))
+    index = ways[0][0] if len(ways) == 1 else None
+    if base.base is None or not base.uniform or index is None or str(index.type) not in _INDICES:
+        return None
+    work = _work(e, index)
+    if work is None or not _may_load_again(e, work[0], i):
+        return None
+    proved, e.proved = e.proved, True  # it was looked at
+    row = resolve(e, work[0].operands[0], memory_type(work[0].type)[1])
+    e.proved = proved
+    size = memory_type(work[0].type)[1]
+    if row.offset.base is None or not contiguous(row.offset.terms, e.width, size):
+        return None
+    return Again(e, base.base, ways[0][1], work, row)
+
+
+def _work(e: Emitter, value: Value) -> tuple[Instruction, ...] | None:
+    """What makes a value out of one load."""
+    made: list[Instruction] = []
+    while (i := _made(e, value)) is not None:
+        made.append(i)
+        if i.opcode == "load":
+            cheap = sum(j.opcode not in _CASTS for j in made[:-1]) <= MOST
+            return tuple(reversed(made)) if cheap and memory_type(i.type)[0] == lowered(i.type) else None
+        if i.opcode in _CHEAP:
+            varying = [o for o in i.operands if not e.get(o).uniform]
+            if len(varying) != 1 or i.operands[0] == i.operands[1]:
+                return None
+            value = varying[0]
+        elif i.opcode in _CASTS:
+            value = i.operands[0]
+        else:
+            return None
+    return None
+
+
+def _made(e: Emitter, value: Value) -> Instruction | None:
+    """The instruction of the current block that makes a value."""
+    if not isinstance(value, Local) or e.function.home.get(value.name) != e.block:
+        return None
+    return e.function.definitions[value.name]
+
+
+def _may_load_again(e: Emitter, load: Instruction, i: Instruction) -> bool:
+    """Whether what was loaded is still there, and nobody else stores it meanwhile."""
+    body = e.function.block[e.block].body
+    names = [j.name or id(j) for j in body]
+    first, last = names.index(load.name), next(n for n, j in enumerate(body) if j is i)
+    if load.ordering or "volatile" in load.flags or space_of(load.operands[0]) not in _READ:
+        return False
+    return not any(j.opcode in _WRITES or effect(j) & CHANGES for j in body[first:last])

@@ -1,0 +1,130 @@
+"""Many rounds of a loop at once, of which only those run that are left: a row of any length has no rest.
+
+Rows of a sparse matrix have a few elements each, and each its own number: a rest that goes one by one ends when nobody
+expects it, and costs more than what went before. A round that is not there reads what the first does, and adds nothing.
+What the rounds load is marked, with the number of the round: `lower/access/round_loads.py` loads it under a mask.
+"""
+
+from __future__ import annotations
+
+from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.types import I1, IntType
+from metalloid.ir.values import Int, Local, Value, const
+from metalloid.records import replace
+from metalloid.transforms.partial_sums import Row
+from metalloid.transforms.split_rounds import SideBySide
+
+ROUND = (
+    "mt.round"  # of a load: the load of the loop, the number of the round, and what says how many are left
+)
+
+
+def may_be_masked(function: Function, row: Row) -> bool:
+    """Whether a loop carries a counter and its sums, and nobody asks for anything else of its last round."""
+    body = function.block[row.header]
+    inside = {i.name for i in body.instructions} - {""}
+    sums = {
+        v.name
+        for p in body.phis
+        if p.name in row.sums
+        for v, s in p.cases
+        if s == row.header and isinstance(v, Local)
+    }
+    asked = {v for block in function.blocks if block is not body for i in block.instructions for v in i.uses}
+    return (
+        row.step == 1
+        and {p.name for p in body.phis} == {*row.sums, row.counter}
+        and not (asked & inside) - sums
+    )
+
+
+class Masked(SideBySide):
+    """`many` asks whether rounds are left, `rounds` runs as many as there are, `few` adds up."""
+
+    def _many(self) -> Block:
+        row, end, kind = self.row, self.body.terminator, self.row.limit.type
+        at = Local(f"{row.counter}.many{self.tag}", kind)
+        code = []
+        for phi in self.body.phis:
+            if phi.name in row.sums:
+                code += self._carried(phi)
+            else:
+                code.append(
+                    self._phi(at.name, self.first[phi.name], Local(f"{row.counter}.next{self.tag}", kind))
+                )
+        code += [
+            Instruction("sub", kind, (row.limit, at), self._rest.name),
+            Instruction(
+                "icmp", I1, (at, row.limit), f"{row.header}.go{self.tag}", predicate=row.order or "ne"
+            ),
+        ]
+        jump = Instruction(
+            "br", end.type, (code[-1].value,), labels=(self.rounds, self.few), metadata=end.debug_only
+        )
+        return Block(self.many, (*code, jump))
+
+    @property
+    def _rest(self) -> Local:
+        """How many rounds are left."""
+        return Local(f"{self.row.header}.left{self.tag}", self.row.limit.type)
+
+    def _rounds(self) -> Block:
+        row, kind = self.row, self.row.limit.type
+        assert isinstance(kind, IntType)
+        first = Local(f"{row.counter}.many{self.tag}", kind)
+        code: list[Instruction] = []
+        for n in range(self.count):
+            here = Local(f"{row.header}.here{n}{self.tag}", I1)
+            code.append(Instruction("icmp", I1, (self._rest, const(kind, n)), here.name, predicate="ugt"))
+            at: Value = first
+            if n:
+                code.append(self._counter(n))
+                chosen = Instruction(
+                    "select", kind, (here, code[-1].value, first), f"{row.counter}.at{n}{self.tag}"
+                )
+                code.append(chosen)
+                at = chosen.value
+            code += self._round(n, at)
+            for name in row.sums:
+                made, part = self.next[name], Local(self._parts(name)[n], self.next[name].type)
+                assert isinstance(made, Local)
+                sum = Local(f"{made.name}.r{n}{self.tag}", made.type)
+                said = ((ROUND, f"{name} {n} {self._rest.name}"),)
+                next = f"{part.name}.next"
+                code.append(Instruction("select", made.type, (here, sum, part), next, metadata=said))
+        more = Local(f"{row.header}.more{self.tag}", I1)
+        end = self.body.terminator
+        code += [
+            Instruction("icmp", I1, (self._rest, const(kind, self.count)), more.name, predicate="ugt"),
+            Instruction("add", kind, (first, const(kind, self.count)), f"{row.counter}.far{self.tag}"),
+            Instruction(
+                "select",
+                kind,
+                (more, Local(f"{row.counter}.far{self.tag}", kind), row.limit),
+                f"{row.counter}.next{self.tag}",
+            ),
+            Instruction("br", end.type, (), labels=(self.many,), metadata=end.debug_only),
+        ]
+        return Block(self.rounds, tuple(code))
+
+    def _round(self, n: int, at: Value) -> list[Instruction]:
+        """One round, of a counter."""
+        values: dict[str, Value] = {
+            name: Local(self._parts(name)[n], self.next[name].type) for name in self.row.sums
+        }
+        values[self.row.counter] = at
+        code = []
+        for i in self.body.body[:-1]:
+            copy = replace(i.substitute(values), name=i.name and f"{i.name}.r{n}{self.tag}")
+            if i.opcode == "load":
+                copy = replace(copy, metadata=(*copy.metadata, (ROUND, f"{i.name} {n} {self._rest.name}")))
+            code.append(copy)
+            if i.name:
+                values[i.name] = copy.value
+        return code
+
+    def _leave(self, code: list[Instruction]) -> Block:
+        """To what is behind the loop: nothing is left."""
+        end = self.body.terminator
+        leaves = Int(I1, int(end.labels[0] != self.row.header))
+        return Block(self.few, (*code, replace(end, operands=(leaves,), metadata=end.debug_only)))

@@ -1,0 +1,75 @@
+"""Atomics whose lanes load their own index again, where it is a few instructions away from neighbours in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from metalloid.backends.cpu.pipeline import vector_code
+from metalloid.transforms.canonicalize import canonical
+from tests.engine.both import WIDE, same, scalar_ir
+
+RNG = np.random.default_rng(0)
+COUNT = """kernel void k(device {kind}* a, device atomic_{result}* o, constant uint& w,
+    uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]], uint n [[threads_per_threadgroup]]) {{
+    threadgroup atomic_{result} own[64];
+    for (uint b = t; b < 64; b += n) atomic_store_explicit(&own[b], {result}(0), memory_order_relaxed);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    {body}
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint b = t; b < 64; b += n)
+        atomic_fetch_add_explicit(&o[b], atomic_load_explicit(&own[b], memory_order_relaxed), memory_order_relaxed);
+    }}"""
+ADD = "atomic_fetch_add_explicit(&own[{index}], {result}({value}), memory_order_relaxed);"
+INDICES = {
+    "low bits": "a[i] & 63",
+    "high bits": "(uint(a[i]) >> 2) & 63",
+    "moved": "(uint(a[i]) + w) & 63",
+    "signed": "int(a[i]) & 63",
+    "from behind": "63 - (uint(a[i]) & 63)",
+    "every second": "a[2 * i] & 63",
+    "two loads": "(a[i] + a[i + 1]) & 63",
+    "of the thread": "(uint(a[i]) + i) & 63",
+}
+
+
+def arrays(kind, result, count=512):
+    a = RNG.integers(-128 if kind == np.int8 else 0, 127, 2 * count + 2).astype(kind)
+    return [a, np.zeros(64, result), np.uint32([5])]
+
+
+@pytest.mark.parametrize("index", INDICES)
+@pytest.mark.parametrize(
+    ("kind", "number"), [("uchar", np.uint8), ("char", np.int8), ("ushort", np.uint16), ("uint", np.uint32)]
+)
+def test_the_same_counts(index, kind, number):
+    for result, value in (("uint", "1"), ("int", "a[i]")):
+        body = ADD.format(index=INDICES[index], result=result, value=value)
+        text = COUNT.format(kind=kind, result=result, body=body)
+        same(
+            text,
+            arrays(number, np.uint32 if result == "uint" else np.int32),
+            512,
+            64,
+            widths=(0, 16),
+            baseline=True,
+        )
+
+
+def test_what_was_stored_meanwhile_is_not_what_was_loaded():
+    body = "uint at = a[i] & 63; a[i] = 9; " + ADD.format(index="at", result="uint", value="1")
+    same(COUNT.format(kind="uint", result="uint", body=body), arrays(np.uint32, np.uint32), 512, 64)
+
+
+def code(index: str, kind: str = "uint", before: str = "") -> str:
+    body = before + ADD.format(index=index, result="uint", value="1")
+    module = canonical(scalar_ir(COUNT.format(kind=kind, result="uint", body=body), "k")[0])
+    return vector_code(module, ((64, 1, 1), False, False, False, False, None), 0, WIDE).text
+
+
+def test_who_loads_again():
+    assert code("a[i] & 63").count("= load i32, ptr %") >= 64 + code("a[i] * a[i] & 63").count(
+        "= load i32, ptr %"
+    )
+    assert code("a[i] & 63", "uchar").count("= load i8, ptr %") == 64
+    assert "= load i8, ptr %" not in code("at", "uchar", "uchar at = a[i] & 63; a[i] = 9; ")

@@ -1,0 +1,44 @@
+"""Long vectors are stored register by register, in order: LLVM would write them in any."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from metalloid.backends.cpu.lower.gang_width import choose
+from metalloid.backends.cpu.pipeline import vector_code
+from metalloid.targets.x86 import AVX512
+from metalloid.transforms.canonicalize import canonical
+from tests.engine.both import WIDE, same, scalar_ir
+
+SUMS = """kernel void k(device const {kind}* a, device const {kind}* b, device {kind}* c, constant uint& n,
+    uint i [[thread_position_in_grid]]) {{ {test} c[i] = a[i] + b[i]; }}"""
+
+
+def code(kind: str, test: str = "") -> str:
+    module = canonical(scalar_ir(SUMS.format(kind=kind, test=test), "k")[0])
+    return vector_code(module, ((256, 1, 1), False, False, False, False, None), 0, WIDE).text
+
+
+@pytest.mark.parametrize(
+    ("kind", "lanes", "register"), [("float", 64, 16), ("half", 128, 32), ("uchar", 256, 64)]
+)
+def test_registers_in_order(kind, lanes, register):
+    """As many lanes as fill four registers, also of what is narrow."""
+    module = canonical(scalar_ir(SUMS.format(kind=kind, test=""), "k")[0])
+    assert choose(module, (256, 1, 1), AVX512) == lanes
+    stored = re.findall(r"store <(\d+) x \w+> %", code(kind))
+    assert [int(n) for n in stored] == [register] * 4
+    assert code(kind, "if (i < n)").count(f"@llvm.masked.store.v{register}") == 5  # and its declaration
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16, np.uint8, np.int64])
+@pytest.mark.parametrize("count", [500, 511, 100])
+def test_the_same_results(kind, count):
+    names = {np.float32: "float", np.float16: "half", np.uint8: "uchar", np.int64: "long"}
+    rng = np.random.default_rng(count)
+    a, b = (rng.integers(0, 100, 512).astype(kind) for _ in range(2))
+    text = SUMS.format(kind=names[kind], test="if (i < n && (i & 7) != 3)")
+    same(text, [a, b, np.full(512, 9, kind), np.uint32([count])], 512, 128, widths=(0, 256), baseline=True)
