@@ -15,6 +15,9 @@ from contextlib import contextmanager
 
 _lock = threading.Lock()
 _waiting: list[bool] = []  # one for each thread inside; the first says whether it was on
+# Objects of a long kernel, beside which a caller's own are few: they are old at once. To look at all of them, twice,
+# took 170 ms behind hashcat's longest.
+_MANY = 100_000
 
 
 @contextmanager
@@ -31,7 +34,11 @@ def kept() -> Iterator[None]:
     finally:
         with _lock:
             if inside and _waiting and _waiting.pop() and not _waiting:
-                gc.enable()
+                try:
+                    if gc.get_count()[0] > _MANY:
+                        _age()
+                finally:
+                    gc.enable()
 
 
 @contextmanager
@@ -41,13 +48,17 @@ def imports() -> Iterator[None]:
     with kept():
         known = len(sys.modules)
         yield
-        # Where nothing was imported, the caller's own objects would only be made old. Where somebody has put objects
-        # aside, they would be put back.
-        if len(sys.modules) > known and not gc.get_freeze_count():
-            try:
-                gc.freeze()
-            finally:
-                gc.unfreeze()  # into the oldest generation, without a look at them
+        if len(sys.modules) > known:  # else the caller's own objects would only be made old
+            _age()
+
+
+def _age() -> None:
+    """All objects into the oldest generation, without a look at them. What somebody has put aside would be put back."""
+    if not gc.get_freeze_count():
+        try:
+            gc.freeze()
+        finally:
+            gc.unfreeze()
 
 
 def _forget() -> None:

@@ -41,7 +41,9 @@ def test_an_interrupt_on_the_way_in_leaves_it_on(monkeypatch: pytest.MonkeyPatch
         raise KeyboardInterrupt
 
     gc.enable()
-    given = SimpleNamespace(isenabled=gc.isenabled, enable=gc.enable, disable=interrupted)
+    given = SimpleNamespace(
+        isenabled=gc.isenabled, enable=gc.enable, disable=interrupted, get_count=gc.get_count
+    )
     monkeypatch.setattr(garbage, "gc", given)
     with pytest.raises(KeyboardInterrupt), garbage.kept():
         pass
@@ -82,6 +84,15 @@ def test_what_an_import_has_made_is_old(imported: bool, monkeypatch: pytest.Monk
         if imported:
             monkeypatch.setitem(sys.modules, NEW, ModuleType(NEW))
     assert is_old(one) == imported
+    assert gc.isenabled() and not gc.get_freeze_count()
+
+
+@pytest.mark.parametrize("many", [True, False])
+def test_what_a_long_compile_has_made_is_old(many: bool) -> None:
+    """Behind a short one the caller's garbage would wait for long."""
+    with garbage.kept():
+        made: list[object] = [[] for _ in range(200_000 if many else 100)]
+    assert is_old(made[0]) == many
     assert gc.isenabled() and not gc.get_freeze_count()
 
 
