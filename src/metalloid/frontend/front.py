@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from metalloid.frontend import included
 from metalloid.frontend.bit_fields import bit_fields
 from metalloid.frontend.included import NAMELESS
-from metalloid.frontend.operators import WATCHED, operator_edits
+from metalloid.frontend.operators import SIGNS, WATCHED, may_nest, operator_edits
 from metalloid.frontend.scan import Found, scan
 from metalloid.frontend.tokens import BRACKETS, Token, made, pair_brackets, tokenize
 from metalloid.frontend.unit import Unit
@@ -83,7 +83,8 @@ def _edits(
     tokens: Sequence[Token], words: Words, first: int, fields: Collection[str]
 ) -> Iterator[tuple[int, int, str]]:
     """`operator_edits` of the tokens from `first` on, which are the words' own."""
-    watched = (index - first for index in words.own(WATCHED))
+    wanted = WATCHED if may_nest(tokens, words.own(("<",))) else SIGNS
+    watched = (index - first for index in words.own(wanted))
     return operator_edits(tokens[first:], watched, fields)
 
 

@@ -21,8 +21,8 @@ BY = "__mt::by()"
 _ENDS = frozenset((";", "{", "}"))
 _BINDS_TIGHTER = frozenset("+ - * / % . -> [ (".split())  # than a shift
 _DIGITS = pattern(r"^(0[xX][0-9a-fA-F']+|0[bB][01']+|[0-9']+)(?:[uUlL]*)$")
-_SIGNS = frozenset(("/", "%", "/=", "%=", "<<=", "<", ">"))
-WATCHED = _ENDS | OPENERS.keys() | CLOSERS | _SIGNS
+SIGNS = frozenset(("/", "%", "/=", "%=", "<<=", "<", ">"))
+WATCHED = _ENDS | OPENERS.keys() | CLOSERS | SIGNS
 _CLOSES = frozenset((";", ")", ",", "]", "}"))
 _WIDTH = 32  # of the narrowest thing that is shifted: scalars are promoted, vectors mask their own
 
@@ -39,8 +39,8 @@ class Operator(NamedTuple):
 def operator_edits(
     tokens: Sequence[Token], watched: Iterable[int], fields: Collection[str] = ()
 ) -> Iterator[tuple[int, int, str]]:
-    """(start, end, text) for each operator that needs its right side guarded. `watched`: which tokens are WATCHED;
-    `fields`: names of bit-fields."""
+    """(start, end, text) for each operator that needs its right side guarded. `watched`: which tokens are WATCHED, or
+    SIGNS where that is enough; `fields`: names of bit-fields."""
     for operator in _operators(tokens, watched):
         if _needs(tokens, operator):
             sign = operator.text
@@ -52,6 +52,12 @@ def operator_edits(
             yield operator.start, operator.start + len(sign), text
 
 
+def may_nest(tokens: Sequence[Token], less: Iterable[int]) -> bool:
+    """Whether two of these `<` may be template brackets that are open at once. C has none, and all its `>>` shift."""
+    own = (n for n in less if _may_be_template(tokens, n))
+    return sum(not _sign(tokens, n) or tokens[n - 1].text == "operator" for n in own) > 1
+
+
 def _operators(tokens: Sequence[Token], watched: Iterable[int]) -> Iterator[Operator]:
     """Shifts, divisions and remainders, with their assignments."""
     angles: list[list[int]] = [[]]  # for each bracket that is open, the `<` that are
@@ -60,7 +66,7 @@ def _operators(tokens: Sequence[Token], watched: Iterable[int]) -> Iterator[Oper
         if here < after:  # the second half of a shift
             continue
         text = tokens[here][1]
-        sign = _sign(tokens, here) if text in _SIGNS else ""
+        sign = _sign(tokens, here) if text in SIGNS else ""
         closes_two = sign == ">>" and len(angles[-1]) > 1  # each `>` is met on its own
         if sign and not closes_two and (not here or tokens[here - 1].text != "operator"):
             count = 1 if sign == text else 2

@@ -70,7 +70,9 @@ class DebugInfo:
 
     @cached_property
     def has_ids(self) -> bool:
-        return re.search(r"\bid\s*\(", self.unit.text) is not None
+        tokens = self.unit.tokens
+        behind = (token for at in self.unit.words.places("id") for token in tokens[at + 1 : at + 2])
+        return any(token.text == "(" for token in behind)
 
     @cached_property
     def nodes(self) -> Mapping[str, str]:

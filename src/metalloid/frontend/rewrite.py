@@ -203,7 +203,7 @@ def _token_edits(unit: Unit) -> list[Edit]:
     blanked = 0
     tokens = unit.tokens
     marks = unit.words.of(ATTRIBUTES)
-    for index in sorted((*unit.words.kind("number"), *unit.words.of(_EDITED))):
+    for index in sorted((*unit.words.kind("number", _HALF_LITERAL.match), *unit.words.of(_EDITED))):
         token = tokens[index]
         if token.kind == "number":
             if literal := _HALF_LITERAL.match(token.text):

@@ -10,6 +10,7 @@ one in it.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import takewhile
@@ -34,7 +35,8 @@ _NO_TYPES = frozenset(("return", "else", "case", "goto", "using", "typedef", "st
 
 def refused_casts(unit: Unit, spans: Sequence[Span]) -> Iterator[Problem]:
     """In the given spans, which are whole items of the source."""
-    tokens, opened, named = unit.tokens, unit.words.places("("), _Aliases(unit)
+    tokens, named = unit.tokens, _Aliases(unit)
+    opened = _around_types(unit, named)
     for span in spans:
         own: frozenset[str] | None = None
         for index in between(opened, span.first, span.last):
@@ -130,6 +132,17 @@ class _Aliases:
             if star == ["*"] and space:
                 found[name[0]] = space
         return found
+
+
+def _around_types(unit: Unit, named: _Aliases) -> list[int]:
+    """The brackets that may be around the type of a cast: behind them stands `*)`, or an alias."""
+    tokens, opened, found = unit.tokens, unit.words.places("("), set[int]()
+    for star in unit.words.places("*"):
+        before = bisect_left(opened, star)
+        if before and tokens[star + 1 : star + 2] and tokens[star + 1].text == ")":
+            found.add(opened[before - 1])
+    places = (at - 1 for name in named.spaces for at in unit.words.places(name) if at)
+    return sorted(found.union(at for at in places if tokens[at].text == "("))
 
 
 def _cast_to(tokens: Sequence[Token], opened: int, last: int, named: _Aliases) -> tuple[str, int]:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from metalloid.patterns import pattern
 
+_DOUBLE = r"\[\[|\]\]|"
 _KINDS = {
     "space": r"[ \t\r\n\f\v\\]+",
     "directive": r"^[ \t]*\#[^\n]*",
@@ -24,13 +25,17 @@ _KINDS = {
     "char": r"(?:u8|[uUL])?'(?:[^'\\\n]|\\.)+'",
     "name": r"[A-Za-z_$][A-Za-z0-9_$]*",
     "number": r"\.?[0-9](?:[eEpP][+-]|'?[A-Za-z0-9_.])*",
-    "punctuation": r"\[\[|\]\]|::|->|\+\+|--|<<=|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|\.\.\.|.",
+    "punctuation": _DOUBLE + r"::|->|\+\+|--|<<=|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|\.\.\.|.",
 }
 # Most tokens are names that begin no string, and brackets: tried first, the rest is left for few.
 _COMMON = r"[A-KM-QSTV-Za-tv-z_$][A-Za-z0-9_$]*|[ \t\r\n\f\v\\]+|[(),;{}]"
 _FLAGS = re.MULTILINE | re.DOTALL
-_PLAIN = pattern("|".join((_COMMON, *(rule for kind, rule in _KINDS.items() if kind != "raw"))), _FLAGS)
+_RULES = "|".join((_COMMON, *(rule for kind, rule in _KINDS.items() if kind != "raw")))
+_PLAIN = pattern(_RULES, _FLAGS)
+_SINGLE = pattern(_RULES.replace(_DOUBLE, ""), _FLAGS)  # without `[[` there is no `]]`
 _TOKEN = pattern("|".join(f"(?P<{kind}>{rule})" for kind, rule in _KINDS.items()), _FLAGS)
+
+NAME = pattern(_KINDS["name"])
 
 OPENERS = {"(": ")", "{": "}", "[": "]", "[[": "]]"}
 CLOSERS = frozenset(OPENERS.values())
@@ -71,15 +76,22 @@ def tokenize(text: str, offset: int = 0) -> list[Token]:
     """All tokens but white space. `]]` stays one token only where it closes `[[`. `offset`: where the text begins.
 
     Nothing here is a loop of Python's, which took five times as long: hashcat's kernels have 300,000 tokens."""
-    found = [m[0] for m in _TOKEN.finditer(text)] if 'R"' in text else _PLAIN.findall(text)
-    words = list(map(intern, _with_closers(found) if "]]" in text else found))
-    starts = accumulate(map(len, words), initial=offset)
-    tokens = made(map(_Kinds().__getitem__, words), words, starts)
-    if "#" in found:  # alone: a directive where a line begins
+    words = list(map(intern, _cut(text)))
+    starts, kinds = accumulate(map(len, words), initial=offset), _Kinds()
+    tokens = made(map(kinds.__getitem__, words), words, starts)
+    if "#" in kinds:  # alone: a directive where a line begins
         for index, (_, word, start) in enumerate(tokens):
             if word == "#" and text[: start - offset][-1:] not in ("", "\n"):
                 tokens[index] = Token("punctuation", word, start)
     return tokens
+
+
+def _cut(text: str) -> Sequence[str]:
+    """All words of a text, and its white space."""
+    if 'R"' not in text and "[[" not in text:
+        return _SINGLE.findall(text)
+    found = [m[0] for m in _TOKEN.finditer(text)] if 'R"' in text else _PLAIN.findall(text)
+    return _with_closers(found) if "]]" in text else found
 
 
 def _with_closers(words: Sequence[str]) -> list[str]:

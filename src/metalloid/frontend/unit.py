@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from metalloid.frontend.declarations import Declarations, Entry, Span
-from metalloid.frontend.tokens import Token
-from metalloid.frontend.words import Words
+from metalloid.frontend.tokens import NAME, Token
+from metalloid.frontend.words import WORD, Words
 from metalloid.patterns import pattern
 from metalloid.records import dataclass
 
@@ -48,7 +48,8 @@ class Unit:
         return self.words.places("is_function_constant_defined")
 
     def names(self, span: Span) -> set[str]:
-        return {token.text for token in self.tokens[span.first : span.last] if token.kind == "name"}
+        words = set(map(WORD, self.tokens[span.first : span.last]))  # few, many times each
+        return {word for word in words if NAME.fullmatch(word)}
 
     @cached_property
     def _mentioned(self) -> Mapping[str, set[str]]:

@@ -128,12 +128,10 @@ def _in_a_helper(tokens: Sequence[Token], start: int, lambda_: bool = False) -> 
 
 def _repeated_targets(unit: Unit) -> list[int]:
     """`v.xx = ...`: the tokens `xx`."""
-    tokens = unit.tokens
-    return [
-        index - 1
-        for index in unit.words.of(_ASSIGNMENTS)
-        if index > 1 and tokens[index - 2].text in (".", "->") and _REPEATING.match(tokens[index - 1].text)
-    ]
+    tokens, last = unit.tokens, len(unit.tokens) - 2
+    dots = unit.words.of((".", "->"))  # fewer than assignments
+    assigned = (n + 1 for n in dots if n < last and tokens[n + 2].text in _ASSIGNMENTS)
+    return [index for index in assigned if _REPEATING.match(tokens[index].text)]
 
 
 def _repeated(tokens: Sequence[Token], index: int) -> Problem:

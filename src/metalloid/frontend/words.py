@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import chain
 from operator import itemgetter
 
 from metalloid.frontend.tokens import Token
 
-_WORD = itemgetter(1)  # a token's text
+WORD = itemgetter(1)  # a token's text
 
 
 class Words:
@@ -23,7 +23,7 @@ class Words:
         self._tokens, self._before = tokens, before
         self._places = defaultdict[str, list[int]](list)
         places = self._places
-        for index, word in enumerate(map(_WORD, tokens[start:] if start else tokens), start):
+        for index, word in enumerate(map(WORD, tokens[start:] if start else tokens), start):
             places[word].append(index)
         self._all: dict[str, list[int]] = {}  # what was asked for, of those before as well
 
@@ -49,15 +49,17 @@ class Words:
         here = sum(len(self._places.get(word, ())) for word in words)
         return self._before.count(words) + here if self._before else here
 
-    def kind(self, kind: str) -> list[int]:
-        """The numbers, or the directives."""
+    def kind(self, kind: str, wanted: Callable[[str], object] = bool) -> list[int]:
+        """The numbers, or the directives; those of them that are `wanted`."""
         tokens, here = self._tokens, list[int]()
         for word, places in self._places.items():
+            if not wanted(word):
+                continue
             if word == "#":  # the one word that is of two kinds
                 here += [index for index in places if tokens[index].kind == kind]
             elif tokens[places[0]].kind == kind:
                 here += places
-        return (self._before.kind(kind) if self._before else []) + sorted(here)
+        return (self._before.kind(kind, wanted) if self._before else []) + sorted(here)
 
 
 def between(places: Sequence[int], first: int, last: int) -> Sequence[int]:
