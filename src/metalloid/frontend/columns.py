@@ -7,8 +7,7 @@ whoever reads a place can point at it.
 
 from __future__ import annotations
 
-from metalloid.errors import Diagnostic
-from metalloid.frontend.diagnose import Preimage, Texts, place
+from metalloid.frontend.diagnose import Preimage, Texts
 from metalloid.frontend.rewritten import Rewritten
 from metalloid.ir.debug import node_place
 from metalloid.ir.module import Module
@@ -44,7 +43,8 @@ def with_columns(module: Module, rewritten: Rewritten, texts: Texts) -> Module:
             continue
         spot = *key, column
         if spot not in columns:
-            columns[spot] = place(Diagnostic("", *spot), texts, preimage).column
+            written = texts.line(*key)
+            columns[spot] = preimage.column(*spot, written) if written else column
         if columns[spot] not in (0, column):
             changed[name] = _COLUMN.sub(f"column: {columns[spot]}", node)
     return replace(module, metadata={**module.metadata, **changed}) if changed else module

@@ -118,6 +118,17 @@ class Preimage:
             if 0 <= number - first < len(lines)
         ]
 
+    def column(self, file: str, line: int, column: int, written: str) -> int:
+        """The column in a line as written of one in the rewritten text; 0 where there is none."""
+        for offset, text in self.lines(file, line):
+            if column <= len(text) + 1:
+                before = self.rewritten.before
+                original = self.rewritten.original_offset(offset + column - 1)
+                start = before.rfind("\n", 0, original) + 1
+                end = before.find("\n", start)
+                return align(before[start : end if end >= 0 else None], original - start, written)
+        return 0
+
 
 def diagnose(
     messages: str,
@@ -190,16 +201,10 @@ def place(diagnostic: Diagnostic, texts: Texts, preimage: Preimage | None) -> Di
     excerpt = texts.line(diagnostic.file, diagnostic.line)
     if preimage is None or not excerpt:
         return replace(diagnostic, excerpt=excerpt, length=_word_length(excerpt, diagnostic.column))
-    candidates = preimage.lines(diagnostic.file, diagnostic.line)
-    for offset, text in candidates:
-        if diagnostic.column <= len(text) + 1:
-            before = preimage.rewritten.before
-            original = preimage.rewritten.original_offset(offset + diagnostic.column - 1)
-            start = before.rfind("\n", 0, original) + 1
-            end = before.find("\n", start)
-            column = align(before[start : end if end >= 0 else None], original - start, excerpt)
-            return replace(diagnostic, excerpt=excerpt, column=column, length=_word_length(excerpt, column))
-    return replace(diagnostic, excerpt=excerpt, column=0)
+    column = preimage.column(diagnostic.file, diagnostic.line, diagnostic.column, excerpt)
+    if not column:
+        return replace(diagnostic, excerpt=excerpt, column=0)
+    return replace(diagnostic, excerpt=excerpt, column=column, length=_word_length(excerpt, column))
 
 
 def align(expanded: str, offset: int, written: str) -> int:

@@ -17,7 +17,8 @@ _HEAVY = pattern(
     r", (?:type|retainedNodes|declaration|templateParams|containingType|thrownTypes|globals|imports|enums"
     r"|retainedTypes|nameTableKind|annotations): (?:!\d+|None|\w+)"
 )
-_DEBUG_RECORD = pattern(r"^    #dbg_.*\n", re.MULTILINE)
+_LIGHT = pattern("(?:distinct )?!DILocation")  # nearly all of them
+_DEBUG_RECORD = pattern(r"\n    #dbg_.*")
 _CARRIERS = pattern(rf"^@(?:llvm\.(?:compiler\.)?used|\S*(?:{SIGNATURE}|{LIMIT})) = .*\n", re.MULTILINE)
 # What clang adds for a sanitizer whose attribute alone is wanted (see clang.CHECKED).
 _SANITIZER = pattern(
@@ -66,7 +67,7 @@ def _without_unused_types(head: str, body: str) -> str:
 
 def _reachable_metadata(code: str, metadata: str) -> str:
     """Named metadata and the nodes that the code reaches."""
-    nodes = {m[1]: _HEAVY.sub("", m[2]) for m in _NODE.finditer(metadata)}
+    nodes = {m[1]: m[2] if _LIGHT.match(m[2]) else _HEAVY.sub("", m[2]) for m in _NODE.finditer(metadata)}
     named = [line for line in metadata.splitlines() if line.startswith("!llvm.")]
     named = [line for line in named if line.startswith(("!llvm.dbg.cu", "!llvm.module.flags"))]
     needed: set[str] = set()
