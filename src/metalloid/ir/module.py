@@ -162,6 +162,12 @@ class Block:
         """Where it can go next, each target once, in the order written."""
         return tuple(dict.fromkeys(self.terminator.labels))
 
+    def with_code(self, instructions: tuple[Instruction, ...]) -> Block:
+        """The block with these instructions; itself where they are its own, as in most blocks of most passes."""
+        before = self.instructions
+        same = len(instructions) == len(before) and all(map(is_, instructions, before))
+        return self if same else Block(self.name, instructions)
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
@@ -217,13 +223,13 @@ class Function:
 
     def with_blocks(self, blocks: tuple[Block, ...]) -> Function:
         deadline.look()  # every pass comes by here
+        if len(blocks) == len(self.blocks) and all(map(is_, blocks, self.blocks)):
+            return self  # with all that is known of it
         return replace(self, blocks=blocks)
 
     def map_instructions(self, change: Callable[[Instruction], Instruction]) -> Function:
         """The same function with each instruction passed through `change`."""
-        return self.with_blocks(
-            tuple(Block(b.name, tuple(change(i) for i in b.instructions)) for b in self.blocks)
-        )
+        return self.with_blocks(tuple([b.with_code(tuple(map(change, b.instructions))) for b in self.blocks]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from functools import cached_property
 from operator import is_
 
 from metalloid.ir.dominance import DominatorTree, dominators
-from metalloid.ir.module import Block, Function, Instruction
+from metalloid.ir.module import Function, Instruction
 from metalloid.ir.types import Type
 from metalloid.ir.values import Local, Named, Value
 from metalloid.records import dataclass, replace
@@ -130,7 +130,7 @@ class Rewriter:
                 for n, i in enumerate(block.instructions)
             ]
             added = [replace(phi, operands=tuple(values)) for phi, values in self._added.get(block.name, ())]
-            blocks.append(Block(block.name, (*added, *code)))
+            blocks.append(block.with_code((*added, *code)))
         return self.before.with_blocks(tuple(blocks))
 
 

@@ -51,4 +51,5 @@ def _with_cases(block: Block, edges: Mapping[tuple[str, str], int]) -> Block:
             return phi
         return replace(phi, operands=tuple(v for v, _ in kept), labels=tuple(s for _, s in kept))
 
-    return Block(block.name, (*map(fewer, block.phis), *block.body)) if block.phis else block
+    phis = block.phis
+    return block.with_code((*map(fewer, phis), *block.body)) if phis else block

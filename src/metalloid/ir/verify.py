@@ -40,14 +40,20 @@ def misplaced(function: Function) -> str:
     made = {p.name: tree.root for p in function.parameters} | dict(function.home)
     for block in function.blocks:
         later = {i.name for i in block.instructions}
+        above = {block.name}  # blocks that are known to come first
         for i in block.instructions:
-            phi = i.opcode == "phi"
-            for value, end in i.cases if phi else ((o, block.name) for o in i.operands):
-                if not isinstance(value, Local):
-                    continue
-                inside = made.get(value.name) == end and not phi
-                if value.name in later if inside else not tree.dominates(made.get(value.name, ""), end):
-                    return value.name
+            if i.opcode == "phi":
+                for value, end in i.cases:
+                    if isinstance(value, Local) and not tree.dominates(made.get(value.name, ""), end):
+                        return value.name
+            else:
+                for name in i.uses:
+                    home = made.get(name, "")
+                    if home not in above and not tree.dominates(home, block.name):
+                        return name
+                    above.add(home)
+                    if home == block.name and name in later:
+                        return name
             later.discard(i.name)
     return ""
 

@@ -52,6 +52,8 @@ class Dot:
 def byte_dots(function: Function, known: tuple[str, ...], layout: DataLayout, guard: bool) -> Function:
     """The function with dots of the `known` signs, the best first. `guard`: loads of bytes that are not proved stay as
     they are."""
+    if all(i.opcode != "mul" for i in function.instructions()):
+        return function
     uses = Counter(name for i in function.instructions() for name in i.uses)
     blocks = tuple(
         _block(ByteLoads(function, block, layout, guard), block, uses, known) for block in function.blocks

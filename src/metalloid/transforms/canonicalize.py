@@ -63,7 +63,7 @@ def checked(function: Function) -> Function:
 def _drop_hints(function: Function) -> Function:
     return function.with_blocks(
         tuple(
-            Block(b.name, tuple(i for i in b.instructions if not i.called.startswith(_IGNORED)))
+            b.with_code(tuple([i for i in b.instructions if not i.called.startswith(_IGNORED)]))
             for b in function.blocks
         )
     )

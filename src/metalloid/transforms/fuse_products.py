@@ -19,6 +19,8 @@ _SHORT = {32: "f32", 16: "f16"}
 
 def fuse_products(function: Function) -> Function:
     """Products that one sum of the same block uses, and nobody else; none of bfloat, which is computed in float."""
+    if all(i.opcode not in ("fmul", "fdiv") for i in function.instructions()):
+        return function
     uses = Counter(name for i in function.instructions() for name in i.uses)
     return function.with_blocks(tuple(_fused(_reciprocals(block), uses) for block in function.blocks))
 
@@ -40,7 +42,7 @@ def _reciprocals(block: Block) -> Block:
             )
             made[divisor] = code[-1].value
         code.append(replace(i, opcode="fmul", operands=(i.operands[0], made[divisor])))
-    return replace(block, instructions=tuple(code))
+    return block.with_code(tuple(code))
 
 
 def _may_invert(i: Instruction) -> bool:

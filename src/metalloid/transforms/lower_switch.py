@@ -35,7 +35,7 @@ def lower_switches(function: Function) -> Function:
     blocks: list[Block] = []
     for block in function.blocks:
         for made in lowered[block.name].blocks if block.name in lowered else [block]:
-            blocks.append(Block(made.name, tuple(_led(i, made.name, lowered) for i in made.instructions)))
+            blocks.append(made.with_code(tuple([_led(i, made.name, lowered) for i in made.instructions])))
     return function.with_blocks(tuple(blocks))
 
 

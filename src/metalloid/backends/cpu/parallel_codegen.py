@@ -24,6 +24,7 @@ from metalloid.records import dataclass
 LONG = 25_000  # lines; below, starting a process takes longer than it saves
 _MAGIC = b"metalloid objects\0"
 _DEFINED = pattern(r"^define (internal )?(?P<head>[^\n]*@(?P<name>[\w.]+)\([^\n]*)\{\n.*?^\}\n?", re.M | re.S)
+_SEGMENT = pattern(r"\ndefine [^\n]*@segment")
 _GLOBAL = pattern(rf"^@(?!{LANES}|mt_constants = constant \[1 x \{{ ptr, i64 \}}\])", re.M)
 _TIMEOUT = 120.0
 
@@ -43,6 +44,8 @@ class Halves:
 def halves(text: str) -> Halves | None:
     """Two modules that are the given one together; None where it is short, or its parts share data."""
     if text.count("\n") < LONG or config.threads() < 2 or _GLOBAL.search(text) or not can_start():
+        return None
+    if len(_SEGMENT.findall(f"\n{text}")) < 2:  # sooner known than where all functions end
         return None
     functions = list(_DEFINED.finditer(text))
     segments = [f for f in functions if f["name"].startswith("segment") and " noinline " in f["head"]]

@@ -136,6 +136,8 @@ def sums_per_register(out: Output) -> int:
 
 def gathered(block: Block, found: list[Products]) -> Block:
     """The block with the members of each group where the last of them stood."""
+    if not found:
+        return block
     group = {name: n for n, products in enumerate(found) for name in products.names}
     last = {}
     for i in block.body:

@@ -34,6 +34,10 @@ ANYWHERE = 1 << 32  # bytes: longer than what is copied
 def only_added_to(function: Function, roots: UnderlyingObjects) -> dict[int, str]:
     """The buffers that a kernel does nothing with but add to them, and what kind of numbers."""
     kinds: dict[int, str] = {}
+    if not any(
+        i.opcode == "atomicrmw" and _adds(i, i.operands[0], function) for i in function.instructions()
+    ):
+        return {}  # as in most kernels: nobody need look at what all pointers are of
     for i in function.instructions():
         for value in (o for o in i.operands if isinstance(o.type, PointerType)):
             root = roots.root(value)
