@@ -7,7 +7,7 @@ import pytest
 
 from metalloid.backends.cpu.pipeline import vector_code
 from metalloid.transforms.canonicalize import canonical
-from tests.engine.both import WIDE, same, scalar_ir
+from tests.engine.both import WIDE, launch, program, same, scalar_ir
 
 RNG = np.random.default_rng(0)
 COUNT = """kernel void k(device {kind}* a, device atomic_{result}* o, constant uint& w,
@@ -67,9 +67,30 @@ def code(index: str, kind: str = "uint", before: str = "") -> str:
     return vector_code(module, ((64, 1, 1), False, False, False, False, None), 0, WIDE).text
 
 
+SCATTER = """kernel void k(device const {kind}* a, device const int* at, device atomic_{kind}* o,
+    uint i [[thread_position_in_grid]]) {{
+    atomic_fetch_add_explicit(&o[at[i] & 1023], a[i], memory_order_relaxed); }}"""
+
+
+@pytest.mark.parametrize("kind", ["float", "int"])
+@pytest.mark.parametrize("guard", [True, False, "robust"])
+def test_places_that_have_to_be_looked_at(kind, guard):
+    """All lanes inside: in order, by themselves. Some outside: those that are left."""
+    number = np.float32 if kind == "float" else np.int32
+    text, a = SCATTER.format(kind=kind), RNG.integers(-9, 9, 512).astype(number)
+    at = RNG.integers(0, 40, 512).astype(np.int32)
+    same(text, [a, at, np.zeros(40, number)], 512, 64, guard=guard, baseline=True)
+    if guard == "robust":
+        at[[3, 77, 300]] = 40, 1000, 500
+        o, there = np.zeros(40, number), at < 40
+        program(text, "k").run(launch([a, at, o], 512, 64), guard=guard)
+        np.testing.assert_array_equal(o, np.bincount(at[there], a[there], 40).astype(number))
+
+
 def test_who_loads_again():
     assert code("a[i] & 63").count("= load i32, ptr %") >= 64 + code("a[i] * a[i] & 63").count(
         "= load i32, ptr %"
     )
+    assert code("a[2 * i] & 63", "uchar").count("= load i8, ptr %") == 64
     assert code("a[i] & 63", "uchar").count("= load i8, ptr %") == 64
     assert "= load i8, ptr %" not in code("at", "uchar", "uchar at = a[i] & 63; a[i] = 9; ")

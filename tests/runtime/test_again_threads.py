@@ -15,6 +15,7 @@ import pytest
 import metalloid as mt
 from metalloid.backends.backend import Fact
 from metalloid.backends.cpu import repeats
+from metalloid.backends.cpu.native import LaunchRecord
 from metalloid.errors import KernelFault
 from metalloid.runtime.plan import Plan
 
@@ -199,3 +200,23 @@ def test_threads_that_launch_one_kernel(library: mt.Library) -> None:
     finally:
         sys.setswitchinterval(interval)
     assert not wrong
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two processors")
+def test_a_short_launch_is_run_both_ways_and_a_long_one_with_others(
+    library: mt.Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("METALLOID_THREADS", "2")
+    out = np.zeros(64 * 64, np.float32)
+
+    def record(name: str, *more: object) -> LaunchRecord:
+        for _ in range(150):
+            library[name](*more, grid=out.size, threadgroup=64)
+        one = plan_of(library[name])._repeats._found._made[-1][0]
+        return LaunchRecord.from_address(one.launch)
+
+    short = record("add", np.ones(64 * 64, np.float32), out, 2)
+    assert (out == 3).all()
+    assert short.runs > 64 and all(0 < took < 100_000 for took in short.took)
+    long = record("slow", out, 3000)
+    assert long.took[0] == 0 and long.took[1] > 100_000 and not long.alone

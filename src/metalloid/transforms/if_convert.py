@@ -17,7 +17,7 @@ from metalloid.records import replace
 
 FEW = 4  # instructions of a side
 MOST_SELECTS = 4
-_CHEAP = frozenset(
+CHEAP = frozenset(
     "add sub mul shl lshr ashr and or xor trunc zext sext getelementptr icmp fcmp select freeze fneg fadd fsub "
     "fmul".split()
 )
@@ -25,10 +25,10 @@ _CHEAP = frozenset(
 
 def if_convert(function: Function) -> Function:
     """The function with such branches converted, innermost first; the function itself where it has none."""
-    return _Converter(function).run()
+    return Converter(function).run()
 
 
-class _Converter:
+class Converter:
     def __init__(self, function: Function) -> None:
         self.function, self.blocks = function, dict(function.block)
         self.sources = {name: list(found) for name, found in graph(function).predecessors.items()}
@@ -72,9 +72,12 @@ class _Converter:
     def _side(self, source: str, name: str) -> str:
         """Where a block leads to, if nobody but `source` gets there and it is cheap; else nothing."""
         code = self.blocks[name].instructions
-        alone = self.sources[name] == [source] and len(code) <= FEW + 1 and code[-1].opcode == "br"
-        cheap = alone and len(code[-1].labels) == 1 and all(i.opcode in _CHEAP for i in code[:-1])
-        return code[-1].labels[0] if cheap else ""
+        alone = self.sources[name] == [source] and code[-1].opcode == "br" and len(code[-1].labels) == 1
+        return code[-1].labels[0] if alone and self.cheap(source, code[:-1]) else ""
+
+    def cheap(self, source: str, code: tuple[Instruction, ...]) -> bool:
+        """Whether a side may be computed at the end of the block that leads to it."""
+        return len(code) <= FEW and all(i.opcode in CHEAP for i in code)
 
     def _selects(self, join: str, ways: Sequence[str]) -> int:
         return sum(self._chosen(phi, ways) is None for phi in self.blocks[join].phis)

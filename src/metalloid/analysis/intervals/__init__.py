@@ -8,6 +8,9 @@ SHORT = 64  # rounds of a loop: one with fewer is short
 PROVED = "mt.proved"  # metadata of an access that needs no guard
 NO_WRAP = "mt.whole"  # of a widening whose number cannot have wrapped
 FIXED = "mt.fixed"  # of a load of a parameter that nobody can change while the launch runs
+EARLY = (
+    "mt.early"  # of a load that is inside before the branch that it is behind as well: from which blocks on
+)
 STREAMED = "mt.streamed"  # of a store to a large buffer that the kernel does not read; with its alignment
 
 
@@ -21,6 +24,11 @@ def is_no_wrap(i: Instruction) -> bool:
 
 def is_fixed(i: Instruction) -> bool:
     return any(kind == FIXED for kind, _ in i.metadata)
+
+
+def early(i: Instruction) -> list[str]:
+    """The blocks before that of a load from which on it is inside its memory, the nearest first."""
+    return [block for kind, text in i.metadata if kind == EARLY for block in text.split(" ")]
 
 
 def streamed(i: Instruction) -> int:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from metalloid.analysis.divergence import Flow
-from metalloid.analysis.intervals import FIXED, NO_WRAP, PROVED, SHORT, STREAMED
+from metalloid.analysis.intervals import EARLY, FIXED, NO_WRAP, PROVED, SHORT, STREAMED
 from metalloid.analysis.intervals import strided as S
 from metalloid.analysis.intervals.dead_edges import dead_edges
 from metalloid.analysis.intervals.evaluate import BUDGET, Evaluator
 from metalloid.analysis.intervals.no_wrap import is_no_wrap
 from metalloid.analysis.intervals.values import Facts, TooLong
 from metalloid.analysis.underlying_objects import UnderlyingObjects
-from metalloid.ir import Function, Instruction, Module
+from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.intrinsics import ENTRY, Effect, between_threadgroups, effect, is_matrix, matrix_access
 from metalloid.ir.layout import DataLayout, data_layout, scalar_bytes
 from metalloid.ir.loops import Loop
@@ -26,6 +26,7 @@ from metalloid.ir.values import Local, Value
 from metalloid.records import dataclass, replace
 
 MAX_WORK = 1 << 20  # instructions of a loop that runs without asking whether it should stop
+MAX_EARLY = 10  # instructions of a block whose loads may be worth doing before the branch that leads to it
 MAX_SIZE = 6000  # instructions; larger kernels are guarded
 
 
@@ -45,12 +46,17 @@ class Proof:
     short: frozenset[str] = (
         frozenset()
     )  # loops of one block, by header, with few rounds for the sums of a thread
+    # loads behind branches, and a block before from which on they are inside as well
+    early: frozenset[tuple[str, int, str]] = frozenset()
 
     def mark(self, module: Module) -> Module:
         """The module, with what is proved written on its instructions."""
         function = module.function[ENTRY]
         blocks = []
         aligned = {(block, n): align for block, n, align in self.streams}
+        sooner: dict[tuple[str, int], list[str]] = {}
+        for name, n, before in sorted(self.early):
+            sooner.setdefault((name, n), []).append(before)
         for block in function.blocks:
             code = []
             for n, i in enumerate(block.instructions):
@@ -59,6 +65,8 @@ class Proof:
                     said.append((NO_WRAP, "!{}"))
                 if (block.name, n) in self.fixed:
                     said.append((FIXED, "!{}"))
+                if (block.name, n) in sooner:
+                    said.append((EARLY, " ".join(sooner[block.name, n])))
                 if (block.name, n) in aligned:
                     said.append((f"{STREAMED}{aligned[block.name, n]}", "!{}"))
                 code.append(replace(i, metadata=(*i.metadata, *said)) if said else i)
@@ -97,6 +105,7 @@ class Prover:
         loops: set[str] = set()
         dead: set[tuple[str, str]] = set()
         short: set[str] = set()
+        early: set[tuple[str, int, str]] = set()
         try:
             for block in self.function.blocks:
                 if block.name not in self.reached:
@@ -104,6 +113,7 @@ class Prover:
                 for n, i in enumerate(block.instructions):
                     if self._inside(e, i, block.name):
                         proved.add((block.name, n))
+                        early.update((block.name, n, before) for before in self._sooner(e, i, block))
                     if is_no_wrap(e, i, block.name):
                         whole.add((block.name, n))
             for loop in self.flow.forest.loops.values():
@@ -122,7 +132,19 @@ class Prover:
             dead=frozenset(dead),
             fixed=self._fixed(launch, proved),
             short=frozenset(short),
+            early=frozenset(early),
         )
+
+    def _sooner(self, e: Evaluator, i: Instruction, block: Block) -> Iterator[str]:
+        """The blocks on the only way to a load from which on it is inside as well, the nearest first."""
+        if i.opcode != "load" or i.ordering or len(block.instructions) > MAX_EARLY:
+            return
+        name, ways = block.name, self.flow.graph.predecessors
+        while len(ways[name]) == 1 and self._inside(e, i, ways[name][0]):
+            (name,) = ways[name]
+            yield name
+            if len(self.function.block[name].instructions) > MAX_EARLY:
+                return
 
     def _fixed(self, launch: Facts, proved: set[tuple[str, int]]) -> frozenset[tuple[str, int]]:
         """Loads inside parameters whose contents are known: nobody else has the copy that they read."""

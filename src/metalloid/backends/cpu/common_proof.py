@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from metalloid.analysis.intervals.prove import Proof
 
 MOST = 4  # codes of a variant before the one that rests on nothing
-_SETS = ("accesses", "loops", "whole", "streams", "dead", "fixed", "short")
+_SETS = ("accesses", "loops", "whole", "streams", "dead", "fixed", "short", "early")
 
 
 def implies(known: Proof, needed: Proof) -> bool:

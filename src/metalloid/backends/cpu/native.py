@@ -94,8 +94,10 @@ class LaunchRecord(ctypes.Structure):
         ("log_room", ctypes.c_uint64),
         ("note", FaultRecord),
         ("order", ctypes.c_uint64),
-        ("brief", ctypes.c_uint32),
+        ("alone", ctypes.c_uint32),
         ("parts", ctypes.c_uint32),
+        ("took", ctypes.c_int64 * 2),
+        ("runs", ctypes.c_uint64),
         ("copy_count", ctypes.c_uint64),
         ("copies", CopyRecord * COPIES),
     ]

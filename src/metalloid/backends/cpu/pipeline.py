@@ -43,6 +43,7 @@ from metalloid.transforms.check_sites import Options
 from metalloid.transforms.common_gep_base import share
 from metalloid.transforms.fold_sizes import asks_for_size, folded
 from metalloid.transforms.fuse_products import fuse_products
+from metalloid.transforms.hoist_rows import hoist_rows, may_hoist
 from metalloid.transforms.join_blocks import joined
 from metalloid.transforms.merge_fixed import merge_fixed
 from metalloid.transforms.one_row import DIVISIONS, in_one_row
@@ -74,7 +75,7 @@ def vector_code(
     if rows is not None and isinstance(proof, Proof) and (few := turns.if_short(proof.short)):
         rows, turns = None, few
     if isinstance(proof, Proof):
-        module = _proved(module, proof, check is not None)
+        module = _proved(module, proof, size, check is not None, free and rows is None)
     if not guard and check is None:
         module = without_notes(module)
     loops = proof.loops if isinstance(proof, Proof) else frozenset()
@@ -113,14 +114,19 @@ def vector_code(
     return made
 
 
-def _proved(module: Module, proof: Proof, checked: bool) -> Module:
-    """The module with what is known of a launch: marked accesses, no sides of branches that nobody takes."""
+def _proved(module: Module, proof: Proof, size: Triple, checked: bool, wide: bool) -> Module:
+    """The module with what is known of a launch: marked accesses, no sides of branches that nobody takes. `wide`: its
+    threads run side by side."""
     module = proof.mark(module)
     function = prune(module.function[ENTRY], proof.dead)
     if checked:  # tests of indices that hold are gone: loads of a row stand in one block again
         function, _ = joined(function, closed=True)
     else:
-        function = merge_fixed(function, data_layout(module.datalayout), is_fixed)
+        layout = data_layout(module.datalayout)
+        function = merge_fixed(function, layout, is_fixed)
+        if wide and may_hoist(function):
+            known = Uniformity(Flow(function), UnderlyingObjects(function), LaneLayout(SIMD, size), layout)
+            function = hoist_rows(function, known, layout)
     return module.with_function(function)
 
 

@@ -68,8 +68,10 @@ struct Launch {
     u64 log_count, log_room;
     Fault note;        // the first access outside of a launch that goes on after it
     const u32 *order;  // the number of each threadgroup in turn; null: as they come
-    u32 brief;         // it took so little the last time that to wake others would take as long
+    u32 alone;         // one thread is sooner done than several: to wake others takes as long
     u32 parts;         // that threads begin with, each with another
+    i64 took[2];       // nanoseconds of late, alone and with others; 0: nobody knows
+    u64 runs;
     u64 copy_count;
     Copy copies[COPIES];
 };

@@ -56,7 +56,8 @@ constexpr int MONOTONIC = 6;  // a clock that nobody sets
 constexpr int MONOTONIC = 1;
 #endif
 constexpr i64 LINGER = 40000;  // nanoseconds
-constexpr i64 BRIEF = 10000;  // nanoseconds: to wake a thread that sleeps, and to wait for it, takes about half of it
+constexpr i64 SHORT = 100000;  // nanoseconds: of what takes longer, others are always worth waking
+constexpr u64 AGAIN = 64;      // runs after which the other way is tried again
 
 Opaque guard, wake, done, turn, log_guard, timer_guard, timer_wake;
 Worker workers[MOST];
@@ -357,6 +358,17 @@ void all_done() {
     pthread_mutex_unlock(&guard);
 }
 
+// Alone or with others the next time: the way that took less of late. What it takes to wake others depends on the
+// machine, and on whether they sleep.
+void choose_threads(Launch &l, bool shared, i64 now) {
+    i64 &took = l.took[shared], other = l.took[!shared];
+    i64 more = now - took < took ? now - took : took;  // of a run that something else held up
+    took = !took || now < took ? now : took + more / 8;
+    if (l.took[1] >= SHORT) l.alone = 0;
+    else if (!other || ++l.runs % AGAIN == 0) l.alone = shared;
+    else l.alone = l.took[0] <= l.took[1];
+}
+
 Worker *borrow() {
     for (u32 n = 0; n < SPARES; n++) {
         i32 no = 0;
@@ -407,7 +419,7 @@ i32 mt_run(Launch *l, u32 threads, i64 timeout, u32 catch_interrupt) {
     if (owner != getpid()) prepare(1);
     begin(*l);
     u64 chunks = (l->total + l->chunk - 1) / l->chunk;
-    bool may_share = threads > 1 && chunks > 1, shared = may_share && !l->brief;
+    bool may_share = threads > 1 && chunks > 1, shared = may_share && !l->alone;
     Worker *spare = !shared && timeout <= 0 ? borrow() : nullptr;
     if (!spare) {
         pthread_mutex_lock(&turn);
@@ -429,7 +441,7 @@ i32 mt_run(Launch *l, u32 threads, i64 timeout, u32 catch_interrupt) {
     work(*l, spare ? *spare : workers[0], 0);
     if (shared) all_done();
     // One part: threadgroups may wait for each other, and one thread alone would wait for those it has not begun.
-    if (may_share && l->parts > 1) l->brief = now() - begun < (shared ? BRIEF : 2 * BRIEF);
+    if (may_share && l->parts > 1) choose_threads(*l, shared, now() - begun);
     if (timeout > 0) clear_timer();
     if (catch_interrupt) {
         sigaction(2, &before, nullptr);

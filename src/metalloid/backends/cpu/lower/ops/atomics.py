@@ -19,6 +19,7 @@ from metalloid.backends.cpu.lower.ops.memory_orders import order
 from metalloid.backends.cpu.lower.ops.own_copies import either
 from metalloid.backends.cpu.lower.ops.owned_atomics import (
     CHOSEN,
+    MOST_LANES,
     as_row,
     lanes,
     numbered,
@@ -130,15 +131,32 @@ def _plain_lanes(
     e: Emitter, i: Instruction, start: str, offset: Val, values: Val, mask: str | None, size: int
 ) -> str:
     """Lanes that nobody else sees: as a row, or each in turn."""
-    kind = values.type
     if as_row(e, i, offset, mask, start, size):
         return ""
-    by_number = numbered(e, mask)
-    again = lanes_again.find(e, i) if by_number else None
-    places, numbers = again or Lanes(e, offset, by_number), Lanes(e, values, by_number)
+    if mask is None or e.mask is not None or e.width > MOST_LANES or e.out.brief:
+        _in_order(e, i, start, offset, values, mask, size)
+        return ""
+    every, some, done = (e.fresh_label(x) for x in ("every", "some", "done"))
+    bits = e.put(f"bitcast {e.vt('i1')} {mask} to i{e.width}")
+    e.do(f"br i1 {e.put(f'icmp eq i{e.width} {bits}, -1')}, label %{every}, label %{some}, !prof !1")
+    e.label(every)
+    _in_order(e, i, start, offset, values, None, size)
+    e.do(f"br label %{done}")
+    e.label(some)
+    _in_order(e, i, start, offset, values, mask, size)
+    e.do(f"br label %{done}")
+    e.label(done)
+    return ""
+
+
+def _in_order(
+    e: Emitter, i: Instruction, start: str, offset: Val, values: Val, mask: str | None, size: int
+) -> None:
+    kind, by_number = values.type, numbered(e, mask)
+    places = (lanes_again.offsets(e, i) if by_number else None) or Lanes(e, offset, by_number)
+    numbers = (lanes_again.again(e, i.operands[1], i) if by_number else None) or Lanes(e, values, by_number)
     for lane in lanes(e, mask):
         update(e, i.predicate, address(e, start, places[lane]), kind, numbers[lane], size)
-    return ""
 
 
 def _lanes_in_turn(

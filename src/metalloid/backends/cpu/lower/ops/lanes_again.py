@@ -1,4 +1,4 @@
-"""Addresses of atomics that each lane computes by itself: bins[a[i] & 255] += 1, where all a[i] lie side by side.
+"""Addresses of atomics that each lane computes by itself: bins[a[i] & 255] += 1, where all a[i] lie at known distances.
 
 Taking a lane out of a register takes two instructions, and as long as adding to memory. Where little is done to a
 loaded number, each lane loads its own again, as plain C does.
@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from metalloid.backends.cpu.lower.access.load_groups import space_of
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, memory_type, resolve
-from metalloid.backends.cpu.lower.access.plan import contiguous
+from metalloid.backends.cpu.lower.access.plan import Spot, spots
 from metalloid.backends.cpu.lower.emitter import Emitter, lowered
 from metalloid.ir import Instruction
 from metalloid.ir.gep import steps
 from metalloid.ir.intrinsics import CHANGES, effect
-from metalloid.ir.types import IntType
 from metalloid.ir.values import Local, Value
 from metalloid.records import dataclass
 
@@ -27,18 +26,17 @@ MOST = 3  # instructions besides casts
 
 @dataclass(frozen=True)
 class Again:
-    """How lanes find their offsets: from loads of neighbours, by instructions with one operand that varies."""
+    """How lanes find a number: by loads at known distances, and instructions with one operand that varies."""
 
     e: Emitter
-    base: str  # offset
-    step: int  # bytes of an index
     work: tuple[Instruction, ...]  # from the load on
     row: MemRef
+    spots: tuple[Spot, ...]  # of the lanes, in it
 
     def __getitem__(self, lane: str) -> str:
         e, load = self.e, self.work[0]
         kind, size = memory_type(load.type)
-        start = e.put(f"add i64 {self.row.offset.base}, {int(lane) * size}")
+        start = e.put(f"add i64 {self.row.offset.base}, {self.spots[int(lane)].offset}")
         now = e.put(f"load {kind}, ptr {address(e, self.row.ptr, start)}, align {load.align or size}")
         before: Value = load.value
         for i in self.work[1:]:
@@ -48,13 +46,25 @@ class Again:
                 a, b = (now if o == before else e.scalar(o) for o in i.operands)
                 now = e.put(f"{i.opcode} {lowered(i.type)} {a}, {b}")
             before = i.value
-        if before.type != IntType(64):
-            now = e.put(f"sext {lowered(before.type)} {now} to i64")
-        far = e.put(f"mul i64 {now}, {self.step}")
-        return e.put(f"add i64 {self.base}, {far}")
+        return now
 
 
-def find(e: Emitter, i: Instruction) -> Again | None:
+@dataclass(frozen=True)
+class Offsets:
+    """A number's multiples, from a base on."""
+
+    e: Emitter
+    base: str
+    index: Again
+    step: int
+
+    def __getitem__(self, lane: str) -> str:
+        e, now, kind = self.e, self.index[lane], lowered(self.index.work[-1].type)
+        wide = now if kind == "i64" else e.put(f"sext {kind} {now} to i64")
+        return e.put(f"add i64 {self.base}, {e.put(f'mul i64 {wide}, {self.step}')}")
+
+
+def offsets(e: Emitter, i: Instruction) -> Offsets | None:
     """How the lanes of an atomic find their offsets by themselves; None where registers are as good."""
     gep = _made(e, i.operands[0])
     if gep is None or gep.opcode != "getelementptr":
@@ -63,16 +73,22 @@ def find(e: Emitter, i: Instruction) -> Again | None:
     index = ways[0][0] if len(ways) == 1 else None
     if base.base is None or not base.uniform or index is None or str(index.type) not in _INDICES:
         return None
-    work = _work(e, index)
+    found = again(e, index, i)
+    return Offsets(e, base.base, found, ways[0][1]) if found is not None else None
+
+
+def again(e: Emitter, value: Value, i: Instruction) -> Again | None:
+    """How the lanes of an instruction find an operand by themselves."""
+    work = _work(e, value)
     if work is None or not _may_load_again(e, work[0], i):
         return None
     proved, e.proved = e.proved, True  # it was looked at
     row = resolve(e, work[0].operands[0], memory_type(work[0].type)[1])
     e.proved = proved
-    size = memory_type(work[0].type)[1]
-    if row.offset.base is None or not contiguous(row.offset.terms, e.width, size):
+    if row.offset.base is None or row.offset.uniform:
         return None
-    return Again(e, base.base, ways[0][1], work, row)
+    found = spots(row.offset.terms, e.width)
+    return Again(e, work, row, found) if not any(s.part for s in found) else None
 
 
 def _work(e: Emitter, value: Value) -> tuple[Instruction, ...] | None:
