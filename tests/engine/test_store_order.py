@@ -7,6 +7,8 @@ import re
 import numpy as np
 import pytest
 
+from metalloid.analysis.intervals.prove import Prover
+from metalloid.analysis.intervals.values import Facts
 from metalloid.backends.cpu.lower.gang_width import choose
 from metalloid.backends.cpu.pipeline import vector_code
 from metalloid.targets.x86 import AVX512
@@ -42,3 +44,32 @@ def test_the_same_results(kind, count):
     a, b = (rng.integers(0, 100, 512).astype(kind) for _ in range(2))
     text = SUMS.format(kind=names[kind], test="if (i < n && (i & 7) != 3)")
     same(text, [a, b, np.full(512, 9, kind), np.uint32([count])], 512, 128, widths=(0, 256), baseline=True)
+
+
+PAIRS = """kernel void k(device const {kind}* a, device {kind}* o, constant uint& d,
+    uint2 p [[thread_position_in_grid]]) {{
+    uint at = p.y * d + 2 * p.x;
+    {kind} x = a[at], y = a[at + 1];
+    o[at] = x - y; o[at + 1] = x + y; }}"""
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16, np.int32])
+@pytest.mark.parametrize(
+    ("row", "group"), [(32, (16, 8)), (48, (16, 4)), (40, (8, 8)), (16, (4, 16)), (70, (20, 3))]
+)
+def test_pairs_of_several_rows(kind, row, group):
+    names = {np.float32: "float", np.float16: "half", np.int32: "int"}
+    a = np.random.default_rng(row).integers(0, 50, 24 * row + 2).astype(kind)
+    arrays = [a, np.full(len(a), 9, kind), np.uint32([row])]
+    text = PAIRS.format(kind=names[kind])
+    for guard in (True, False, "robust"):
+        same(text, arrays, (group[0], 12), group, widths=(0, 16, 64), guard=guard)
+
+
+def test_rows_of_pairs_are_stored_as_rows():
+    module = canonical(scalar_ir(PAIRS.format(kind="half"), "k")[0])
+    lengths = {0: 1 << 16, 1: 1 << 16, 2: 4}
+    facts = Facts((16, 64, 1), (16, 4, 1), (1, 16, 1), lengths, {}, {2: np.uint32([128]).tobytes()})
+    proof = Prover(module).prove(facts)
+    made = vector_code(module, ((16, 4, 1), False, False, True, False, proof), 64, WIDE).text
+    assert re.findall(r"store <(\d+) x half> ", made) == ["32"] * 4

@@ -10,16 +10,27 @@ import itertools
 from collections.abc import Callable
 
 from metalloid.analysis.intervals import is_proved
+from metalloid.backends.cpu.lower.access import masked_vectors
 from metalloid.backends.cpu.lower.access.contiguous import concat
 from metalloid.backends.cpu.lower.access.guard import (
     access_slowly,
     bounds,
-    checked_mask,
     either,
     inside,
-    settle,
     stop_unless,
     told_unless,
+)
+from metalloid.backends.cpu.lower.access.lane_rows import (
+    Members,
+    beyond,
+    end_to_end,
+    free_bounds,
+    inside_mask,
+    lane_offset,
+    moved,
+    per_register,
+    reach_inside,
+    worth,
 )
 from metalloid.backends.cpu.lower.access.mem_ref import (
     MemRef,
@@ -31,7 +42,7 @@ from metalloid.backends.cpu.lower.access.mem_ref import (
 )
 from metalloid.backends.cpu.lower.access.patterns import load_columns
 from metalloid.backends.cpu.lower.access.plan import Spot, apart, registers, spots
-from metalloid.backends.cpu.lower.access.transpose import turned
+from metalloid.backends.cpu.lower.access.transpose import pick, turned
 from metalloid.backends.cpu.lower.access.words import gathered, load_word
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.ir import Block, Function, Instruction
@@ -40,15 +51,12 @@ from metalloid.ir.intrinsics import CHANGES, effect
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import FloatType, IntType, PointerType
 from metalloid.ir.values import Local, Value
-from metalloid.records import dataclass, replace
+from metalloid.records import dataclass
 
 MAX_FREE = 64  # lanes; each has its own load
 MAX_BYTES = 16  # of a row; longer ones, turned round, do not fit the registers and were slower (but see `longest_row`)
 SHARED_ROWS = 2  # registers with rows of their own that are turned round in longer pieces
 MAX_COPIED = 64  # of one that is only stored again, and not turned round
-
-
-Members = tuple[tuple[int, Instruction], ...]  # by their distance from the base
 
 
 @dataclass(frozen=True)
@@ -178,7 +186,7 @@ def load_group(e: Emitter, group: Group) -> bool:
     if root is None or root.kind in ("private", "unknown") or not isinstance(group.base.type, PointerType):
         return False
     if e.mask is not None:
-        return shape is None and _some_words(e, group, kind, size)
+        return _some_words(e, group, kind, size) if shape is None else _some_rows(e, group, kind, size)
     if shape is None:
         return _free_rows(e, group, kind, size)
     if not shape.terms:
@@ -338,62 +346,26 @@ def _some_words(e: Emitter, group: Group, kind: str, size: int) -> bool:
     return True
 
 
-def beyond(e: Emitter, offsets: str, low: int) -> str:
-    return e.put(f"add {e.vt('i64')} {offsets}, splat (i64 {low})") if low else offsets
+def _some_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
+    """The same of rows that lie end to end: a float4 of each thread, at the end of a row of threads."""
+    n, low, loads = len(group.loads), group.loads[0][0], [i for _, i in group.loads]
+    if not end_to_end(e, group.base, n * size):
+        return False
+    e.proved = all(is_proved(i) for i in loads)
+    place = resolve(e, group.base, size)
+    if place.search or place.offset.base is None:
+        return False
+    align, at = min(alignment(i, size) for i in loads), e.put(f"add i64 {place.offset.base}, {low}")
 
+    def read() -> list[str]:
+        whole = masked_vectors.load(e, address(e, place.ptr, at), n, kind, size, align)
+        return [pick(e, kind, whole, e.width * n, list(range(k, e.width * n, n))) for k in range(n)]
 
-def free_bounds(e: Emitter, place: MemRef, offsets: list[int]) -> str:
-    """Whether the rows of all lanes are inside; "" where nobody has to ask."""
-    if place.limit is None:
-        return ""
-    return e.put(f"xor i1 {e.any(_outside(e, place, place.limit, offsets))}, true")
-
-
-def _outside(e: Emitter, place: MemRef, limit: str, offsets: list[int]) -> str:
-    """The lanes whose rows are not inside."""
-    begin = beyond(e, e.expand(place.check), offsets[0])
-    less = e.put(f"sub i64 {limit}, {offsets[-1] - offsets[0]}")
-    none = e.put(f"icmp slt i64 {less}, 0")
-    room = e.put(f"select i1 {none}, i64 0, i64 {less}")
-    return e.put(f"icmp uge {e.vt('i64')} {begin}, {e.splat('i64', room)}")
-
-
-def inside_mask(e: Emitter, place: MemRef, members: Members, size: int, write: bool) -> str | None:
-    """The mask less the lanes whose rows are not inside, of which the first element outside is reported."""
-    if place.limit is None:
-        return e.mask
-    outside = _outside(e, place, place.limit, [offset for offset, _ in members])
-    bad = e.put(f"freeze {e.vt('i1')} {e.both(e.mask, outside)}")
-    places = [moved(e, place, offset) for offset, _ in members]
-    settle(e, *(at.check for at in places))
-    report, after = e.fresh_label("out"), e.fresh_label("after")
-    e.do(f"br i1 {e.any(bad)}, label %{report}, label %{after}, !prof !2")
-    e.label(report)
-    for (_, i), at in zip(members, places, strict=True):
-        checked_mask(e, i, at, size, write)
-    e.do(f"br label %{after}")
-    e.label(after)
-    return e.both(e.mask, e.put(f"xor {e.vt('i1')} {outside}, splat (i1 true)"))
-
-
-def moved(e: Emitter, place: MemRef, offset: int) -> MemRef:
-    """A member of a group, by its distance from the base."""
-    still = (0,) * e.width
-    check, at = shifted(e, place.check, offset, still), shifted(e, place.offset, offset, still)
-    return replace(place, check=check, offset=at)
-
-
-def lane_offset(e: Emitter, offsets: str, lane: int, low: int) -> str:
-    one = e.put(f"extractelement {e.vt('i64')} {offsets}, i64 {lane}")
-    return e.put(f"add i64 {one}, {low}") if low else one
-
-
-def per_register(e: Emitter, size: int) -> int:
-    """Lanes whose elements fill a register."""
-    return min(e.width, max(1, e.out.target.vector_bytes // size))
-
-
-def worth(register: tuple[Spot, ...], reach: int) -> bool:
-    """Whether the rows of a register's lanes do not overlap, and there are enough of them."""
-    count = len(set(register))
-    return count >= 4 and count & (count - 1) == 0 and apart(register, reach)
+    results = read() if place.limit is None else either(
+        e, reach_inside(e, place, place.limit, group.loads), kind, read,
+        lambda: _one_by_one(e, group, place, kind, size, align),
+    )  # fmt: skip
+    for i, ref in zip(loads, results, strict=True):
+        e.set(i.name, Val(kind, vec=ref))
+        e.done.add(i.name)
+    return True

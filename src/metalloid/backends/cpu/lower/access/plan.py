@@ -105,7 +105,7 @@ def access_plan(e: Emitter, place: MemRef, size: int, write: bool) -> AccessPlan
 
 def _near(e: Emitter, found: Sequence[Spot], size: int) -> bool:
     """Whether a masked vector of all between the lanes is quicker than a gather."""
-    return e.out.target.masks_memory and not e.out.brief and 1 < abs(step_of(found, size)) <= MAX_BETWEEN
+    return e.out.target.masks_memory and not e.out.brief and 0 < abs(step_of(found, size)) <= MAX_BETWEEN
 
 
 def step_of(found: Sequence[Spot], size: int) -> int:

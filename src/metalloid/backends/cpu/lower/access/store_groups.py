@@ -6,26 +6,30 @@ element by element would take a scatter each. Elements that were loaded as such 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 
 from metalloid.analysis.intervals import is_proved
+from metalloid.backends.cpu.lower.access import masked_vectors
 from metalloid.backends.cpu.lower.access.guard import access_slowly, bounds, either, inside, stop_unless
+from metalloid.backends.cpu.lower.access.lane_rows import (
+    Members,
+    beyond,
+    end_to_end,
+    free_bounds,
+    inside_mask,
+    lane_offset,
+    moved,
+    per_register,
+    reach_inside,
+    worth,
+)
 from metalloid.backends.cpu.lower.access.load_groups import (
     MAX_BYTES,
     MAX_COPIED,
     MAX_FREE,
-    Members,
-    beyond,
     cast_of,
-    free_bounds,
-    inside_mask,
     is_copied,
-    lane_offset,
-    moved,
-    per_register,
     space_of,
-    worth,
 )
 from metalloid.backends.cpu.lower.access.mem_ref import (
     MemRef,
@@ -47,6 +51,8 @@ from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import FloatType, IntType
 from metalloid.ir.values import Local, Value
 from metalloid.records import dataclass
+
+RUN = 4  # lanes, at least, whose rows lie end to end: fewer are stored lane by lane
 
 
 @dataclass(frozen=True)
@@ -128,6 +134,8 @@ def _spots(e: Emitter, group: StoreGroup, kind: str, size: int) -> tuple[Spot, .
     if root is None or root.kind in ("private", "unknown"):
         return None
     n = len(group.stores)
+    if e.mask is not None and end_to_end(e, group.base, n * size):
+        return spots(shape.terms, e.width) if shape is not None else None
     if e.mask is not None:
         return () if shape is None and store_word(e, n, size) is not None and not e.out.robust else None
     if shape is None:
@@ -152,6 +160,9 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
     align = min(alignment(i, size) for _, i in group.stores)
     low = group.stores[0][0]
     values = [i.operands[0] for _, i in group.stores]
+    if e.mask is not None and found:
+        _some_rows(e, group, place, kind, size, align)
+        return True
     rows = [] if e.mask is not None else _loaded(e, values)
     vectors = [] if rows else [e.vector(v) for v in values]
     mask = None if e.mask is None else inside_mask(e, place, group.stores, size, True)
@@ -165,16 +176,18 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
             scattered(e, place.ptr, beyond(e, offsets, low), mask, word, whole, kind, n, align)
             return []
         for first in range(0, e.width, count):
-            here = found[first : first + count]
-            if here and not rows and all(b == a.beyond(n * size) for a, b in itertools.pairwise(here)):
-                whole, at = (
-                    _together(e, kind, vectors, first, count),
-                    address_of(e, place, here[0].beyond(low)),
-                )
-                e.do(f"store <{count * n} x {kind}> {whole}, ptr {at}, align {align}")
+            runs = _runs(found[first : first + count], n * size)
+            if not rows and 0 < RUN * len(runs) <= count:
+                whole, lane = _together(e, kind, vectors, first, count), 0
+                for run in runs:
+                    some = list(range(lane * n, (lane + len(run)) * n))
+                    part = whole if len(run) == count else pick(e, kind, whole, count * n, some)
+                    at = address_of(e, place, run[0].beyond(low))
+                    e.do(f"store <{len(some)} x {kind}> {part}, ptr {at}, align {align}")
+                    lane += len(run)
                 continue
-            part = rows[first : first + count] if rows else _turned(e, kind, vectors, first, count)
-            for lane, row in enumerate(part, first):
+            each = rows[first : first + count] if rows else _turned(e, kind, vectors, first, count)
+            for lane, row in enumerate(each, first):
                 if found:
                     at = address_of(e, place, found[lane].beyond(low))
                 else:
@@ -190,6 +203,34 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
         stop_unless(e, fine, first, place, size, True, places)
     write()
     return True
+
+
+def _some_rows(e: Emitter, group: StoreGroup, place: MemRef, kind: str, size: int, align: int) -> None:
+    """Rows that lie end to end, of some lanes: one masked vector."""
+    at, n = e.put(f"add i64 {place.offset.base}, {group.stores[0][0]}"), len(group.stores)
+    vectors = [e.vector(i.operands[0]) for _, i in group.stores]
+
+    def write() -> list[str]:
+        whole = _together(e, kind, vectors, 0, e.width)
+        masked_vectors.store(e, address(e, place.ptr, at), whole, n, kind, size, align)
+        return []
+
+    if place.limit is None:
+        write()
+        return
+    fine = reach_inside(e, place, place.limit, group.stores)
+    either(e, fine, kind, write, lambda: _one_by_one(e, group, place, kind, size, align))
+
+
+def _runs(found: tuple[Spot, ...], reach: int) -> list[list[Spot]]:
+    """Lanes whose rows lie end to end, as those of a row of threads; none where nobody knows."""
+    runs: list[list[Spot]] = []
+    for spot in found:
+        if runs and spot == runs[-1][-1].beyond(reach):
+            runs[-1].append(spot)
+        else:
+            runs.append([spot])
+    return runs
 
 
 def _all_inside(e: Emitter, group: StoreGroup, place: MemRef, found: tuple[Spot, ...]) -> str:
