@@ -217,6 +217,6 @@ def test_a_short_launch_is_run_both_ways_and_a_long_one_with_others(
 
     short = record("add", np.ones(64 * 64, np.float32), out, 2)
     assert (out == 3).all()
-    assert short.runs > 64 and all(0 < took < 100_000 for took in short.took)
+    assert short.runs > 100 and all(0 < took < 100_000 for took in short.took)
     long = record("slow", out, 3000)
     assert long.took[0] == 0 and long.took[1] > 100_000 and not long.alone

@@ -57,7 +57,7 @@ constexpr int MONOTONIC = 1;
 #endif
 constexpr i64 LINGER = 40000;  // nanoseconds
 constexpr i64 SHORT = 100000;  // nanoseconds: of what takes longer, others are always worth waking
-constexpr u64 AGAIN = 64;      // runs after which the other way is tried again
+constexpr u64 AGAIN = 256, TRIED = 4;  // of so many runs, so many are shared and so many are not, to know both ways
 
 Opaque guard, wake, done, turn, log_guard, timer_guard, timer_wake;
 Worker workers[MOST];
@@ -359,14 +359,14 @@ void all_done() {
 }
 
 // Alone or with others the next time: the way that took less of late. What it takes to wake others depends on the
-// machine, and on whether they sleep.
+// machine, and on whether they sleep: the first of several runs may wake them, and the next find them awake.
 void choose_threads(Launch &l, bool shared, i64 now) {
-    i64 &took = l.took[shared], other = l.took[!shared];
+    i64 &took = l.took[shared];
     i64 more = now - took < took ? now - took : took;  // of a run that something else held up
     took = !took || now < took ? now : took + more / 8;
-    if (l.took[1] >= SHORT) l.alone = 0;
-    else if (!other || ++l.runs % AGAIN == 0) l.alone = shared;
-    else l.alone = l.took[0] <= l.took[1];
+    u64 next = ++l.runs % AGAIN;
+    if (next < TRIED || l.took[1] >= SHORT) l.alone = 0;
+    else l.alone = next < 2 * TRIED || l.took[0] <= l.took[1];
 }
 
 Worker *borrow() {
