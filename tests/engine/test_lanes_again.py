@@ -61,10 +61,31 @@ def test_what_was_stored_meanwhile_is_not_what_was_loaded():
     same(COUNT.format(kind="uint", result="uint", body=body), arrays(np.uint32, np.uint32), 512, 64)
 
 
-def code(index: str, kind: str = "uint", before: str = "") -> str:
+@pytest.mark.parametrize("count", [1000, 200])
+def test_what_lies_outside_is_0_a_second_time(count):
+    """A robust guard gives 0 for what is behind the end: it must not be read when it is loaded again."""
+    text = COUNT.format(
+        kind="uint", result="uint", body=ADD.format(index="a[i] & 63", result="uint", value="1")
+    )
+    whole = RNG.integers(1, 64, 1024).astype(np.uint32)
+    given = [whole[:count], np.zeros(64, np.uint32), np.uint32([5])]
+    for width in (0, 16):
+        given[1][:] = 0
+        program(text, "k", width).run(launch(given, 1024, 64), guard="robust")
+        right = np.bincount(whole[:count] & 63, minlength=64)
+        right[0] += 1024 - count
+        np.testing.assert_array_equal(given[1], right)
+
+
+def test_an_index_that_was_looked_at_is_the_one_that_is_used():
+    """Another thread may have written it meanwhile: without a mask the index of a lane stays in a register."""
+    assert "= load i8, ptr %" not in code("a[i]", "uchar", guard=True)
+
+
+def code(index: str, kind: str = "uint", before: str = "", guard: bool = False) -> str:
     body = before + ADD.format(index=index, result="uint", value="1")
     module = canonical(scalar_ir(COUNT.format(kind=kind, result="uint", body=body), "k")[0])
-    return vector_code(module, ((64, 1, 1), False, False, False, False, None), 0, WIDE).text
+    return vector_code(module, ((64, 1, 1), False, False, guard, False, None), 0, WIDE).text
 
 
 SCATTER = """kernel void k(device const {kind}* a, device const int* at, device atomic_{kind}* o,

@@ -119,3 +119,35 @@ def test_counters_up_to_their_last_number(gathers, counter):
     for length in (0, 1, 16, 17, 40):
         bounds = [np.array([n], kind) for n in (last - length, last)]
         same(text, [columns, x, np.full(8, 7, np.float32), *bounds], 8, 8, math="fast")
+
+
+FORMS = {
+    "every second": "a[2 * k]",
+    "backwards": "a[M - 1 - k]",
+    "by a parameter": "a[k * w]",
+    "two of them": "a[k] * a[4 * k + 1]",
+    "one for all": "a[i]",
+    "alike": "a[k & 7]",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("loop", ["for (; k < e; k++) {", "do {", "for (; k != e; k++) {"])
+def test_other_loads_beside_a_lookup(gathers, form, loop):
+    """Loads that are no neighbours are no masked vector, and a loop that asks behind its round runs it once."""
+    end = " k++; } while (k < e);" if loop == "do {" else " }"
+    text = f"""kernel void k(device const int* starts, device const int* columns, device const float* a,
+        device const float* x, device float* y, constant int& w, uint i [[thread_position_in_grid]]) {{
+        const int M = 900;
+        int k = starts[i], e = starts[i + 1];
+        float s = 0;
+        {loop} s += {FORMS[form]} * x[columns[k]];{end}
+        y[i] = s; }}"""
+    lengths = RNG.integers(0, 12, 32)
+    lengths[:6] = 40, 0, 0, 17, 16, 1
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    columns = RNG.integers(0, 50, starts[-1] + 1).astype(np.int32)
+    a, x = (RNG.integers(-9, 9, n).astype(np.float32) for n in (1 + 5 * 900, 50))
+    arrays = [starts, columns, a, x, np.full(32, 7, np.float32), np.int32([2])]
+    for guard in (True, False, "robust"):
+        same(text, arrays, 32, 32, math="fast", guard=guard, baseline=True)

@@ -22,7 +22,7 @@ from metalloid.targets import TargetInfo, aarch64, x86
 from metalloid.transforms.canonicalize import canonical
 from metalloid.transforms.partial_sums import rows
 from metalloid.transforms.split_sums import split, splits
-from tests.engine.both import WIDE
+from tests.engine.both import WIDE, launch, program
 
 HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
 # Sums of half rows; the dot of a row and a vector; four a round; differences; two sums; a sum of sums; one behind a
@@ -217,3 +217,28 @@ def test_rows_of_bfloat_have_vector_code(recwarn: pytest.WarningsRecorder) -> No
     )
     np.testing.assert_array_equal(out, 40)
     assert not [w for w in recwarn if "no vector code" in str(w.message)]
+
+
+REREAD = """kernel void k(device const float* a, device uint* o, device const uint* p,
+    uint i [[thread_position_in_grid]]) {
+    uint w = p[1]; if (i >= p[0]) return; o[i] = w; float s = 0;
+    for (uint k = 0; k < p[1]; k++) s += a[i * w + k];
+    o[i] = as_type<uint>(s); }"""
+INSIDE = REREAD.replace("s += a[i * w + k];", "{ s += a[i * p[1] + k]; o[i] = k; }")
+
+
+@pytest.mark.parametrize("text", [REREAD, INSIDE])
+def test_parameters_that_are_read_again_change_no_order(text: str) -> None:
+    """A proof has one load for them: its loop's limit is another value, and the sum is split as without a proof."""
+    n, w = 64, 77
+    a = np.random.default_rng(0).standard_normal(n * w).astype(np.float32)
+    found = set()
+    for guard in (True, False, "robust"):
+        for early in (False, True):
+            for _ in range(3):
+                o = np.zeros(n, np.uint32)
+                program(text, "k", 0, "fast", early).run(
+                    launch([a, o, np.uint32([n, w])], n, 32), guard=guard
+                )
+                found.add(o.tobytes())
+    assert len(found) == 1

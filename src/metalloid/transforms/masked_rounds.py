@@ -39,11 +39,13 @@ def may_be_masked(function: Function, row: Row) -> bool:
 
 
 class Masked(SideBySide):
-    """`many` asks whether rounds are left, `rounds` runs as many as there are, `few` adds up."""
+    """`many` asks whether rounds are left, `rounds` runs as many as there are, `few` adds up. The first round runs in
+    any case: a loop asks behind it."""
 
     def _many(self) -> Block:
         row, end, kind = self.row, self.body.terminator, self.row.limit.type
-        at = Local(f"{row.counter}.many{self.tag}", kind)
+        at, below = Local(f"{row.counter}.many{self.tag}", kind), Local(f"{row.header}.below{self.tag}", I1)
+        left, behind = (Local(f"{row.header}.{what}{self.tag}", kind) for what in ("left", "behind"))
         code = []
         for phi in self.body.phis:
             if phi.name in row.sums:
@@ -53,20 +55,25 @@ class Masked(SideBySide):
                     self._phi(at.name, self.first[phi.name], Local(f"{row.counter}.next{self.tag}", kind))
                 )
         code += [
-            Instruction("sub", kind, (row.limit, at), self._rest.name),
-            Instruction(
-                "icmp", I1, (at, row.limit), f"{row.header}.go{self.tag}", predicate=row.order or "ne"
-            ),
+            self._phi(f"{row.header}.go{self.tag}", Int(I1, 1), Local(f"{row.header}.more{self.tag}", I1)),
+            Instruction("sub", kind, (row.limit, at), left.name),
+            Instruction("sub", kind, (left, const(kind, 1)), behind.name if row.order else self._rest.name),
         ]
+        goes = code[-3]
+        if row.order:
+            code += [
+                Instruction("icmp", I1, (at, row.limit), below.name, predicate=row.order),
+                Instruction("select", kind, (below, behind, const(kind, 0)), self._rest.name),
+            ]
         jump = Instruction(
-            "br", end.type, (code[-1].value,), labels=(self.rounds, self.few), metadata=end.debug_only
+            "br", end.type, (goes.value,), labels=(self.rounds, self.few), metadata=end.debug_only
         )
         return Block(self.many, (*code, jump))
 
     @property
     def _rest(self) -> Local:
-        """How many rounds are left."""
-        return Local(f"{self.row.header}.left{self.tag}", self.row.limit.type)
+        """How many rounds are left behind the first of these."""
+        return Local(f"{self.row.header}.rest{self.tag}", self.row.limit.type)
 
     def _rounds(self) -> Block:
         row, kind = self.row, self.row.limit.type
@@ -75,7 +82,7 @@ class Masked(SideBySide):
         code: list[Instruction] = []
         for n in range(self.count):
             here = Local(f"{row.header}.here{n}{self.tag}", I1)
-            code.append(Instruction("icmp", I1, (self._rest, const(kind, n)), here.name, predicate="ugt"))
+            code.append(Instruction("icmp", I1, (self._rest, const(kind, n)), here.name, predicate="uge"))
             at: Value = first
             if n:
                 code.append(self._counter(n))
@@ -92,17 +99,12 @@ class Masked(SideBySide):
                 said = ((ROUND, f"{name} {n} {self._rest.name}"),)
                 next = f"{part.name}.next"
                 code.append(Instruction("select", made.type, (here, sum, part), next, metadata=said))
-        more = Local(f"{row.header}.more{self.tag}", I1)
+        more, far = Local(f"{row.header}.more{self.tag}", I1), Local(f"{row.counter}.far{self.tag}", kind)
         end = self.body.terminator
         code += [
-            Instruction("icmp", I1, (self._rest, const(kind, self.count)), more.name, predicate="ugt"),
-            Instruction("add", kind, (first, const(kind, self.count)), f"{row.counter}.far{self.tag}"),
-            Instruction(
-                "select",
-                kind,
-                (more, Local(f"{row.counter}.far{self.tag}", kind), row.limit),
-                f"{row.counter}.next{self.tag}",
-            ),
+            Instruction("icmp", I1, (self._rest, const(kind, self.count)), more.name, predicate="uge"),
+            Instruction("add", kind, (first, const(kind, self.count)), far.name),
+            Instruction("select", kind, (more, far, row.limit), f"{row.counter}.next{self.tag}"),
             Instruction("br", end.type, (), labels=(self.many,), metadata=end.debug_only),
         ]
         return Block(self.rounds, tuple(code))

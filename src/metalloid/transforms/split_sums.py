@@ -17,7 +17,7 @@ from metalloid.ir import Block, Function
 from metalloid.ir.loops import loops
 from metalloid.ir.types import IntType
 from metalloid.records import replace
-from metalloid.transforms.masked_rounds import Masked
+from metalloid.transforms.masked_rounds import Masked, may_be_masked
 from metalloid.transforms.partial_sums import Row, row_of
 from metalloid.transforms.split_rounds import InMemory, InTurn, SideBySide, rounds_of
 
@@ -37,12 +37,11 @@ def split(function: Function, row: Row, counts: tuple[int, ...], *ways: Way) -> 
     with fewer, and the old loop for the rest. The first in the first of these ways, the others in the last. It is left
     alone where it is no longer there, or would be too long."""
     for n, count in enumerate(counts):
-        if n:
-            loop = loops(function).loops.get(row.header)
-            found = row_of(function, loop) if loop is not None else None
-            if found is None:
-                return function
-            row = replace(found, tag=_tag(n))
+        loop = loops(function).loops.get(row.header)
+        found = row_of(function, loop) if loop is not None else None
+        if found is None or (not n and replace(found, limit=row.limit) != row):
+            break  # its limit may be another load of the same
+        row = replace(found, tag=_tag(n))
         way = ways[min(n, len(ways) - 1)] if ways else "side by side"
         made = _split(function, row, count, way)
         if made is function:
@@ -62,10 +61,9 @@ def _tag(n: int) -> str:
 
 
 def _split(function: Function, row: Row, count: int, way: Way) -> Function:
-    loop = loops(function).loops.get(row.header)
-    if loop is None or row_of(function, loop) != replace(row, tag=""):
-        return function
     body = function.block[row.header]
+    if way == "masked" and not may_be_masked(function, row):
+        return function
     if count < 2 or count * len(body.body) > MOST or count * row.step > _largest(row):
         return function
     made = _WAYS[way](function, row, count)

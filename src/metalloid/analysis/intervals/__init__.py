@@ -27,7 +27,7 @@ def is_fixed(i: Instruction) -> bool:
 
 
 def early(i: Instruction) -> list[str]:
-    """The blocks before that of a load from which on it is inside its memory, the nearest first."""
+    """The blocks before that of a load from which on it is inside its memory."""
     return [block for kind, text in i.metadata if kind == EARLY for block in text.split(" ")]
 
 

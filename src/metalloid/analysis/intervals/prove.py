@@ -137,7 +137,7 @@ class Prover:
 
     def _sooner(self, e: Evaluator, i: Instruction, block: Block) -> Iterator[str]:
         """The blocks on the only way to a load from which on it is inside as well, the nearest first."""
-        if i.opcode != "load" or i.ordering or len(block.instructions) > MAX_EARLY:
+        if i.opcode != "load" or i.ordering or "volatile" in i.flags or len(block.instructions) > MAX_EARLY:
             return
         name, ways = block.name, self.flow.graph.predecessors
         while len(ways[name]) == 1 and self._inside(e, i, ways[name][0]):

@@ -85,11 +85,16 @@ def alone(module: Module, target: TargetInfo) -> dict[Row, Split] | None:
     known = Uniformity(flow, UnderlyingObjects(function), lanes, layout)
     if not loops_in_vectors(flow, known, layout, target):
         return None
+    # What is a loop along a row only once its parameters are, code without a proof does not add up in parts.
+    plain = module.function[ENTRY]
+    there = {row.header: row for row in rows(plain)}
+    before = Flow(plain) if target.quick_gathers and there else None
     return {
         row: ((target.lanes32,), MASKED)
-        if looks_up(flow, row, layout, target)
+        if before is not None and looks_up(before, there[row.header], layout, target)
         else (sums_of(flow, row, layout, target), ())
         for row in rows(function)
+        if row.header in there
     }
 
 
@@ -212,7 +217,7 @@ def straight(
     function: Function, loop: Loop, body: list[Instruction], strides: Strides, lookups: bool = False
 ) -> bool:
     """Whether several rounds can be taken at once: no branch inside, no call, nothing stored, nothing looked up, and
-    nothing carried from round to round but counters and sums. `lookups`: what a row of indices leads to is fine."""
+    nothing carried from round to round but counters and sums. `lookups`: of neighbours, or of what these lead to."""
     if not _calm(loop, body):
         return False
     if not ends_by_count(function, loop.header):
@@ -220,18 +225,17 @@ def straight(
     carried = [i for i in body if i.opcode == "phi" and strides.of(i.value) is None]
     if not all(is_sum(function, function.block[loop.header], phi) for phi in carried):
         return False
-    far = [i for i in body if i.opcode == "load" and strides.of(i.operands[0]) is None]
-    return not far or (lookups and all(_in_row(function, i, strides) for i in far))
+    loads = [i for i in body if i.opcode == "load"]
+    if lookups:
+        return all(_in_row(function, i, strides) for i in loads)
+    return all(strides.of(i.operands[0]) is not None for i in loads)
 
 
 def _in_row(function: Function, i: Instruction, strides: Strides) -> bool:
-    """Whether a load is led to by an index, and those of the rounds lie side by side."""
-    found = lookup(function, i)
-    return (
-        found is not None
-        and strides.of(found.base) == {}
-        and strides.of(found.index.operands[0]) == {(): WORD}
-    )
+    """Whether the rounds load neighbours, or are led by indices that are neighbours."""
+    if (found := lookup(function, i)) is not None and strides.of(found.index.operands[0]) == {(): WORD}:
+        return strides.of(found.base) == {}
+    return strides.of(i.operands[0]) == {(): strides.layout.store_size(i.type)}
 
 
 def _calm(loop: Loop, body: list[Instruction]) -> bool:

@@ -53,7 +53,7 @@ class Rounds:
     loads: dict[str, list[Instruction]]
     sums: dict[str, list[Instruction]]
     firsts: dict[str, str]  # of the first round's load, that of the loop
-    left: str  # name of how many rounds are left
+    left: str  # name of how many rounds are left behind the first
     vectors: dict[str, str] = field(default_factory=dict)
     _mask: list[str] = field(default_factory=list)
 
@@ -109,7 +109,10 @@ class Rounds:
             e, left = self.e, self.e.function.definitions[self.left].value
             kind = lowered(left.type)
             rest = e.scalar(left)
-            most = e.put(f"select i1 {e.put(f'icmp ult {kind} {rest}, {n}')}, {kind} {rest}, {kind} {n}")
+            behind = e.put(
+                f"select i1 {e.put(f'icmp ult {kind} {rest}, {n - 1}')}, {kind} {rest}, {kind} {n - 1}"
+            )
+            most = e.put(f"add {kind} {behind}, 1")
             count = most if kind == "i32" else e.put(f"trunc {kind} {most} to i32")
             self._mask[:] = [
                 e.put(

@@ -161,6 +161,8 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
     low = group.stores[0][0]
     values = [i.operands[0] for _, i in group.stores]
     if e.mask is not None and found:
+        if place.offset.base is None:
+            return False
         _some_rows(e, group, place, kind, size, align)
         return True
     rows = [] if e.mask is not None else _loaded(e, values)

@@ -71,11 +71,11 @@ def atomic_rmw(e: Emitter, i: Instruction) -> None:
         either(
             e,
             copy,
-            lambda start: _plain_lanes(e, i, start, place.offset, values, mask, size),
+            lambda start: _plain_lanes(e, i, start, place, values, mask, size),
             lambda: _lanes_in_turn(e, i, place, values, mask, ""),
         )
     elif owned(e, pointer, i.predicate) and not used:
-        _plain_lanes(e, i, place.ptr, place.offset, e.get(operand), mask, size)
+        _plain_lanes(e, i, place.ptr, place, e.get(operand), mask, size)
     else:
         total = _results(e, kind) if used else ""
         _lanes_in_turn(e, i, place, e.get(operand), mask, total)
@@ -128,32 +128,32 @@ def _locked(e: Emitter, i: Instruction, at: str, kind: str, value: str, size: in
 
 
 def _plain_lanes(
-    e: Emitter, i: Instruction, start: str, offset: Val, values: Val, mask: str | None, size: int
+    e: Emitter, i: Instruction, start: str, place: MemRef, values: Val, mask: str | None, size: int
 ) -> str:
     """Lanes that nobody else sees: as a row, or each in turn."""
-    if as_row(e, i, offset, mask, start, size):
+    if as_row(e, i, place.offset, mask, start, size):
         return ""
     if mask is None or e.mask is not None or e.width > MOST_LANES or e.out.brief:
-        _in_order(e, i, start, offset, values, mask, size)
+        _in_order(e, i, start, place, values, mask, size)
         return ""
     every, some, done = (e.fresh_label(x) for x in ("every", "some", "done"))
     bits = e.put(f"bitcast {e.vt('i1')} {mask} to i{e.width}")
     e.do(f"br i1 {e.put(f'icmp eq i{e.width} {bits}, -1')}, label %{every}, label %{some}, !prof !1")
     e.label(every)
-    _in_order(e, i, start, offset, values, None, size)
+    _in_order(e, i, start, place, values, None, size)
     e.do(f"br label %{done}")
     e.label(some)
-    _in_order(e, i, start, offset, values, mask, size)
+    _in_order(e, i, start, place, values, mask, size)
     e.do(f"br label %{done}")
     e.label(done)
     return ""
 
 
 def _in_order(
-    e: Emitter, i: Instruction, start: str, offset: Val, values: Val, mask: str | None, size: int
+    e: Emitter, i: Instruction, start: str, place: MemRef, values: Val, mask: str | None, size: int
 ) -> None:
     kind, by_number = values.type, numbered(e, mask)
-    places = (lanes_again.offsets(e, i) if by_number else None) or Lanes(e, offset, by_number)
+    places = (lanes_again.offsets(e, i) if by_number else None) or Lanes(e, place.offset, by_number)
     numbers = (lanes_again.again(e, i.operands[1], i) if by_number else None) or Lanes(e, values, by_number)
     for lane in lanes(e, mask):
         update(e, i.predicate, address(e, start, places[lane]), kind, numbers[lane], size)

@@ -6,6 +6,7 @@ loaded number, each lane loads its own again, as plain C does.
 
 from __future__ import annotations
 
+from metalloid.analysis.intervals import is_proved
 from metalloid.backends.cpu.lower.access.load_groups import space_of
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, memory_type, resolve
 from metalloid.backends.cpu.lower.access.plan import Spot, spots
@@ -69,6 +70,8 @@ def offsets(e: Emitter, i: Instruction) -> Offsets | None:
     gep = _made(e, i.operands[0])
     if gep is None or gep.opcode != "getelementptr":
         return None
+    if e.out.guard and not is_proved(i):
+        return None  # what was looked at has to be what is used, whoever writes meanwhile
     base, ways = e.get(gep.operands[0]), list(steps(e.out.layout, gep.element, gep.operands[1:]))
     index = ways[0][0] if len(ways) == 1 else None
     if base.base is None or not base.uniform or index is None or str(index.type) not in _INDICES:
@@ -123,6 +126,8 @@ def _may_load_again(e: Emitter, load: Instruction, i: Instruction) -> bool:
     body = e.function.block[e.block].body
     names = [j.name or id(j) for j in body]
     first, last = names.index(load.name), next(n for n, j in enumerate(body) if j is i)
+    if e.out.robust and not is_proved(load):
+        return False  # it may have been outside, and 0
     if load.ordering or "volatile" in load.flags or space_of(load.operands[0]) not in _READ:
         return False
     return not any(j.opcode in _WRITES or effect(j) & CHANGES for j in body[first:last])
