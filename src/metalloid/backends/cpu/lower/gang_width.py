@@ -4,11 +4,10 @@ Wide is good: addresses, loop counters and barriers are paid once per gang, and 
 loaded once. The limit is registers: a loop's own values must stay in them. So: count the values that differ
 from lane to lane and live at the same time, and take as many lanes as fill the registers with them; fewer where lanes
 leave loops at different times (they wait for the slowest), where the code is long (it has to be compiled), and where
-nothing is gained, in straight code or where lanes count in memory one by one; those of one
-row of threads where addresses are regular in a row only; one where they part at hundreds of
-places, or where each walks along a row of its own (`lane_or_loop`). The registers that are otherwise left free are
-filled too where that makes one gang of a threadgroup with barriers, none of them in a loop, and one value at a time
-lives: regions keep nothing then. SIMD-group
+nothing is gained, in straight code or where lanes count in memory one by one; those of one row of threads where
+addresses are regular in a row only; one where they part at hundreds of places, or where each walks along a row of its
+own (`lane_or_loop`). The registers that are otherwise left free are filled too where that makes one gang of a
+threadgroup with barriers, none of them in a loop, and one value at a time lives: regions keep nothing then. SIMD-group
 operations need whole SIMD-groups of 32, and are best with one.
 """
 

@@ -26,10 +26,14 @@ def end_to_end(e: Emitter, base: Value, reach: int) -> bool:
 
 def reach_inside(e: Emitter, place: MemRef, limit: str, members: Members) -> str:
     """Whether the rows of all lanes are inside, idle ones too."""
-    settle(e, *(moved(e, place, offset).check for offset, _ in members))
     start, span = bounds(e, place.check)
     begin = e.put(f"add i64 {start}, {members[0][0]}")
     return inside(e, begin, e.put(f"add i64 {span}, {members[-1][0] - members[0][0]}"), limit)
+
+
+def settle_rows(e: Emitter, place: MemRef, members: Members) -> None:
+    """What a copy for lanes that are outside asks for, before the ways part."""
+    settle(e, *(moved(e, place, offset).check for offset, _ in members))
 
 
 def beyond(e: Emitter, offsets: str, low: int) -> str:

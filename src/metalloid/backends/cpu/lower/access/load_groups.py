@@ -14,7 +14,6 @@ from metalloid.backends.cpu.lower.access import masked_vectors
 from metalloid.backends.cpu.lower.access.contiguous import concat
 from metalloid.backends.cpu.lower.access.guard import (
     access_slowly,
-    bounds,
     either,
     inside,
     stop_unless,
@@ -30,6 +29,7 @@ from metalloid.backends.cpu.lower.access.lane_rows import (
     moved,
     per_register,
     reach_inside,
+    settle_rows,
     worth,
 )
 from metalloid.backends.cpu.lower.access.mem_ref import (
@@ -202,12 +202,7 @@ def load_group(e: Emitter, group: Group) -> bool:
     def read() -> tuple[list[list[str]], list[str]]:
         return load_columns(e, place, [s.beyond(low) for s in found], n, (kind, size), align, size)
 
-    fine = ""
-    if place.limit is not None:
-        start, span = bounds(e, place.check)
-        begin = e.put(f"add i64 {start}, {low}")
-        reach = e.put(f"add i64 {span}, {group.loads[-1][0] - low}")
-        fine = inside(e, begin, reach, place.limit)
+    fine = reach_inside(e, place, place.limit, group.loads) if place.limit is not None else ""
     _take(e, group, place, fine, kind, size, align, read)
     return True
 
@@ -361,10 +356,12 @@ def _some_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
         whole = masked_vectors.load(e, address(e, place.ptr, at), n, kind, size, align)
         return [pick(e, kind, whole, e.width * n, list(range(k, e.width * n, n))) for k in range(n)]
 
-    results = read() if place.limit is None else either(
-        e, reach_inside(e, place, place.limit, group.loads), kind, read,
-        lambda: _one_by_one(e, group, place, kind, size, align),
-    )  # fmt: skip
+    if place.limit is None:
+        results = read()
+    else:
+        settle_rows(e, place, group.loads)
+        fine = reach_inside(e, place, place.limit, group.loads)
+        results = either(e, fine, kind, read, lambda: _one_by_one(e, group, place, kind, size, align))
     for i, ref in zip(loads, results, strict=True):
         e.set(i.name, Val(kind, vec=ref))
         e.done.add(i.name)

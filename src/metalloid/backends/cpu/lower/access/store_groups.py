@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from metalloid.analysis.intervals import is_proved
 from metalloid.backends.cpu.lower.access import masked_vectors
-from metalloid.backends.cpu.lower.access.guard import access_slowly, bounds, either, inside, stop_unless
+from metalloid.backends.cpu.lower.access.guard import access_slowly, either, stop_unless
 from metalloid.backends.cpu.lower.access.lane_rows import (
     Members,
     beyond,
@@ -21,6 +21,7 @@ from metalloid.backends.cpu.lower.access.lane_rows import (
     moved,
     per_register,
     reach_inside,
+    settle_rows,
     worth,
 )
 from metalloid.backends.cpu.lower.access.load_groups import (
@@ -220,6 +221,7 @@ def _some_rows(e: Emitter, group: StoreGroup, place: MemRef, kind: str, size: in
     if place.limit is None:
         write()
         return
+    settle_rows(e, place, group.stores)
     fine = reach_inside(e, place, place.limit, group.stores)
     either(e, fine, kind, write, lambda: _one_by_one(e, group, place, kind, size, align))
 
@@ -237,15 +239,9 @@ def _runs(found: tuple[Spot, ...], reach: int) -> list[list[Spot]]:
 
 def _all_inside(e: Emitter, group: StoreGroup, place: MemRef, found: tuple[Spot, ...]) -> str:
     """Whether the rows of all lanes are inside; "" where nobody has to ask."""
-    offsets = [offset for offset, _ in group.stores]
     if not found:
-        return free_bounds(e, place, offsets)
-    if place.limit is None:
-        return ""
-    start, span = bounds(e, place.check)
-    begin = e.put(f"add i64 {start}, {offsets[0]}")
-    reach = e.put(f"add i64 {span}, {offsets[-1] - offsets[0]}")
-    return inside(e, begin, reach, place.limit)
+        return free_bounds(e, place, [offset for offset, _ in group.stores])
+    return reach_inside(e, place, place.limit, group.stores) if place.limit is not None else ""
 
 
 def _one_by_one(e: Emitter, group: StoreGroup, place: MemRef, kind: str, size: int, align: int) -> list[str]:
