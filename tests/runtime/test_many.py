@@ -79,15 +79,22 @@ def test_launches_leave_no_memory_behind():
                 commands.commit()
                 commands.wait_until_completed()
 
+    def least(rounds: int) -> int:
+        """What lies there at the least: launches that may repeat are kept until there are too many of them."""
+        seen = []
+        for _ in range(rounds):
+            launch(1000)
+            gc.collect()
+            seen.append(tracemalloc.get_traced_memory()[0])
+        return min(seen)
+
     tracemalloc.start()
-    launch(2000)
-    gc.collect()
-    before = tracemalloc.get_traced_memory()[0]
-    launch(2000)
-    gc.collect()
-    grown = tracemalloc.get_traced_memory()[0] - before
-    tracemalloc.stop()
-    assert grown < 60_000, grown  # less than 30 bytes a launch: queues that are just ending
+    try:
+        before = least(8)
+        grown = least(8) - before
+    finally:
+        tracemalloc.stop()
+    assert grown < 60_000, grown  # less than 8 bytes a launch: queues that are just ending
 
 
 def test_queues_run_beside_each_other():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from metalloid import backends, config
 from metalloid.errors import DeviceError
+from metalloid.once import once
 from metalloid.runtime import trace
 from metalloid.runtime.buffer import Buffer, dtype_of
 from metalloid.runtime.information import (
@@ -254,7 +255,7 @@ def _obstacle(data: np.ndarray[Any, Any], array: np.ndarray[Any, Any]) -> str:
     return "it is not writable" if not data.flags.writeable else "it is not aligned"
 
 
-@cache
+@once
 def _made(name: str) -> Device:
     return Device(name)
 

@@ -7,8 +7,6 @@ second part, which nobody waits for who does not check.
 from __future__ import annotations
 
 import ctypes
-import threading
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +15,10 @@ from metalloid.backends.cpu import codegen
 from metalloid.backends.toolchain import compiler
 from metalloid.errors import DeviceError
 from metalloid.hashes import sha256
+from metalloid.once import once
 
 _SOURCE = Path(__file__).parent / "runtime"
 _FLAGS = ("-x", "c++", "-std=c++17", "-emit-llvm", "-fno-rtti", "-nostdsysteminc", "-nobuiltininc")
-_LOCK = threading.RLock()
 _CALLED = ("mt_fault", "mt_note", "mt_outside", "mt_log", "mt_frame", "mt_release")  # by kernels
 _HALVES = ("__truncdfhf2", "__truncsfhf2", "__extendhfsf2")  # LLVM calls them where there is no instruction
 _CHECKS = (
@@ -190,21 +188,11 @@ class Checks:
         self.sizeof_check = int(size())
 
 
-@cache
-def _runtime() -> Runtime:
+@once
+def runtime() -> Runtime:
     return Runtime()
 
 
-@cache
-def _checks() -> Checks:
-    return Checks()
-
-
-def runtime() -> Runtime:
-    with _LOCK:
-        return _runtime()
-
-
+@once
 def checks() -> Checks:
-    with _LOCK:
-        return _checks()
+    return Checks()

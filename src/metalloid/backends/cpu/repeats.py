@@ -9,7 +9,6 @@ import ctypes
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from metalloid.backends.backend import SCALARS, Fact
 from metalloid.backends.base import Launch
 from metalloid.backends.cpu import native
+from metalloid.once import once
 
 MOST = 32  # layers of a model launch the same kernel in turns
 _KINDS = ("integer", "float", "scalar", "array", "buffer", "shared")  # in the order of runtime/again.h
@@ -53,7 +53,7 @@ class _Again(ctypes.Structure):
     ]
 
 
-@cache
+@once
 def _python() -> _Python | None:
     """Where things lie; None where they do not lie there."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
@@ -126,7 +126,7 @@ class _Method(ctypes.Structure):
 _ONE_ARGUMENT = 0x8  # METH_O
 
 
-@cache
+@once
 def _functions(python: int) -> Callable[[int], tuple[Any, ...]]:
     """`mt_again` and `mt_is_again` as functions of Python's own, for the launches whose first lies at an address."""
     runtime = native.runtime()

@@ -6,7 +6,6 @@ import ctypes
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from metalloid.backends.cuda.variant import Variant, layout
 from metalloid.backends.sites import access_fault
 from metalloid.backends.specialize import ParameterSnapshot, Specializer
 from metalloid.errors import KernelFault, LaunchError
+from metalloid.once import once
 from metalloid.targets import TargetInfo
 from metalloid.types import Signature
 
@@ -36,7 +36,7 @@ _TARGET = TargetInfo("nvptx", 4, 255, stream_from=1 << 62)  # a GPU's caches nee
 Choice = Specializer[Loaded]
 
 
-@cache
+@once
 def memory(number: int = 0) -> Memory:
     return Memory(Gpu(number))
 
