@@ -13,6 +13,7 @@ int pthread_create(u64 *, const void *, void *(*)(void *), void *);
 int pthread_detach(u64);
 int pthread_mutex_init(void *, const void *);
 int pthread_mutex_lock(void *);
+int pthread_mutex_trylock(void *);
 int pthread_mutex_unlock(void *);
 int pthread_cond_init(void *, const void *);
 int pthread_cond_wait(void *, void *);
@@ -55,7 +56,7 @@ constexpr int MONOTONIC = 6;  // a clock that nobody sets
 #else
 constexpr int MONOTONIC = 1;
 #endif
-constexpr i64 LINGER = 40000;  // nanoseconds
+constexpr i64 LINGER = 100000;  // nanoseconds
 constexpr i64 SHORT = 100000;  // nanoseconds: of what takes longer, others are always worth waking
 constexpr u64 AGAIN = 256, TRIED = 4;  // of so many runs, so many are shared and so many are not, to know both ways
 
@@ -71,6 +72,8 @@ int owner = 0;          // the process that started them
 Launch *current = nullptr;
 u32 following = 0;      // launches that come right after it in memory, to be run in order
 u64 serial = 0;         // of the current launch
+u64 called = 0;         // the same, once nobody holds the guard for it
+bool asleep = false;    // whether somebody waits for `done`
 u32 wanted = 0, busy = 0;
 Launch *timed = nullptr;
 Time deadline;
@@ -266,6 +269,15 @@ template <class Test> void linger(Test come) {
     while (now() < end);
 }
 
+// Locked for moments only: who finds it so waits awake, since to sleep and to be woken takes longer than all of it.
+void lock_soon(Opaque &mutex) {
+    for (u32 round = 0; round < 100; round++) {
+        if (!pthread_mutex_trylock(&mutex)) return;
+        pause();
+    }
+    pthread_mutex_lock(&mutex);
+}
+
 // Launches one after the other. Whoever is there takes threadgroups of the one that is due, and goes on when all of it is
 // done; nobody waits for a thread that has not taken any. Waiting is short, so it is done awake.
 void work_through(Launch *launches, u32 count, Worker &w, u32 who) {
@@ -282,21 +294,33 @@ void work_through(Launch *launches, u32 count, Worker &w, u32 who) {
 void *serve(void *argument) {
     Worker &w = workers[u64(argument)];
     u64 seen = 0;
-    pthread_mutex_lock(&guard);
+    auto linger_for_more = [&] { linger([&] { return __atomic_load_n(&called, __ATOMIC_RELAXED) > seen; }); };
+    lock_soon(guard);
     for (;;) {
-        while (!current || serial == seen || u64(argument) >= wanted) pthread_cond_wait(&wake, &guard);
+        while (!current || serial == seen || u64(argument) >= wanted) {
+            if (current || serial == seen) {
+                pthread_cond_wait(&wake, &guard);
+                continue;
+            }
+            seen = serial;  // too late: others were quicker
+            pthread_mutex_unlock(&guard);
+            linger_for_more();
+            lock_soon(guard);
+        }
         seen = serial;
         Launch *l = current;
         u32 count = 1 + following;
-        busy++;
+        __atomic_fetch_add(&busy, 1, __ATOMIC_RELAXED);
         pthread_mutex_unlock(&guard);
         if (count > 1) work_through(l, count, w, u32(u64(argument)));
         else work(*l, w, u32(u64(argument)));
-        pthread_mutex_lock(&guard);
-        if (__atomic_sub_fetch(&busy, 1, __ATOMIC_RELEASE) == 0) pthread_cond_broadcast(&done);
-        pthread_mutex_unlock(&guard);
-        linger([&] { return __atomic_load_n(&serial, __ATOMIC_RELAXED) != seen; });
-        pthread_mutex_lock(&guard);
+        if (__atomic_sub_fetch(&busy, 1, __ATOMIC_SEQ_CST) == 0 && __atomic_load_n(&asleep, __ATOMIC_SEQ_CST)) {
+            pthread_mutex_lock(&guard);
+            pthread_cond_broadcast(&done);
+            pthread_mutex_unlock(&guard);
+        }
+        linger_for_more();
+        lock_soon(guard);
     }
 }
 
@@ -323,7 +347,7 @@ void *keep_time(void *) {
 void prepare(u32 threads) {
     if (owner != getpid()) {  // first use, or the child of a fork: threads do not survive one
         owner = getpid();
-        started = 0, apart_from = -1, busy = 0, current = nullptr, timed = nullptr, timer_started = false;
+        started = 0, apart_from = -1, busy = 0, current = nullptr, timed = nullptr, timer_started = asleep = false;
         for (i32 &taken : spare_taken) taken = 0;
         Opaque *mutexes[] = {&guard, &turn, &log_guard, &timer_guard}, *conditions[] = {&wake, &done, &timer_wake};
         for (Opaque *m : mutexes) pthread_mutex_init(m, nullptr);
@@ -340,21 +364,26 @@ void prepare(u32 threads) {
 
 void call_workers(Launch *first, u32 more, u32 threads) {
     apart_from = keep_apart(threads_of, started, apart_from);
-    pthread_mutex_lock(&guard);
+    lock_soon(guard);
     current = first, following = more, wanted = threads;
-    __atomic_store_n(&serial, serial + 1, __ATOMIC_RELAXED);
+    u64 now = ++serial;
     pthread_cond_broadcast(&wake);
     pthread_mutex_unlock(&guard);
+    __atomic_store_n(&called, now, __ATOMIC_RELAXED);
 }
 
 // Nobody comes any more; wait for those who did.
 void all_done() {
-    pthread_mutex_lock(&guard);
+    auto none = [] { return __atomic_load_n(&busy, __ATOMIC_SEQ_CST) == 0; };
+    lock_soon(guard);
     current = nullptr;
     pthread_mutex_unlock(&guard);
-    linger([] { return __atomic_load_n(&busy, __ATOMIC_ACQUIRE) == 0; });
+    linger(none);
+    if (none()) return;
     pthread_mutex_lock(&guard);
-    while (busy) pthread_cond_wait(&done, &guard);
+    __atomic_store_n(&asleep, true, __ATOMIC_SEQ_CST);
+    while (!none()) pthread_cond_wait(&done, &guard);
+    __atomic_store_n(&asleep, false, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&guard);
 }
 
