@@ -34,6 +34,13 @@ FOUND = PRODUCT.replace("B[k * N + g.x]", "B[uint(A[k]) * N + g.x]")
 SQUARE = PRODUCT.replace("B[k * N + g.x]", "B[k * k + g.x]")
 
 
+WORDS = """kernel void k(device const uint* w, device const uint* x, device int* out, constant uint& n, uint g [[thread_position_in_threadgroup]]) {
+    int sum = 0;
+    for (uint k = 0; k < n; k++) { uint v = w[k * 16 + g]; sum += WORK; }
+    out[g] = sum; }"""
+UNPACKED = " + ".join(f"int(v >> {n} & 15) * int(x[k] >> {n} & 15)" for n in (0, 4, 8, 12))
+
+
 def asked(text: str, size: tuple[int, int, int] = (32, 8, 1)) -> int:
     """How many lines an iteration asks for."""
     return vector_stage(scalar_ir(text, "k")[0], size, WIDE).count("call void @llvm.prefetch")
@@ -60,6 +67,14 @@ def test_others_do_not(text):
 def test_asking_is_worth_it_behind_arithmetic_only():
     """One sum for each line that is loaded; with eight rows of threads, eight."""
     assert asked(COLUMN, (256, 1, 1)) == 0 and asked(COLUMN, (32, 8, 1)) == 2
+
+
+def test_a_loop_along_memory_asks_for_lines_behind_arithmetic_of_any_kind():
+    """Weights of a few bits, 16 rows side by side: the processor follows as far as its loads are, to the end of a page."""
+    long, short = (WORDS.replace("WORK", work) for work in (UNPACKED, "int(v)"))
+    assert asked(long, (16, 1, 1)) == 1 and asked(short, (16, 1, 1)) == 0
+    assert asked(long.replace("k * 16", "k * 8"), (16, 1, 1)) == 0  # lines that the loop has loaded before
+    assert asked(long.replace("k * 16", "k * 48"), (16, 1, 1)) == 1
 
 
 def test_lanes_of_one_row_ask_for_its_lines_once():

@@ -18,6 +18,7 @@ class TargetInfo:
     second_cache: int = 1 << 20  # bytes; of what is larger, most comes from farther out each time
     stream_piece: int = 16  # the least that a store past the caches is aligned to
     stream_from: int = 1 << 25  # outputs so large fit no cache: they are written past them
+    walk_ahead: int = 2048  # bytes that a loop along memory asks ahead
     prefetch_beyond: int = 2048  # strides that the processor does not follow by itself
     prefetch_ahead: int = (
         48  # the second cache answers in 15, when nobody else asks, the third in 70 and more

@@ -70,7 +70,7 @@ class Emitter(Text):
         self.stored: dict[str, Stored] = {}
         self.rows: dict[tuple[str, ...], list[list[str]]] = {}  # of grouped loads: each lane's elements
         self.parts: dict[str, int] = {}
-        self.loops: dict[str, tuple[Strides, int]] = {}  # by header: strides, work; see `fetch`
+        self.loops: dict[str, tuple[Strides, int, int]] = {}  # by header: see `prefetch`
         self.block = ""
         self.done: set[str] = set()  # instructions that were written together with an earlier one
         self.multiplied: dict[str, frozenset[str]] = {}  # matrix loads that only products read

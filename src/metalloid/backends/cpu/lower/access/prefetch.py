@@ -1,10 +1,14 @@
-"""Ask for rows of a matrix before they are wanted.
+"""Ask for memory before it is wanted: for rows of a matrix, and for what a loop goes through in order.
 
 A loop down the rows of a matrix finds each in the second cache at best. Processors fetch neighbouring lines ahead,
 and lines a short stride apart; rows lie farther, and only as many loads wait side by side as the arithmetic behind
 them leaves room for. So a load that moves by a row asks for a later one: as many iterations ahead as it takes to
 come, by the arithmetic of an iteration (two registers in a cycle), and no more, since rows a power of two apart share
 few places of the first cache. Only where there is arithmetic to wait behind: asking takes the turn of a load.
+
+A loop that goes through memory line after line is followed by the processor, but to the end of a page only, and no
+farther ahead than its loads are: with arithmetic in between, it waits and computes in turns. Asking some lines ahead,
+it does both at once (weights of 4 bits from memory: 12 GB/s, and 8 without).
 """
 
 from __future__ import annotations
@@ -16,9 +20,10 @@ from metalloid.backends.cpu.lower.access.plan import AccessPlan, Spot
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.ir import Instruction
 from metalloid.ir.loops import Loop
-from metalloid.ir.types import FloatType
+from metalloid.ir.types import FloatType, IntType
 
 OTHERS = ("fadd", "fsub", "fdiv", "call")
+UNCOUNTED = ("load", "phi", "bitcast")
 
 
 def ask(e: Emitter, i: Instruction, place: MemRef, plan: AccessPlan) -> None:
@@ -27,19 +32,29 @@ def ask(e: Emitter, i: Instruction, place: MemRef, plan: AccessPlan) -> None:
     if loop is None or place.root.kind != "buffer" or e.out.check is not None:
         return
     if loop.header not in e.loops:
-        e.loops[loop.header] = Strides(e.function, loop, e.out.layout), _work(e, loop)
-    strides, work = e.loops[loop.header]
-    if work < e.out.target.work_per_prefetch:
+        e.loops[loop.header] = Strides(e.function, loop, e.out.layout), _work(e, loop), _arithmetic(e, loop)
+    strides, work, all_work = e.loops[loop.header]
+    target = e.out.target
+    if all_work < target.work_per_prefetch:
         return
     stride = strides.of(i.operands[0])
-    if stride is None or not _far(e, stride) or not all(_same(e, n) for names in stride for n in names):
+    if stride is None:
         return
-    lines = _lines(e, plan)
-    if work < e.out.target.work_per_prefetch * len(lines):
-        return
-    rounds = min(e.out.target.prefetch_iterations, -(-e.out.target.prefetch_ahead * 2 // work))
+    lines, each = _lines(e, plan), target.work_per_prefetch
+    if step := _in_order(e, stride, i):
+        if all_work >= each * -(-abs(step) // target.line):
+            ahead = target.walk_ahead if step > 0 else -target.walk_ahead
+            _fetch(e, place, lines[: max(1, _bytes(e, i) // target.line)], str(ahead))
+    elif (
+        work >= each * len(lines) and _far(e, stride) and all(_same(e, n) for names in stride for n in names)
+    ):
+        rounds = min(target.prefetch_iterations, -(-target.prefetch_ahead * 2 // work))
+        _fetch(e, place, lines, _amount(e, stride, rounds))
+
+
+def _fetch(e: Emitter, place: MemRef, lines: list[Spot], by: str) -> None:
+    """Ask for lines, so many bytes farther on."""
     e.out.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-    by = _amount(e, stride, rounds)
     for spot in lines:
         at = e.put(f"add i64 {offset_of(e, place, spot)}, {by}")
         e.do(f"call void @llvm.prefetch.p0(ptr {address(e, place.ptr, at)}, i32 0, i32 3, i32 1)")
@@ -52,7 +67,7 @@ def _lines(e: Emitter, plan: AccessPlan) -> list[Spot]:
 
 
 def _work(e: Emitter, loop: Loop) -> int:
-    """Registers of arithmetic in an iteration; products and sums are done together."""
+    """Registers of floats in an iteration; products and sums are done together."""
     registers = max(1, 4 * e.width // e.out.target.vector_bytes)
     products = others = 0
     for name in loop.blocks:
@@ -62,6 +77,27 @@ def _work(e: Emitter, loop: Loop) -> int:
             products += i.opcode == "fmul"
             others += i.opcode in OTHERS
     return registers * max(products, others)
+
+
+def _arithmetic(e: Emitter, loop: Loop) -> int:
+    """Registers of anything that is computed in an iteration, of words."""
+    registers = max(1, 4 * e.width // e.out.target.vector_bytes)
+    body = [i for name in loop.blocks for i in e.function.block[name].body]
+    return registers * sum(
+        isinstance(i.type, FloatType | IntType) and i.opcode not in UNCOUNTED and e.shape(i.value) is None
+        for i in body
+    )
+
+
+def _in_order(e: Emitter, stride: Stride, i: Instruction) -> int:
+    """The bytes that a loop goes on by, where line after line, each loaded once; else 0."""
+    step = stride.get((), 0) if set(stride) == {()} else 0
+    follows = max(e.out.target.line, _bytes(e, i)) <= abs(step) < e.out.target.prefetch_beyond
+    return step if follows else 0
+
+
+def _bytes(e: Emitter, i: Instruction) -> int:
+    return e.width * e.out.layout.store_size(i.type)
 
 
 def _far(e: Emitter, stride: Stride) -> bool:
