@@ -114,7 +114,7 @@ def seam(shape: LaneShape) -> int:
 def splits(shape: LaneShape, at: int) -> Pattern | None:
     """The pattern, where base and pattern do not touch the same multiples of `at`:
     the base is a multiple of it, the pattern stays below it."""
-    pattern = shape.pattern
+    pattern = shape.pattern if shape.exact else None
     if pattern is None or shape.align % at or min(pattern) < 0 or max(pattern) >= at:
         return None
     return pattern

@@ -96,9 +96,9 @@ def _bitwise(c: Context, i: Instruction, o: Operands) -> LaneShape | None:
     if i.opcode == "and" and whole & mask.value == whole and a.exact and a.pattern and min(a.pattern) >= 0:
         return a  # nothing is masked away
     at = S.seam(a)
-    pattern = S.splits(a, at) if a.exact else None
+    pattern = S.splits(a, at)
     if pattern is None:
-        return None
+        return _not(i, a) if i.opcode == "xor" and mask.signed == -1 else None
     low = mask.value & (at - 1)
     change: Callable[[int], int] = {
         "and": lambda x: x & low,
@@ -108,6 +108,11 @@ def _bitwise(c: Context, i: Instruction, o: Operands) -> LaneShape | None:
     umax = min(a.umax, mask.value) if i.opcode == "and" else S.UNKNOWN
     base = None if a.constant is None else _fold_base(i.opcode, a.constant, mask.value & ~(at - 1))
     return S.clamp(S.lanes(tuple(change(x) for x in pattern), at, umax, base), _bits(i.type))
+
+
+def _not(i: Instruction, a: LaneShape) -> LaneShape | None:
+    """~a is -1 - a: clang writes `w - 1 - x` so."""
+    return S.clamp(S.add(S.constant(-1), a, -1), _bits(i.type))
 
 
 def _fold_base(opcode: str, base: int, mask: int) -> int:

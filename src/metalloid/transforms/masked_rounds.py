@@ -11,6 +11,7 @@ from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.types import I1, IntType
 from metalloid.ir.values import Int, Local, Value, const
 from metalloid.records import replace
+from metalloid.transforms.folds import starts_alike
 from metalloid.transforms.partial_sums import Row
 from metalloid.transforms.split_rounds import SideBySide
 
@@ -41,6 +42,23 @@ def may_be_masked(function: Function, row: Row) -> bool:
 class Masked(SideBySide):
     """`many` asks whether rounds are left, `rounds` runs as many as there are, `few` adds up. The first round runs in
     any case: a loop asks behind it."""
+
+    def _carried(self, sum: Instruction) -> list[Instruction]:
+        """All parts start alike, or LLVM would make registers of some of them: what was there before is added last."""
+        first = self.first[sum.name] if starts_alike(self.kinds[sum.name]) else const(sum.type, -0.0)
+        return [self._phi(part, first, Local(f"{part}.next", sum.type)) for part in self._parts(sum.name)]
+
+    def _few(self) -> Block:
+        code: list[Instruction] = []
+        for name in self.row.sums:
+            made = self.next[name]
+            assert isinstance(made, Local)
+            code.append(self._total(name, self._parts(name)))
+            if not starts_alike(self.kinds[name]):
+                last, operands = self.function.definitions[made.name], (self.first[name], code[-1].value)
+                code.append(replace(last, opcode="fadd", operands=operands, name=f"{name}.with{self.tag}"))
+            self.totals[name] = code[-1].value
+        return self._leave(code)
 
     def _many(self) -> Block:
         row, end, kind = self.row, self.body.terminator, self.row.limit.type

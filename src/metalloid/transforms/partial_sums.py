@@ -1,4 +1,5 @@
 """Sums that a loop adds up one by one, as several sums at once: s += a[i] becomes s0 += a[i], s1 += a[i + 1], ...
+What is said of sums holds for all folds (`folds.py`): the greatest and the least of many are found in the same way.
 
 Where the author lets sums be reordered, a loop of one lane is to fill registers. LLVM would do that as well, but which
 loops it takes, and in what order it adds, depends on what else stands in them: a guard is enough to change the last
@@ -11,12 +12,12 @@ from __future__ import annotations
 
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.loops import Loop, loops
-from metalloid.ir.types import BFLOAT, FloatType, IntType
-from metalloid.ir.values import Int, Local, Value
+from metalloid.ir.types import PTR, FloatType, Type
+from metalloid.ir.values import Global, Int, Local, Value
 from metalloid.records import dataclass
+from metalloid.transforms.folds import step_from
 
 TOTAL = "llvm.partial.total"  # of sums, by halves; the engine's own
-_ANY_ORDER = ("add", "mul", "and", "or", "xor")
 _COUNTS_UP = {"eq": "", "ne": "", "ult": "ult", "slt": "slt", "ugt": "ult", "sgt": "slt"}
 
 
@@ -28,6 +29,7 @@ class Row:
     outside: str  # the block before it
     behind: str  # the block that it leaves to
     sums: tuple[str, ...]  # phis
+    kinds: tuple[str, ...]  # of folds, one for each sum
     counter: str  # the phi that says when it ends
     step: int
     limit: Value
@@ -37,6 +39,16 @@ class Row:
     def split(self) -> str:
         """The name of the loop that runs many rounds at once."""
         return f"{self.header}.many{self.tag}"
+
+
+def total_of(kind: str, type: Type, parts: tuple[Value, ...], name: str, like: Instruction) -> Instruction:
+    """Parts folded into one, by halves; `like` says where that stands in the source."""
+    callee = Global(f"{TOTAL}.{kind}.{type}", PTR)
+    return Instruction("call", type, parts, name, callee=callee, metadata=like.debug_only)
+
+
+def kind_of(total: Instruction) -> str:
+    return total.called.removeprefix(TOTAL).split(".")[1]
 
 
 def is_total(i: Instruction) -> bool:
@@ -63,8 +75,10 @@ def row_of(function: Function, loop: Loop) -> Row | None:
         return None
     counted = _counted(function, block, end)
     floats = [phi for phi in block.phis if isinstance(phi.type, FloatType)]
-    sums = tuple(phi.name for phi in floats if is_sum(function, block, phi))
-    return Row(loop.header, outside, behind, sums, *counted) if counted and sums else None
+    sums = {phi.name: kind for phi in floats if (kind := sum_kind(function, block, phi))}
+    if not counted or not sums:
+        return None
+    return Row(loop.header, outside, behind, tuple(sums), tuple(sums.values()), *counted)
 
 
 def _counted(function: Function, block: Block, end: Instruction) -> tuple[str, int, Value, str] | None:
@@ -118,24 +132,20 @@ def ends_by_count(function: Function, header: str) -> bool:
     return len(block.terminator.labels) == 2 and _counted(function, block, block.terminator) is not None
 
 
-def is_sum(function: Function, block: Block, phi: Instruction) -> bool:
-    """Whether a phi only has numbers added to it, in an order that the author leaves to us, or that does not matter.
-    None of bfloat, which is computed in float: its sums have no register to fill."""
+def sum_kind(function: Function, block: Block, phi: Instruction) -> str:
+    """The kind of fold, where a phi only has numbers folded into it, in an order that the author leaves to us, or that
+    does not matter; else ""."""
     made = _back(function, block, phi)
-    if made is None or phi.type == BFLOAT:
-        return False
-    at = phi
-    while at.name != made.name:
-        users = function.users.get(at.name, ())
-        if len(users) != 1 or function.home.get(users[0].name) != block.name:
-            return False
-        at, operand = users[0], at.value
-        if at.operands.count(operand) != 1:
-            return False
-        if isinstance(phi.type, IntType) and at.opcode == made.opcode in _ANY_ORDER:
-            continue
-        added = at.opcode == "fadd" or (at.opcode == "fsub" and at.operands[0] == operand)
-        if not added or not {"reassoc", "fast"} & {*at.flags}:
-            return False
+    at, kind = phi, ""
+    while made is not None and at.name != made.name:
+        step = step_from(function, at.value)
+        if (
+            step is None
+            or (kind and step.kind != kind)
+            or any(function.home[i.name] != block.name for i in step.parts)
+        ):
+            return ""
+        at, kind = step.made, step.kind
     behind = next(label for label in block.terminator.labels if label != block.name)
-    return all(i in (phi, *function.block[behind].phis) for i in function.users.get(at.name, ()))
+    free = all(i in (phi, *function.block[behind].phis) for i in function.users.get(at.name, ()))
+    return kind if free else ""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from metalloid.analysis.intervals import NO_WRAP, PROVED
 from metalloid.ir import Block, Function, Instruction
-from metalloid.ir.types import I1, I32, PTR, VOID, ArrayType, IntType, PointerType
-from metalloid.ir.values import Global, Int, Local, Value, const, poison
+from metalloid.ir.types import I1, I32, VOID, ArrayType, IntType, PointerType
+from metalloid.ir.values import Int, Local, Value, const, poison
 from metalloid.records import replace
-from metalloid.transforms.partial_sums import TOTAL, Row
+from metalloid.transforms.folds import starts_alike
+from metalloid.transforms.partial_sums import Row, total_of
 
 _WIDENED = {"slt": "sext", "ult": "zext"}  # by the order that a counter goes up in
 _PRIVATE, _ALIGN = PointerType(5), 2  # of halves, too
@@ -25,7 +26,7 @@ class SideBySide:
     def __init__(self, function: Function, row: Row, count: int) -> None:
         self.function, self.row, self.count = function, row, count
         self.body = function.block[row.header]
-        self.tag = row.tag
+        self.tag, self.kinds = row.tag, dict(zip(row.sums, row.kinds, strict=True))
         self.many, self.rounds, self.few = (
             row.split(),
             rounds_of(row),
@@ -126,7 +127,9 @@ class SideBySide:
         return [
             self._phi(
                 part,
-                self.first[sum.name] if n == 0 else const(sum.type, -0.0),
+                self.first[sum.name]
+                if n == 0 or starts_alike(self.kinds[sum.name])
+                else const(sum.type, -0.0),
                 Local(f"{part}.next", sum.type),
             )
             for n, part in enumerate(self._parts(sum.name))
@@ -227,12 +230,9 @@ class SideBySide:
     def _total(self, name: str, parts: list[str]) -> Instruction:
         made = self.next[name]
         assert isinstance(made, Local)
-        callee = Global(f"{TOTAL}.{made.type}", PTR)
-        debug = self.function.definitions[made.name].debug_only
         operands = tuple(Local(part, made.type) for part in parts)
-        return Instruction(
-            "call", made.type, operands, f"{name}.total{self.tag}", callee=callee, metadata=debug
-        )
+        like = self.function.definitions[made.name]
+        return total_of(self.kinds[name], made.type, operands, f"{name}.total{self.tag}", like)
 
     def _leave(self, code: list[Instruction]) -> Block:
         end = self.body.terminator
@@ -248,6 +248,8 @@ class InTurn(SideBySide):
         return [self._phi(f"{sum.name}.many{self.tag}", self.first[sum.name], following)]
 
     def _part(self, sum: Instruction, n: int) -> Value:
+        if starts_alike(self.kinds[sum.name]):
+            return Local(f"{sum.name}.many{self.tag}", sum.type)
         return const(sum.type, -0.0)
 
     def _added_up(self) -> list[Instruction]:
@@ -256,6 +258,9 @@ class InTurn(SideBySide):
             made = self.next[name]
             assert isinstance(made, Local)
             total = self._total(name, [f"{part}.next" for part in self._parts(name)])
+            if starts_alike(self.kinds[name]):  # what was before is in each part
+                code.append(replace(total, name=f"{name}.next{self.tag}"))
+                continue
             last, before = self.function.definitions[made.name], Local(f"{name}.many{self.tag}", made.type)
             sum = replace(last, opcode="fadd", operands=(before, total.value), name=f"{name}.next{self.tag}")
             code += total, sum
@@ -305,7 +310,7 @@ class InMemory(InTurn):
         following = Local(f"{at.name}.next", I32)
         code = [self._each(at.name, Int(I32, 0), following)]
         values: dict[str, Value] = {
-            name: const(self.function.definitions[name].type, -0.0) for name in self.row.sums
+            name: self._part(self.function.definitions[name], 0) for name in self.row.sums
         }
         for phi in self.body.phis:
             if phi.name not in self.row.sums:

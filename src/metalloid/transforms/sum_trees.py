@@ -3,6 +3,7 @@
 An unrolled loop leaves one sum of many numbers, each made like the others. Where the author lets sums be reordered
 and a lane runs alone, numbers that are made alike fill registers, in the order in which they are made. As with loops
 (`partial_sums.py`), LLVM would choose an order that depends on what else stands there; this one depends on the sum.
+The greatest and the least of many (`folds.py`) are sums here, too.
 """
 
 from __future__ import annotations
@@ -11,24 +12,30 @@ from collections import Counter
 from collections.abc import Container, Iterator
 
 from metalloid.ir import Block, Function, Instruction
-from metalloid.ir.types import FLOAT, HALF, PTR
-from metalloid.ir.values import Global, Local, Value
+from metalloid.ir.types import FLOAT, HALF
+from metalloid.ir.values import Local, Value
 from metalloid.records import dataclass, replace
-from metalloid.transforms.partial_sums import TOTAL
+from metalloid.transforms.folds import Step, again, step_of
+from metalloid.transforms.partial_sums import total_of
 
 LEAST = 8  # numbers made alike
+_MAKES = ("fadd", "call", "select")
 DEEP = 8  # values in values that are compared
 
 
 @dataclass(frozen=True)
 class Sum:
-    """A long sum of a block: its last addition, the names of those before it, numbers that are made alike, in the order
-    in which they are made, and the rest."""
+    """A long sum of a block: its last addition, the names of the instructions before it, numbers that are made alike,
+    in the order in which they are made, and the rest."""
 
-    root: Instruction
+    last: Step
     inner: frozenset[str]
     groups: tuple[tuple[Value, ...], ...]
     rest: tuple[Value, ...]
+
+    @property
+    def root(self) -> Instruction:
+        return self.last.made
 
     def count(self, most: int) -> int:
         """As how many sums it is written, at most so many."""
@@ -51,24 +58,27 @@ def long_sums(function: Function) -> Iterator[tuple[Block, list[Sum]]]:
     """The long sums of each block."""
     uses = Counter(name for i in function.instructions() for name in i.uses)
     for block in function.blocks:
-        sums = {i.name: i for i in block.instructions if _is_sum(i)}
+        sums = {i.name: step for i in block.instructions if (step := _step(function, i)) is not None}
         inner = {
             o.name
-            for i in sums.values()
-            for o in i.operands
-            if isinstance(o, Local) and o.name in sums and uses[o.name] == 1
+            for step in sums.values()
+            for o in step.numbers
+            if isinstance(o, Local) and o.name in sums and _belongs(sums[o.name], step, uses)
         }
         found = (_sum(function, block, sums, inner, sums[name]) for name in sums if name not in inner)
         yield block, [made for made in found if made is not None]
 
 
-def _is_sum(i: Instruction) -> bool:
-    return i.opcode == "fadd" and i.type in (FLOAT, HALF) and bool({"reassoc", "fast"} & {*i.flags})
+def _step(function: Function, i: Instruction) -> Step | None:
+    return step_of(function, i) if i.opcode in _MAKES and i.type in (FLOAT, HALF) else None
 
 
-def _sum(
-    function: Function, block: Block, sums: dict[str, Instruction], inner: set[str], root: Instruction
-) -> Sum | None:
+def _belongs(inner: Step, outer: Step, uses: Counter[str]) -> bool:
+    """Whether a sum is only there for another of its kind."""
+    return inner.kind == outer.kind and uses[inner.made.name] == len(outer.parts)
+
+
+def _sum(function: Function, block: Block, sums: dict[str, Step], inner: set[str], root: Step) -> Sum | None:
     """A sum, if there is enough in it that is made alike."""
     addends, nodes = _addends(sums, inner, root)
     if len(addends) < LEAST:
@@ -82,18 +92,16 @@ def _sum(
     return Sum(root, frozenset(nodes), groups, rest) if groups else None
 
 
-def _addends(
-    sums: dict[str, Instruction], inner: set[str], root: Instruction
-) -> tuple[list[Value], set[str]]:
-    """What a sum adds up, and the sums in it."""
+def _addends(sums: dict[str, Step], inner: set[str], root: Step) -> tuple[list[Value], set[str]]:
+    """What a sum adds up, and the instructions in it."""
     found: list[Value] = []
-    nodes: set[str] = set()
-    work = list(root.operands)
+    nodes = {i.name for i in root.parts[:-1]}
+    work = list(root.numbers)
     while work:
         value = work.pop()
         if isinstance(value, Local) and value.name in inner:
-            nodes.add(value.name)
-            work += sums[value.name].operands
+            nodes |= {i.name for i in sums[value.name].parts}
+            work += sums[value.name].numbers
         else:
             found.append(value)
     return found, nodes
@@ -104,7 +112,7 @@ def _side_by_side(found: Sum, most: int) -> list[Instruction]:
     root, code = found.root, list[Instruction]()
 
     def add(a: Value, b: Value) -> Value:
-        code.append(replace(root, operands=(a, b), name=f"{root.name}.s{len(code)}"))
+        code.extend(again(found.last, a, b, f"{root.name}.s{len(code)}"))
         return code[-1].value
 
     count = found.count(most)
@@ -114,12 +122,8 @@ def _side_by_side(found: Sum, most: int) -> list[Instruction]:
             before = slots[n % count]
             slots[n % count] = value if before is None else add(before, value)
     parts = tuple(slot for slot in slots if slot is not None)
-    callee = Global(f"{TOTAL}.{root.type}", PTR)
-    total = Instruction(
-        "call", root.type, parts, f"{root.name}.total", callee=callee, metadata=root.debug_only
-    )
-    code.append(total)
-    result: Value = total.value
+    code.append(total_of(found.last.kind, root.type, parts, f"{root.name}.total", root))
+    result: Value = code[-1].value
     for value in found.rest:
         result = add(value, result)
     return [*code[:-1], replace(code[-1], name=root.name)]

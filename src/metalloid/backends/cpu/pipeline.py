@@ -142,7 +142,7 @@ def _alone(
     most, chosen = (parts(target.info), turns.sums) if short else (full, None)
     function = split_trees(module.function[ENTRY], most, chosen)
     for row, (counts, ways) in rows.items():
-        function = split(function, row, counts, *(ways or (ALONE if short else ())))
+        function = split(function, row, counts, *(ALONE if short else ways))
     loops |= {name for row in rows if row.header in loops for name in splits(row, rows[row][0])}
     return module.with_function(function), loops
 

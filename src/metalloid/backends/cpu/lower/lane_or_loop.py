@@ -19,7 +19,7 @@ from metalloid.analysis.lane_layout import LaneLayout, Triple
 from metalloid.analysis.loop_stride import Strides
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
-from metalloid.backends.cpu.lower.access.packs import MEMORY
+from metalloid.backends.cpu.lower.access.packs import CALLS, MEMORY
 from metalloid.backends.cpu.lower.access.round_loads import WORD, lookup
 from metalloid.backends.cpu.lower.free_shape import footprint
 from metalloid.backends.cpu.lower.vectorize import uses_lanes
@@ -34,7 +34,7 @@ from metalloid.ir.values import Int, Value
 from metalloid.targets import TargetInfo
 from metalloid.transforms.masked_rounds import may_be_masked
 from metalloid.transforms.merge_fixed import merge_fixed
-from metalloid.transforms.partial_sums import Row, ends_by_count, is_sum, rows
+from metalloid.transforms.partial_sums import Row, ends_by_count, rows, sum_kind
 from metalloid.transforms.split_sums import MOST, Way
 
 LANES = 32  # that are looked at
@@ -42,13 +42,15 @@ ALONE = 2.0  # what a lane's own load costs: the load, and its place in the regi
 DENSE = 4  # of so many bytes that a loop passes by, one is loaded
 COUNTER = 1  # what it takes to count rounds; addresses that go on by steps take nothing beside it
 WAITING = 2.0  # lanes that leave a loop at different times are busy half of the time
-_STIR = frozenset(("call", "store", "atomicrmw", "cmpxchg", "switch"))
+_STIR = frozenset(("store", "atomicrmw", "cmpxchg", "switch"))
+_CALM = (*CALLS, "llvm.fptosi.sat.", "llvm.fptoui.sat.")  # LLVM has them for registers
 _PLAIN = (
     "fadd",
     "fsub",
     "fmul",
     "fdiv",
     "fneg",
+    "fcmp",
     "add",
     "sub",
     "mul",
@@ -64,6 +66,7 @@ _PLAIN = (
 # How many rounds a loop runs at once, then how many of what is left; in what ways, where that is said.
 Split = tuple[tuple[int, ...], tuple[Way, ...]]
 MASKED: tuple[Way, ...] = ("masked",)
+ENDS: tuple[Way, ...] = ("side by side", "masked")
 SUMS = 4  # registers of sums that a loop adds up at once: additions take so long
 GATHERED = (
     4  # sums, where addresses are looked up: nothing fills a register, but nobody waits for the last addition
@@ -92,10 +95,18 @@ def alone(module: Module, target: TargetInfo) -> dict[Row, Split] | None:
     return {
         row: ((target.lanes32,), MASKED)
         if before is not None and looks_up(before, there[row.header], layout, target)
-        else (sums_of(flow, row, layout, target), ())
+        else (
+            sums_of(flow, row, layout, target),
+            _ways(plain, row, target),
+        )
         for row in rows(function)
         if row.header in there
     }
+
+
+def _ways(function: Function, row: Row, target: TargetInfo) -> tuple[Way, ...]:
+    """What is left of a row, under a mask: one by one it would take as long as the rest."""
+    return ENDS if target.masks_memory and may_be_masked(function, row) else ()
 
 
 def _with_parameters_once(function: Function, layout: DataLayout) -> Function:
@@ -190,7 +201,11 @@ def _innermost(flow: Flow) -> Iterator[tuple[Loop, list[Instruction]]]:
 
 
 def _work(body: list[Instruction]) -> int:
-    return sum(isinstance(i.type, FloatType | IntType) and i.opcode in _PLAIN for i in body)
+    return sum(isinstance(i.type, FloatType | IntType) and (i.opcode in _PLAIN or _is_calm(i)) for i in body)
+
+
+def _is_calm(i: Instruction) -> bool:
+    return i.opcode == "call" and i.called.startswith(_CALM)
 
 
 def loops_in_vectors(flow: Flow, known: Uniformity, layout: DataLayout, target: TargetInfo) -> bool:
@@ -223,7 +238,7 @@ def straight(
     if not ends_by_count(function, loop.header):
         return False
     carried = [i for i in body if i.opcode == "phi" and strides.of(i.value) is None]
-    if not all(is_sum(function, function.block[loop.header], phi) for phi in carried):
+    if not all(sum_kind(function, function.block[loop.header], phi) for phi in carried):
         return False
     loads = [i for i in body if i.opcode == "load"]
     if lookups:
@@ -239,8 +254,10 @@ def _in_row(function: Function, i: Instruction, strides: Strides) -> bool:
 
 
 def _calm(loop: Loop, body: list[Instruction]) -> bool:
-    """Whether a loop is one block without calls and stores."""
-    return len(loop.blocks) == 1 and not any(i.opcode in _STIR for i in body)
+    """Whether a loop is one block without stores, and without calls but those of plain maths."""
+    return len(loop.blocks) == 1 and not any(
+        i.opcode in _STIR or (i.opcode == "call" and not _is_calm(i)) for i in body
+    )
 
 
 def _access(i: Instruction, layout: DataLayout) -> tuple[Value, int] | None:

@@ -10,6 +10,7 @@
   _Pragma("clang diagnostic error \"-Wignored-pragmas\"")    \
   _Pragma("float_control(precise, on, push)")                \
   _Pragma("clang fp contract(off)")
+#define __MT_ANY_ORDER _Pragma("clang fp reassociate(on)")
 #define __MT_STRICT_END _Pragma("float_control(pop)") _Pragma("clang diagnostic pop")
 
 __MT_STRICT_BEGIN

@@ -19,11 +19,12 @@ inline float divide(float x, float y) { return x / y; }
 inline float fdim(float x, float y) { return x <= y ? 0.0f : x - y; }
 inline float fma(float a, float b, float c) { return fused(a, b, c); }
 
-// With a NaN, the other argument. The fast ones are a single instruction and do not look for NaN.
+// With a NaN, the other argument. The fast ones are a single instruction and do not look for NaN:
+// of many, the greatest may be looked for in any order.
 inline float fmin(float x, float y) { return __builtin_elementwise_minnum(x, y); }
 inline float fmax(float x, float y) { return __builtin_elementwise_maxnum(x, y); }
-inline float fmin_fast(float x, float y) { return y < x ? y : x; }
-inline float fmax_fast(float x, float y) { return x < y ? y : x; }
+inline float fmin_fast(float x, float y) { __MT_ANY_ORDER return y < x ? y : x; }
+inline float fmax_fast(float x, float y) { __MT_ANY_ORDER return x < y ? y : x; }
 
 inline float fract(float x) {
   float r = x - __builtin_elementwise_floor(x);

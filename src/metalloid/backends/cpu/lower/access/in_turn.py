@@ -23,7 +23,7 @@ from metalloid.ir.gep import constant_base
 from metalloid.ir.intrinsics import CHANGES, effect
 from metalloid.ir.values import Local, Value
 from metalloid.records import dataclass
-from metalloid.transforms.partial_sums import is_total
+from metalloid.transforms.partial_sums import is_total, kind_of
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Writer:
             )
         whole = self._operand(sum.operands).vec
         assert whole is not None
-        return total(self.e, lowered(sum.type), whole, len(sum.operands))
+        return total(self.e, kind_of(sum), lowered(sum.type), whole, len(sum.operands))
 
     def _base(self, loads: list[Instruction]) -> tuple[Value, int]:
         return constant_base(self.e.function, loads[0].operands[0], self.e.out.layout)

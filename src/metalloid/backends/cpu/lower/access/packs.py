@@ -24,7 +24,7 @@ _SAME = frozenset(
     "add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv fneg trunc zext sext fptrunc fpext"
     " fptoui fptosi uitofp sitofp icmp fcmp select".split()
 )
-_CALLS = tuple(
+CALLS = tuple(
     f"llvm.{name}."
     for name in "fma fmuladd minnum maxnum fabs sqrt floor ceil trunc rint smin smax umin umax abs copysign".split()
 )
@@ -33,7 +33,7 @@ _CALLS = tuple(
 def alike(made: list[Instruction], shape: Shape) -> bool:
     """Whether instructions do the same, each with its own operands; to no numbers that are kept as patterns."""
     first = made[0]
-    known = first.opcode in _SAME or (first.opcode == "call" and first.called.startswith(_CALLS))
+    known = first.opcode in _SAME or (first.opcode == "call" and first.called.startswith(CALLS))
     return known and all(
         (i.opcode, i.type, i.predicate, i.called, i.flags)
         == (first.opcode, first.type, first.predicate, first.called, first.flags)

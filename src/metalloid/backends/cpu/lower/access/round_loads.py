@@ -128,7 +128,9 @@ class Rounds:
         if place is None:
             return None
         mask = self.mask(n)
-        if place.limit is not None:
+        if place.limit is not None and e.out.robust:
+            mask = self._inside(place, place.limit, mask, e.constants("i64", [m * size for m in range(n)]), n)
+        elif place.limit is not None:
             span = e.put(f"mul i64 {e.put(f'sub i64 {self._mask[1]}, 1')}, {size}")
             fine = inside(e, place.check.base or "0", span, place.limit)
             good, bad = e.fresh_label("in"), e.fresh_label("out")
@@ -148,6 +150,12 @@ class Rounds:
         mask = self.mask(n)
         if place.limit is None:
             return self._gather(loads, place, row, found.cast)
+        if e.out.robust:
+            index = e.put(f"{found.cast} <{n} x i32> {row} to <{n} x i64>")
+            far_off = e.put(f"mul <{n} x i64> {index}, {e.splat('i64', str(WORD), n)}")
+            return self._gather(
+                loads, place, row, found.cast, self._inside(place, place.limit, mask, far_off, n)
+            )
         good, slow, last, join = (e.fresh_label(x) for x in ("in", "slow", "last", "join"))
         behind = e.put(f"add i64 {e.put(f'sub i64 {place.limit}, {place.check.base}')}, {WORD - 1}")
         some = e.put(f"select i1 {e.put(f'icmp sgt i64 {behind}, 0')}, i64 {behind}, i64 0")
@@ -194,18 +202,25 @@ class Rounds:
                 e, e.put(f"or i1 {fine}, {idle}"), e.out.site(i, place.root, size), offset, lambda: "", ""
             )
 
-    def _gather(self, loads: list[Instruction], place: MemRef, row: str, cast: str) -> str:
+    def _inside(self, place: MemRef, limit: str, mask: str, far: str, n: int) -> str:
+        """The rounds that are there and inside the memory: what is outside reads as zero."""
+        e = self.e
+        offsets = e.put(f"add <{n} x i64> {e.splat('i64', place.check.base or '0', n)}, {far}")
+        fine = e.put(f"icmp ult <{n} x i64> {offsets}, {e.splat('i64', limit, n)}")
+        return e.put(f"and <{n} x i1> {mask}, {fine}")
+
+    def _gather(self, loads: list[Instruction], place: MemRef, row: str, cast: str, mask: str = "") -> str:
         e, n, kind = self.e, len(loads), lowered(loads[0].type)
         start = address(e, place.ptr, place.offset.base or "0")
         index = e.put(f"{cast} <{n} x i32> {row} to <{n} x i64>")
         spots = e.put(f"getelementptr {kind}, ptr {start}, <{n} x i64> {index}")
-        return masked.gather(e, spots, self.mask(n), kind, WORD, n)
+        return masked.gather(e, spots, mask or self.mask(n), kind, WORD, n)
 
 
 def find(e: Emitter, block: Block) -> Rounds | None:
     """The loads of a block's rounds; None where there are none, or nobody wants vectors of them."""
     out = e.out
-    if e.width > 1 or out.brief or out.robust or out.check is not None or not out.target.masks_memory:
+    if e.width > 1 or out.brief or out.check is not None or not out.target.masks_memory:
         return None
     loads: dict[str, list[Instruction]] = {}
     sums: dict[str, list[Instruction]] = {}

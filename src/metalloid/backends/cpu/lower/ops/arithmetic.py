@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metalloid.analysis.lane_shape import seam
+from metalloid.analysis.lane_shape import seam, splits
 from metalloid.backends.cpu.lower.access.pointers import absolute, pointer_like
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.ops.bfloat import is_bfloat, narrow_bfloat, widen_bfloat
@@ -50,7 +50,8 @@ def _masked_base(e: Emitter, i: Instruction) -> str:
     if i.opcode != "and":
         shape = e.shape(i.operands[0])
         assert shape is not None
-        number &= ~(seam(shape) - 1)
+        if splits(shape, seam(shape)):
+            number &= ~(seam(shape) - 1)
     bits = mask.type.bits
     number &= (1 << bits) - 1
     return e.put(f"{i.opcode} {lowered(i.type)} {a}, {number}", "b")

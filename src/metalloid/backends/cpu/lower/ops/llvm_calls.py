@@ -56,8 +56,10 @@ def llvm_call(e: Emitter, i: Instruction) -> None:
         fixed = stem in SCALAR_LAST and position == 1
         refs.append((lowered(operand.type), e.scalar(operand) if fixed else e.ref(operand, vector)))
     kind = lowered(i.type)
-    if stem in _SATURATING and vector and not e.out.target.saturates:
-        result(e, i, vector, saturating(e, refs[0][1], operands[0].type, int(kind[1:]), stem == SIGNED))
+    in_vectors = vector or e.width == 1  # as a loop's rounds may be
+    if stem in _SATURATING and in_vectors and not e.out.target.saturates:
+        bits, signed = int(kind[1:]), stem == SIGNED
+        result(e, i, vector, saturating(e, refs[0][1], operands[0].type, bits, signed, vector))
         return
     if any(is_bfloat(o.type) for o in operands) or is_bfloat(i.type):
         result(e, i, vector, _bfloat_call(e, i, stem, refs, vector))

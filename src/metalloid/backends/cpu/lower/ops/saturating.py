@@ -11,38 +11,48 @@ from __future__ import annotations
 
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.ops.bfloat import is_bfloat, widen_bfloat
+from metalloid.backends.cpu.lower.results import typed
 from metalloid.ir.types import FLOAT, HALF, Type
 
 SIGNED = "llvm.fptosi.sat"
 SHORT = 16  # bits of an integer whose limits are floats
 
 
-def saturating(e: Emitter, x: str, source: Type, bits: int, signed: bool) -> str:
-    """A vector of floats, halves or bfloats as integers."""
+def saturating(e: Emitter, x: str, source: Type, bits: int, signed: bool, vector: bool) -> str:
+    """Floats, halves or bfloats as integers: a vector, or one number."""
+    floats = typed(e, "float", vector)
     if is_bfloat(source):
-        x = widen_bfloat(e, x, True)
+        x = widen_bfloat(e, x, vector)
     elif source == HALF:
-        x = e.put(f"fpext {e.vt('half')} {x} to {e.vt('float')}")
+        x = e.put(f"fpext {typed(e, 'half', vector)} {x} to {floats}")
     else:
         assert source == FLOAT, source
     low = -(1 << bits - 1) if signed else 0
     above = 1 << bits - signed  # the first number that is too large
-    cut = _chosen(e, "ogt", x, low, "float", x, f"{float(low)}")
+    cut = _chosen(e, vector, "ogt", x, low, "float", x, f"{float(low)}")
     short = bits <= SHORT
     if short:
-        cut = _chosen(e, "olt", cut, above - 1, "float", cut, f"{float(above - 1)}")
-    fits = cut if short else _chosen(e, "olt", cut, above, "float", cut, "0.0")
-    wide = "i32" if short else f"i{bits}"
-    made = e.put(f"fpto{'si' if signed or short else 'ui'} {e.vt('float')} {fits} to {e.vt(wide)}")
+        cut = _chosen(e, vector, "olt", cut, above - 1, "float", cut, f"{float(above - 1)}")
+    fits = cut if short else _chosen(e, vector, "olt", cut, above, "float", cut, "0.0")
+    wide = typed(e, "i32" if short else f"i{bits}", vector)
+    made = e.put(f"fpto{'si' if signed or short else 'ui'} {floats} {fits} to {wide}")
     if not short:
-        made = _chosen(e, "olt", cut, above, wide, made, str(above - 1))
+        made = _chosen(e, vector, "olt", cut, above, f"i{bits}", made, str(above - 1))
     if signed:
-        number = e.put(f"fcmp ord {e.vt('float')} {x}, zeroinitializer")
-        made = e.put(f"select {e.vt('i1')} {number}, {e.vt(wide)} {made}, {e.vt(wide)} zeroinitializer")
-    return e.put(f"trunc {e.vt(wide)} {made} to {e.vt(f'i{bits}')}") if short else made
+        number = e.put(f"fcmp uno {floats} {x}, {_same(vector, 'float', '0.0')}")
+        nothing = _same(vector, "i32" if short else f"i{bits}", "0")
+        made = e.put(f"select {typed(e, 'i1', vector)} {number}, {wide} {nothing}, {wide} {made}")
+    return e.put(f"trunc {wide} {made} to {typed(e, f'i{bits}', vector)}") if short else made
 
 
-def _chosen(e: Emitter, test: str, x: str, limit: int, kind: str, one: str, other: str) -> str:
+def _chosen(e: Emitter, vector: bool, test: str, x: str, limit: int, kind: str, one: str, other: str) -> str:
     """`one` where a float passes a comparison with a number, else a constant."""
-    passes = e.put(f"fcmp {test} {e.vt('float')} {x}, splat (float {float(limit)})")
-    return e.put(f"select {e.vt('i1')} {passes}, {e.vt(kind)} {one}, {e.vt(kind)} splat ({kind} {other})")
+    number, type = _same(vector, "float", str(float(limit))), typed(e, kind, vector)
+    passes = e.put(f"fcmp {test} {typed(e, 'float', vector)} {x}, {number}")
+    return e.put(
+        f"select {typed(e, 'i1', vector)} {passes}, {type} {one}, {type} {_same(vector, kind, other)}"
+    )
+
+
+def _same(vector: bool, kind: str, number: str) -> str:
+    return f"splat ({kind} {number})" if vector else number
