@@ -29,4 +29,5 @@ def once(make: Callable[Given, Made]) -> Callable[Given, Made]:
                 made[key] = make(*given, **named)
             return made[key]
 
+    get.__dict__["cache_clear"] = made.clear  # as functools.cache has it
     return get

@@ -20,6 +20,7 @@ from metalloid.transforms.loop_form import loop_form
 from metalloid.transforms.lower_switch import lower_switches
 from metalloid.transforms.merge_equal import merge_equal
 from metalloid.transforms.scalarize_aggregates import scalarize_aggregates
+from metalloid.transforms.split_choices import split_choices
 from metalloid.transforms.unsink_phi_mul import bring_out
 
 _IGNORED = (
@@ -47,7 +48,7 @@ def canonical_form(module: Module) -> Module:
         raise DeviceError(f"[engine] the module has no function '{ENTRY}'")
     # First of all, as the oracle does: what counts as an iteration must not depend on any clean-up.
     function = reducible(module.function[ENTRY])
-    function = if_convert(checked(drop_unreachable(lower_switches(function))))
+    function = split_choices(if_convert(checked(drop_unreachable(lower_switches(function)))))
     function = loop_form(_one_exit(function))
     function = scalarize_aggregates(expand_copies(_drop_hints(function)), data_layout(module.datalayout))
     return module.with_function(merge_equal(bring_out(_one_exit(function))))

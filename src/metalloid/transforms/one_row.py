@@ -5,6 +5,8 @@ where rows lie one behind the other. Most gangs lie inside one row. For those th
 up from lane to lane, and what follows is written as for a grid of two dimensions. Which it is, is one scalar test.
 Where the processor loads and stores some lanes in one instruction, gangs across two or three rows go through them one
 by one, each with the lanes that are in it.
+
+Indices that are cut off at the ends of a row (`cut_off.py`) are such a case as well: most gangs are far from both.
 """
 
 from __future__ import annotations
@@ -12,14 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from metalloid.analysis.intervals import NO_WRAP, is_no_wrap
-from metalloid.analysis.lane_shape import LaneShape
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.ir import Block, Function, Instruction
-from metalloid.ir.intrinsics import BARRIER, FEW_ROWS, LAST_ROW, ROW, SAME_ROW, among_lanes
+from metalloid.ir.intrinsics import BARRIER, BETWEEN, FEW_ROWS, LAST_ROW, ROW, SAME_ROW, among_lanes
 from metalloid.ir.module import CallStyle
 from metalloid.ir.types import I1, I32, PTR, VOID, IntType
 from metalloid.ir.values import Global, Int, Local, Value
 from metalloid.records import dataclass, replace
+from metalloid.transforms.cut_off import MOST as MOST_CLAMPS
+from metalloid.transforms.cut_off import Clamp, clamp_of, hoisted, is_count, uncut
 
 DIVISIONS = ("udiv", "sdiv", "urem", "srem")
 MOST = 400  # instructions that are written twice
@@ -35,6 +38,8 @@ class _Cut:
     at: int
     divided: tuple[tuple[Value, Value], ...]
     copied: tuple[str, ...]  # the blocks behind it that only it leads to
+    clamps: tuple[Clamp, ...] = ()  # what is cut off from there on
+    early: tuple[Instruction, ...] = ()  # what they need, which is done before
 
 
 def in_one_row(
@@ -45,7 +50,7 @@ def in_one_row(
     cut = _cut(function, known)
     if cut is None:
         return function, loops
-    each = some_lanes and len(cut.divided) == 1 and _is_short(function, known, cut)
+    each = some_lanes and len(cut.divided) == 1 and not cut.clamps and _is_short(function, known, cut)
     copied = {n for n in loops if n in cut.copied}
     return _Writer(function, cut, each).write(), loops | {_second(n) for n in copied}
 
@@ -71,7 +76,7 @@ def _cut(function: Function, known: Uniformity) -> _Cut | None:
     names = function.definitions.keys() | function.block.keys()
     for name in known.flow.order:
         for at, i in enumerate(function.block[name].instructions):
-            if _divides(known, i):
+            if _divides(known, i) or clamp_of(known, i) is not None:
                 copied = _behind(function, known, name)
                 taken = any(other(n) in names for n in names for other in (_second, _third))
                 return None if copied is None or taken else _found(function, known, name, at, copied)
@@ -86,7 +91,25 @@ def _found(function: Function, known: Uniformity, name: str, at: int, copied: tu
     late = {i.name for i in code if i.name}
     early = [i for i in code if _divides(known, i) and not late.intersection(i.uses)]
     pairs = dict.fromkeys((i.operands[0], i.operands[1]) for i in early)
-    return _Cut(name, at, tuple(pairs), copied)
+    clamps, before = _clamps(function, known, name, at)
+    return _Cut(name, at, tuple(pairs), copied, clamps, before) if pairs or clamps else None
+
+
+def _clamps(
+    function: Function, known: Uniformity, name: str, at: int
+) -> tuple[tuple[Clamp, ...], tuple[Instruction, ...]]:
+    """What a block cuts off behind a place, as far as arithmetic alone leads there; and that arithmetic."""
+    found: list[Clamp] = []
+    needed: dict[str, Instruction] = {}
+    for i in function.block[name].instructions[at:]:
+        clamp = clamp_of(known, i) if len(found) < MOST_CLAMPS else None
+        before = (
+            hoisted(function, name, at, (clamp.number, clamp.low, clamp.high)) if clamp is not None else None
+        )
+        if clamp is not None and before is not None:
+            found.append(clamp)
+            needed |= {i.name: i for i in before}
+    return tuple(found), tuple(i for i in function.block[name].instructions[at:] if i.name in needed)
 
 
 def _divides(known: Uniformity, i: Instruction) -> bool:
@@ -100,12 +123,6 @@ def _divides(known: Uniformity, i: Instruction) -> bool:
         return False
     divisor = i.operands[1]
     return not isinstance(divisor, Int) or max(number.pattern or (0,)) < divisor.signed
-
-
-def is_count(number: LaneShape | None) -> bool:
-    """Whether lanes have a base and a pattern that is not negative, without going round: what rows are found of."""
-    pattern = number.pattern if number is not None and number.exact else None
-    return pattern is not None and min(pattern) >= 0
 
 
 def _behind(function: Function, known: Uniformity, name: str) -> tuple[str, ...] | None:
@@ -131,11 +148,13 @@ class _Writer:
         ends = [b.name for b in function.blocks if _is_end(b)]
         self.end = ends[0] if ends else "row.end"
         self.rows: dict[tuple[Value, ...], Value] = {}  # of the gang, by number and divisor
+        self.uncut: dict[str, Value] = {}  # what clamps are where nothing is cut off
 
     def write(self) -> Function:
         function, cut = self.function, self.cut
         block = function.block[cut.block]
-        head, rest = block.instructions[: cut.at], Block(cut.block, block.instructions[cut.at :])
+        head = (*block.instructions[: cut.at], *cut.early)
+        rest = Block(cut.block, tuple(i for i in block.instructions[cut.at :] if i not in cut.early))
         inside = [rest, *(function.block[name] for name in cut.copied)]
         tests, flag = self._tests()
         first = Block(
@@ -171,18 +190,25 @@ class _Writer:
 
     def _tests(self) -> tuple[list[Instruction], Value]:
         code: list[Instruction] = []
-        flag: Value = Int(I1, 1)
+        flags: list[Value] = []
         for n, pair in enumerate(self.cut.divided):
             row = _call(ROW, IntType(32), pair, f"row.{n}")
             one = _call(SAME_ROW, I1, (*pair, row.value), f"same.row.{n}")
             code += row, one
             self.rows[pair] = row.value
-            if n:
-                both = Instruction("and", I1, (flag, one.value), name=f"same.rows.{n}")
-                code.append(both)
-                flag = both.value
-            else:
-                flag = one.value
+            flags.append(one.value)
+        steps: dict[str, Instruction] = {}
+        clamps = {clamp.name: clamp for clamp in self.cut.clamps}
+        for name, clamp in clamps.items():
+            self.uncut[name] = uncut(self.function, clamps, clamp.number, steps)
+        code += steps.values()
+        for n, (name, clamp) in enumerate(clamps.items()):
+            code.append(_call(BETWEEN, I1, (self.uncut[name], clamp.low, clamp.high), f"between.{n}"))
+            flags.append(code[-1].value)
+        flag = flags[0]
+        for n, other in enumerate(flags[1:]):
+            code.append(Instruction("and", I1, (flag, other), name=f"same.rows.{n}"))
+            flag = code[-1].value
         return code, flag
 
     def _ended(self, block: Block, end: str = "") -> Block:
@@ -229,6 +255,7 @@ class _Writer:
         values: dict[str, Value] = {
             i.name: Int(I1, n) for i in self.function.instructions() if (n := self._never(i)) is not None
         }
+        values |= self.uncut
         made = []
         for block in inside:
             for i in block.instructions:
@@ -250,6 +277,8 @@ class _Writer:
     def _copy(
         self, i: Instruction, values: dict[str, Value], other: Callable[[str], str]
     ) -> list[Instruction]:
+        if i.name in self.uncut:
+            return []
         name = other(i.name) if i.name else ""
         if i.opcode in DIVISIONS and i.operands in self.cut.divided:
             row = self.rows[i.operands]

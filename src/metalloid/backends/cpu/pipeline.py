@@ -41,6 +41,7 @@ from metalloid.transforms.call_notes import without_notes
 from metalloid.transforms.canonicalize import canonical
 from metalloid.transforms.check_sites import Options
 from metalloid.transforms.common_gep_base import share
+from metalloid.transforms.cut_off import CLAMPS
 from metalloid.transforms.fold_sizes import asks_for_size, folded
 from metalloid.transforms.fuse_products import fuse_products
 from metalloid.transforms.hoist_rows import hoist_rows, may_hoist
@@ -164,7 +165,7 @@ def _in_one_row(
     module: Module, lanes: LaneLayout, loops: frozenset[str], some_lanes: bool
 ) -> tuple[Module, frozenset[str]]:
     function = module.function[ENTRY]
-    if not any(i.opcode in DIVISIONS for i in function.instructions()):
+    if not any(i.opcode in DIVISIONS or i.called in CLAMPS for i in function.instructions()):
         return module, loops
     known = Uniformity(Flow(function), UnderlyingObjects(function), lanes, data_layout(module.datalayout))
     function, loops = in_one_row(function, known, loops, some_lanes)

@@ -14,6 +14,7 @@ from metalloid.ir.intrinsics.effects import (
 )
 from metalloid.ir.intrinsics.names import (
     BARRIER,
+    BETWEEN,
     BOUNDS,
     BUFFER,
     DIVISOR,
@@ -95,6 +96,7 @@ from metalloid.ir.intrinsics.table import (
 __all__ = [
     "ANY",
     "BARRIER",
+    "BETWEEN",
     "BOUNDS",
     "BUFFER",
     "CHANGES",

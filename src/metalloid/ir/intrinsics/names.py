@@ -29,12 +29,13 @@ MATRICES = f"{PREFIX}matrix_"  # all that 32 lanes do with matrices together
 LOG_BEGIN = f"{PREFIX}log_begin"
 
 # Of a number that counts up from lane to lane, and a divisor: whether all lanes are in one row, in which the first and
-# the last are, and whether they are in few.
+# the last are, and whether they are in few. And whether all lanes are between two others.
 SAME_ROW = f"{PREFIX}same_row"
 ROW = f"{PREFIX}row"
 LAST_ROW = f"{PREFIX}last_row"
 FEW_ROWS = f"{PREFIX}few_rows"
-OF_ROWS = frozenset({SAME_ROW, ROW, LAST_ROW, FEW_ROWS})
+BETWEEN = f"{PREFIX}between"
+OF_ROWS = frozenset({SAME_ROW, ROW, LAST_ROW, FEW_ROWS, BETWEEN})
 GIVEN_ROW = f"{PREFIX}given_row"  # which row a gang is in, where it was told: the number of the division
 STATE = f"{PREFIX}state"  # where a segment stopped
 MARKER = f"{PREFIX}check"  # before an access that a checked run looks at

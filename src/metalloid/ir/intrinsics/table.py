@@ -130,6 +130,7 @@ TABLE: dict[str, Intrinsic] = {
     "row": Intrinsic("row"),
     "last_row": Intrinsic("row"),
     "few_rows": Intrinsic("row"),
+    "between": Intrinsic("row"),
     "given_row": Intrinsic("row"),
     "check": Intrinsic("marker", Effect.TELLS),
     "check_": Intrinsic("marker", Effect.TELLS),

@@ -104,7 +104,7 @@ def _access(i: Instruction) -> tuple[Value, Type] | None:
 def footprint(shape: LaneShape | None, size: int, target: TargetInfo, width: int) -> tuple[int, int]:
     """Loads that an access of so many lanes takes, and cache lines that it touches."""
     if shape is None:
-        return 2 * width, width
+        return width + width // 4, width
     if not shape.terms:
         return 1, 1
     away = [p for c, p in shape.terms if c]

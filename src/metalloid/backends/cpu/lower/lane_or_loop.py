@@ -214,7 +214,7 @@ def loops_in_vectors(flow: Flow, known: Uniformity, layout: DataLayout, target: 
     lanes = alone = 0.0
     for loop, body in _innermost(flow):
         strides = Strides(function, loop, layout)
-        filled = straight(function, loop, body, strides)
+        filled = straight(function, loop, body, strides) or _written(function, loop, body, strides, known)
         waits, counted = 1.0, [i for i in body if not i.name or strides.of(i.value) is None]
         if loop.header in known.divergence.loops:  # short for some: counters are not all that its end costs
             waits, counted = WAITING, body
@@ -244,6 +244,36 @@ def straight(
     if lookups:
         return all(_in_row(function, i, strides) for i in loads)
     return all(strides.of(i.operands[0]) is not None for i in loads)
+
+
+def _written(
+    function: Function, loop: Loop, body: list[Instruction], strides: Strides, known: Uniformity
+) -> bool:
+    """Whether LLVM takes several rounds at once that write a row: neighbours from neighbours, each from what stands in
+    its place or in other memory."""
+    quiet = [i for i in body if i.opcode != "store"]
+    stores = [i for i in body if i.opcode == "store"]
+    if not stores or not _calm(loop, quiet) or not ends_by_count(function, loop.header):
+        return False
+    if any(i.opcode == "phi" and strides.of(i.value) is None for i in body):
+        return False
+    places = [(i.operands[0], i.type) for i in body if i.opcode == "load"]
+    written = [(i.operands[1], i.operands[0].type) for i in stores]
+    steps = [(strides.of(pointer), strides.layout.store_size(type)) for pointer, type in places]
+    if any(step not in ({}, {(): size}) for step, size in steps):
+        return False
+    if any(strides.of(pointer) != {(): strides.layout.store_size(type)} for pointer, type in written):
+        return False
+    own = {
+        known.roots.root(pointer): constant_base(function, pointer, strides.layout) for pointer, _ in written
+    }
+    if len(own) < len(written) or None in own:
+        return False
+    return all(
+        (root := known.roots.root(pointer)) is not None
+        and own.get(root) in (None, constant_base(function, pointer, strides.layout))
+        for pointer, _ in places
+    )
 
 
 def _in_row(function: Function, i: Instruction, strides: Strides) -> bool:

@@ -22,8 +22,8 @@ from metalloid.backends.cpu.lower.output import Output
 from metalloid.ir import Function
 from metalloid.ir.intrinsics import OF_ROWS, among_lanes
 from metalloid.records import dataclass, replace
+from metalloid.transforms.cut_off import is_count
 from metalloid.transforms.drop_dead import drop_dead
-from metalloid.transforms.one_row import is_count
 from metalloid.transforms.prune_edges import prune
 
 MOST = 400  # instructions that are written three times

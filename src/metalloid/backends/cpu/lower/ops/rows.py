@@ -1,5 +1,5 @@
 """Rows of a gang (`transforms/one_row.py`): `number / divisor` of its first and last lane, whether it is the same in
-all, and whether there are few."""
+all, whether there are few, and whether all numbers are between two others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from metalloid.backends.cpu.lower.emitter import Emitter, Val
 from metalloid.ir import Instruction
-from metalloid.ir.intrinsics import FEW_ROWS, GIVEN_ROW, LAST_ROW, ROW, SAME_ROW
+from metalloid.ir.intrinsics import BETWEEN, FEW_ROWS, GIVEN_ROW, LAST_ROW, ROW, SAME_ROW
 from metalloid.ir.values import Int
 
 _POSITIVE = (1 << 31) - 1  # of signed numbers as well
@@ -69,6 +69,21 @@ def _positive(e: Emitter, i: Instruction) -> str:
     return e.put(f"icmp ule i64 {end}, {_POSITIVE}")
 
 
+def _between(e: Emitter, i: Instruction) -> None:
+    """As signed numbers, of which none goes round on the way from the first lane to the highest."""
+    number = e.get(i.operands[0]).base
+    low, high = (e.scalar(o) for o in i.operands[1:])
+    if number is None:
+        e.set(i.name, Val("i1", "false"))
+        return
+    last = e.put(f"add i32 {number}, {_top(e, i)}")
+    tests = (f"sge i32 {last}, {number}", f"sge i32 {number}, {low}", f"sle i32 {last}, {high}")
+    found = "true"
+    for test in tests:
+        found = e.put(f"and i1 {found}, {e.put(f'icmp {test}')}")
+    e.set(i.name, Val("i1", found))
+
+
 def _given(e: Emitter, i: Instruction) -> None:
     """An argument of the gang's function (`lower/row_gangs.py`)."""
     (number,) = i.operands
@@ -81,5 +96,6 @@ _KINDS: dict[str, Callable[[Emitter, Instruction], None]] = {
     LAST_ROW: _last,
     SAME_ROW: _same,
     FEW_ROWS: _few,
+    BETWEEN: _between,
     GIVEN_ROW: _given,
 }
