@@ -373,3 +373,56 @@ def test_what_is_kept_of_a_launch_are_arrays(library: mt.Library) -> None:
         commands.commit()
         commands.wait_until_completed()
         np.testing.assert_array_equal(memory, a + 3)
+
+
+ROWS = """#include <metal_stdlib>
+using namespace metal;
+struct Point { float x; uint n; float y; };
+kernel void points(device const Point* a, device float* out, uint i [[thread_position_in_grid]]) {
+    out[i] = a[i].x + a[i].y * float(a[i].n); }
+kernel void packed(device const packed_float3* a, device float* out, uint i [[thread_position_in_grid]]) {
+    out[i] = a[i].x + a[i].y * a[i].z; }
+kernel void fours(device const float3* a, device float* out, uint i [[thread_position_in_grid]]) {
+    out[i] = a[i].x + a[i].y * a[i].z; }
+"""
+RECORD = np.dtype([("x", "<f4"), ("n", "<u4"), ("y", "<f4")])
+
+
+@pytest.mark.parametrize("name", ["points", "bytes of points", "packed", "fours", "frozen"])
+def test_rows_of_structs_and_read_only_arrays_are_not_looked_at_again(name: str, looked: list[int]) -> None:
+    kernel = mt.device("cpu").library(ROWS)[{"frozen": "packed", "bytes of points": "points"}.get(name, name)]
+    records = np.array([(n, 2, n + 0.5) for n in range(8)], RECORD)
+    rows = np.arange(32, dtype=np.float32).reshape(8, 4)
+    three = np.ascontiguousarray(rows[:, :3])
+    a = {"points": records, "bytes of points": records.view(np.uint8), "fours": rows}.get(name, three)
+    a.flags.writeable = name != "frozen"
+    expected = records["x"] + records["y"] * 2 if "points" in name else a[:, 0] + a[:, 1] * a[:, 2]
+    out = np.empty(8, np.float32)
+    for _ in range(80):
+        out.fill(np.nan)
+        kernel(a, out, grid=8, threadgroup=8)
+        np.testing.assert_array_equal(out, expected)
+    seen = looked[0]
+    kernel(a, out, grid=8, threadgroup=8)
+    assert looked[0] == seen < 80
+    other = a.copy()  # other memory is looked at, and so is another type there
+    out.fill(np.nan)
+    kernel(other, out, grid=8, threadgroup=8)
+    np.testing.assert_array_equal(out, expected)
+    assert looked[0] > seen
+    if name == "points":
+        with pytest.raises(LaunchError, match="elsewhere"):
+            kernel(a.view([("x", "<f4"), ("y", "<f4"), ("n", "<u4")]), out, grid=8, threadgroup=8)
+
+
+def test_a_frozen_array_is_not_written_by_a_launch_that_repeats(looked: list[int]) -> None:
+    kernel = mt.device("cpu").library(ROWS)["packed"]
+    a, out = np.ones((8, 3), np.float32), np.empty(8, np.float32)
+    a.flags.writeable = False
+    for _ in range(80):
+        kernel(a, out, grid=8, threadgroup=8)
+    a.flags.writeable = True  # which changes nothing for who only reads
+    kernel(a, out, grid=8, threadgroup=8)
+    out.flags.writeable = False
+    with pytest.raises(LaunchError, match="read-only"):
+        kernel(a, out, grid=8, threadgroup=8)

@@ -58,7 +58,8 @@ SCALARS = frozenset(np.dtype(code).type for code in "?bBhHiIlLqQefd")  # numpy's
 class Fact(NamedTuple):
     """What an argument of a launch has to be for the launch to be the same: numbers of this process."""
 
-    # "integer", "float", "scalar" (numpy's), "array", "buffer" or "shared", a buffer whose array is the caller's own
+    # "integer", "float", "scalar" (numpy's), "array", "frozen" (one that nobody may write), "buffer" or "shared" (a
+    # buffer whose array is the caller's own)
     kind: str
     object: int = 0  # which buffer
     place: int = 0  # of the array in it

@@ -88,13 +88,13 @@ def _told_apart(value: Any) -> Any:
     return (kind, value.tobytes()) if kind in SCALARS else id(value)
 
 
-def repeats(value: Any, dtype: Any) -> bool:
+def repeats(value: Any) -> bool:
     """Whether a launch with the same argument finds the same memory, or the same number."""
     if type(value) is Buffer and value._parent is not None:
         return False  # a slice
     array = _own(value)
     if array is not None:
-        return array.dtype is dtype and bool(array.flags.carray)  # what can be looked at quickly
+        return bool(array.flags.c_contiguous and array.flags.aligned)  # what can be looked at quickly
     return type(value) in (int, float, Buffer) or type(value) in SCALARS
 
 
@@ -116,7 +116,7 @@ def fact(value: Any, place: int) -> Fact | None:
     if place != memory["value"]:
         memory |= {"copy": place, "bytes": array.nbytes}
     if kind is not Buffer:
-        return Fact("array", **memory)
+        return Fact("array" if array.flags.writeable else "frozen", **memory)
     if not _place():
         return None
     return Fact("shared" if value.shared else "buffer", id(value), _place(), id(array), **memory)
@@ -193,7 +193,10 @@ class ByArguments:
         facts = [fact(a, place) for a, place in zip(arguments, places, strict=True)]
         if None in facts:
             return False
-        kept: list[object] = [spare]
+        kept: list[object] = [
+            spare,
+            *(a.dtype for a in map(_own, arguments) if a is not None),
+        ]  # known by their places
         gone = self._quick.repeat(self._found, spare.room, code, addresses, lengths, facts, kept)
         if gone is None:
             return False

@@ -177,7 +177,7 @@ class Plan:
         spare, addresses, lengths, below, _, said, arguments, kept, _ = bound
         if below or kept or (said is None and not repeated.contents):
             return False
-        if not all(repeats(a, slot.dtype) for a, slot in zip(arguments, self._slots, strict=True)):
+        if not all(map(repeats, arguments)):
             return False
         places = [addresses[slot.index] for slot in self._slots] if self._gaps else addresses
         return repeated.keep(arguments, places, spare, code, addresses, lengths)
@@ -220,11 +220,12 @@ class Plan:
                 size = value.nbytes if kind is np.ndarray else 0
                 exact = kind is np.ndarray and value.dtype is slot.dtype
                 if not exact or (slot.size and size != slot.size):
-                    value = _converted(kernel, slot, given, raw)
-                    if value is None:
+                    found = _converted(kernel, slot, given, raw)
+                    if found is None:
                         return None
-                    size = value.nbytes
-                    kept.append(value)
+                    if found is not value:  # rows of structs are looked at, and stay what they are
+                        kept.append(found)
+                    value, size = found, found.nbytes
                 try:
                     at = address(value, slot.written)
                 except (TypeError, ValueError, BufferError):

@@ -19,7 +19,15 @@ from metalloid.backends.cpu import native
 from metalloid.once import once
 
 MOST = 32  # layers of a model launch the same kernel in turns
-_KINDS = ("integer", "float", "scalar", "array", "buffer", "shared")  # in the order of runtime/again.h
+_KINDS = (
+    "integer",
+    "float",
+    "scalar",
+    "array",
+    "frozen",
+    "buffer",
+    "shared",
+)  # in the order of runtime/again.h
 _FLAGS = 0x1 | 0x100 | 0x400  # numpy's: in C's order, aligned, to be written
 _Word = ctypes.c_uint64
 

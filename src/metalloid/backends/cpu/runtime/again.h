@@ -24,8 +24,9 @@ struct Python {
     u64 main;  // the main thread
 };
 
-// SCALAR: a number of numpy's. SHARED: a buffer whose array is the caller's own.
-enum Kind : u64 { INTEGER, FLOAT, SCALAR, ARRAY, BUFFER, SHARED };
+// SCALAR: a number of numpy's. FROZEN: an array that nobody may write. SHARED: a buffer whose array is the caller's own.
+enum Kind : u64 { INTEGER, FLOAT, SCALAR, ARRAY, FROZEN, BUFFER, SHARED };
+constexpr u64 WRITEABLE = 0x400;  // numpy's flag
 
 struct Argument {
     Kind kind;
@@ -62,7 +63,8 @@ template <class T> inline T field(const void *object, u64 place) {
 inline bool same_array(const Python &p, const Argument &a, const void *given) {
     if (field<const void *>(given, p.type) != p.array || field<u64>(given, p.data) != a.value) return false;
     if (field<const void *>(given, p.description) != a.description) return false;
-    if ((u64(field<u32>(given, p.flags)) & p.flags_wanted) != p.flags_wanted) return false;
+    u64 wanted = a.kind == FROZEN ? p.flags_wanted & ~WRITEABLE : p.flags_wanted;
+    if ((u64(field<u32>(given, p.flags)) & wanted) != wanted) return false;
     const i64 *lengths = field<const i64 *>(given, p.lengths);
     u64 count = 1;
     for (i32 n = 0, axes = field<i32>(given, p.axes); n < axes; n++) count *= u64(lengths[n]);
@@ -70,7 +72,7 @@ inline bool same_array(const Python &p, const Argument &a, const void *given) {
 }
 
 inline bool same_memory(const Python &p, const Argument &a, const void *given) {
-    if (a.kind == ARRAY) return same_array(p, a, given);
+    if (a.kind == ARRAY || a.kind == FROZEN) return same_array(p, a, given);
     if (given != a.object || field<const void *>(given, a.place) != a.array) return false;  // another, or released
     return a.kind == BUFFER || same_array(p, a, a.array);
 }
