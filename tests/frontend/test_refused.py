@@ -133,6 +133,7 @@ ALLOWED = {
     "a thread's pointer to its own memory": f"float f(thread float* x, device float* y) {{ thread float* p = x + 1; device float* q = &y[1]; return *p + *q; }}\nkernel void k(device float* o, {WHO}) {{ float a[4] = {{}}; thread float* p = &a[i & 1]; o[i] = f(p, o) + *p; }}",
     "pointers whose space is deduced, or has a name": f"using shared = device float;\ntemplate <class T> float f(T y) {{ T p = y; auto q = y; auto* r = y; return *p + *q + *r; }}\nkernel void k(device float* o, {WHO}) {{ shared* p = o; auto g = [](device float* y) {{ auto p = y; return *p; }}; o[i] = f(o) + *p + g(o); }}",
     "a product that is compared": f"kernel void k(device float* o, {WHO}) {{ float a[4] = {{}}; thread float* y = a; int n = 3, p = 2; bool b = n * p == 6; o[i] = b + y[0]; }}",
+    "an element that is compared": f"kernel void k(device uint* o, device const uint* q, {WHO}) {{ uint n = uint(q[i + 1]) > q[i] ? 1 : 0; if (n > q[3]) n = ((device const ushort*)q)[i]; o[i] = n; }}",
     "an address as a number": f"kernel void k(device float* o, {WHO}) {{ ulong a = (ulong)o; o[i] = *(device float*)a; }}",
     "an element as an address": f"kernel void k(device float* o, device ulong* q, {WHO}) {{ ulong a[2]; a[0] = q[0]; a[1] = q[1]; o[i] = *(device float*)a[i & 1]; }}",
     "minimum and maximum of 64 bits": f"kernel void k(device atomic_ulong* o, {WHO}) {{ atomic_max_explicit(o, ulong(i), memory_order_relaxed); atomic_min_explicit(o + 1, 3ul, memory_order_relaxed); }}",

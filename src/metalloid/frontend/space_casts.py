@@ -208,10 +208,11 @@ def _own(tokens: Sequence[Token], span: Span, arrays: bool) -> Iterator[str]:
         if not wanted or token.kind != "name" or index <= start:
             continue
         before = tokens[start:index]
-        words = {t.text for t in before}
+        words = [t.text for t in before]
         if (
             all(t.kind == "name" or t.text in ("::", "<", ">", ",") for t in before)
-            and not words & (_SPACES | _NO_TYPES | {"auto"})
+            and words.count("<") == words.count(">")  # else it is compared: `f(x) > y[i]`
+            and not (_SPACES | _NO_TYPES | {"auto"}).intersection(words)
             and (before[-1].kind == "name" or before[-1].text == ">")
         ):
             yield token.text
