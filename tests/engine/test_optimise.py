@@ -9,7 +9,7 @@ from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.build import cpu_program
 from metalloid.compile import scalar
 from metalloid.source import Source
-from tests.engine.both import launch
+from tests.engine.both import launch, same
 
 SOURCE = """#include <metal_stdlib>
 using namespace metal;
@@ -58,3 +58,27 @@ def test_baseline_code_is_not_combined() -> None:
     for baseline in (False, True):
         module, _ = codegen.optimise(text, codegen.host(), 1, few=True, baseline=baseline)
         assert ("add i32" in str(module)) == baseline
+
+
+@pytest.mark.parametrize(
+    "form", ["max(s, half(v[columns[k]]))", "max(s, half(v[2 * k]))", "min(s, half(-v[columns[k]]))"]
+)
+@pytest.mark.parametrize("index", ["uchar", "int"])
+def test_the_greatest_half_of_a_row(form: str, index: str) -> None:
+    """LLVM's vectoriser took the process down."""
+    text = f"""kernel void k(device const int* starts, device const {index}* columns, device const float* v,
+        device half* y, uint i [[thread_position_in_grid]]) {{
+        half s = 0;
+        for (int k = starts[i]; k < starts[i + 1]; k++) s = {form};
+        y[i] = s; }}"""
+    rng = np.random.default_rng(0)
+    starts = np.cumsum(rng.integers(0, 30, 65)).astype(np.int32)
+    columns = rng.integers(0, 200, starts[-1]).astype({"uchar": np.uint8, "int": np.int32}[index])
+    arrays = [
+        starts,
+        columns,
+        rng.standard_normal(2 * starts[-1] + 200).astype(np.float32),
+        np.zeros(64, np.float16),
+    ]
+    for math, guard in (("fast", True), ("fast", False), ("safe", True), ("safe", False)):
+        same(text, arrays, 64, 32, math=math, guard=guard)

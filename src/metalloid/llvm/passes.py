@@ -12,17 +12,17 @@ class _Options(Owned):
 
 
 class Builder(Owned):
-    """What passes know of the machine, and of how much is wanted. `loops` says whether LLVM may make vectors, where
-    that is not to be as LLVM has it."""
+    """What passes know of the machine, and of how much is wanted. `vectors` says whether LLVM may make any, where that
+    is not to be as LLVM has it; without `loops` only of what stands in a block."""
 
     dispose = "DisposePassBuilder"
 
-    def __init__(self, machine: Machine, level: int, loops: bool | None = None) -> None:
+    def __init__(self, machine: Machine, level: int, vectors: bool | None = None, loops: bool = True) -> None:
         options = _Options(call("CreatePipelineTuningOptions"))
-        for what in (
-            ("LoopVectorization", "SLPVectorization", "LoopInterleaving") if loops is not None else ()
-        ):
-            call(f"PTOSet{what}", options, loops)
+        if vectors is not None:
+            call("PTOSetSLPVectorization", options, vectors)
+            for what in ("LoopVectorization", "LoopInterleaving"):
+                call(f"PTOSet{what}", options, vectors and loops)
         super().__init__(call("CreatePassBuilder", machine, options))
         self._level, self._kept = level, (machine, options)  # which the passes look at
 
