@@ -121,6 +121,21 @@ def test_counters_up_to_their_last_number(gathers, counter):
         same(text, [columns, x, np.full(8, 7, np.float32), *bounds], 8, 8, math="fast")
 
 
+@pytest.mark.parametrize("goes", ["<", "!="])
+@pytest.mark.parametrize("counter", ["uint", "ushort", "uchar"])
+def test_narrow_counters(gathers, counter, goes):
+    """How many rounds are left is a number of few bits."""
+    text = f"""kernel void k(device const int* starts, device const uint* columns, device const float* x, device float* y,
+        uint i [[thread_position_in_grid]]) {{
+        float s = 0;
+        const {counter} first = starts[i], last = starts[i + 1];
+        for ({counter} k = first; k {goes} last; k++) s += x[columns[k]];
+        y[i] = s; }}"""
+    starts = np.cumsum([0, 3, 0, 40, 16, 17, 1, 0, 50]).astype(np.int32)
+    columns, x = RNG.integers(0, 50, starts[-1]).astype(np.uint32), RNG.integers(0, 9, 50).astype(np.float32)
+    same(text, [starts, columns, x, np.full(8, 7, np.float32)], 8, 8, math="fast")
+
+
 FORMS = {
     "every second": "a[2 * k]",
     "backwards": "a[M - 1 - k]",

@@ -113,7 +113,8 @@ class Rounds:
                 f"select i1 {e.put(f'icmp ult {kind} {rest}, {n - 1}')}, {kind} {rest}, {kind} {n - 1}"
             )
             most = e.put(f"add {kind} {behind}, 1")
-            count = most if kind == "i32" else e.put(f"trunc {kind} {most} to i32")
+            cast = "zext" if isinstance(left.type, IntType) and left.type.bits < 32 else "trunc"
+            count = most if kind == "i32" else e.put(f"{cast} {kind} {most} to i32")
             self._mask[:] = [
                 e.put(
                     f"icmp ult <{n} x i32> {e.constants('i32', list(range(n)))}, {e.splat('i32', count, n)}"
