@@ -49,6 +49,27 @@ def test_lanes_that_are_off_touch_nothing(type, kind):
     same(MIXED.replace("TYPE", type), arrays, n, 64, widths=(0, 8, 32))
 
 
+@pytest.mark.parametrize("size", [1, 17, 33, 65])
+@pytest.mark.parametrize(
+    "long, short", [("int", "char"), ("uint", "ushort"), ("long", "int"), ("ulong", "uchar")]
+)
+def test_a_lane_alone_writes_no_more_than_its_number(long, short, size):
+    """The last gang has one lane: LLVM stored a number of 32 or 64 bits where a byte of it was meant."""
+    text = f"""kernel void k(device const {long}* a, device {short}* y, uint i [[thread_position_in_grid]]) {{
+        y[i] = {short}(a[i] * 3 + a[i + 1]); }}"""
+    kinds = {
+        "int": "i4",
+        "uint": "u4",
+        "long": "i8",
+        "ulong": "u8",
+        "char": "i1",
+        "ushort": "u2",
+        "uchar": "u1",
+    }
+    a = RNG.integers(0, 1 << 30, size + 1).astype(kinds[long])
+    same(text, [a, np.full(size + 16, 77, kinds[short])], size, size, widths=(0, 8, 16, 32), baseline=True)
+
+
 def test_lanes_that_are_off_touch_nothing_in_a_coroutine():
     a = RNG.integers(0, 1 << 20, 192).astype(np.uint32)
     same(SUSPENDED, [a, np.full(384, 9, np.uint32)], 192, 96)

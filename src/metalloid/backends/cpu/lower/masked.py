@@ -12,6 +12,7 @@ from metalloid.backends.cpu.lower.text import Text
 
 _SUFFIX = {"float": "f32", "half": "f16", "double": "f64", "bfloat": "bf16"}
 _BYTES = {"i8": 1, "i16": 2, "half": 2, "bfloat": 2, "i32": 4, "float": 4, "i64": 8, "double": 8, "ptr": 8}
+_CUT = ("i8", "i16", "i32")  # numbers that longer ones are cut to
 ALL = "splat (i1 true)"
 
 
@@ -64,6 +65,7 @@ def store(e: Text, pointer: str, mask: str, kind: str, align: int, value: str, c
     register = max(1, e.out.target.vector_bytes // _BYTES.get(kind, n))
     if n <= register or n % register or e.out.brief:
         name = declared(e, "store", kind, n)
+        value = _cut_before(e, kind, n, value)
         e.do(f"call void @{name}(<{n} x {kind}> {value}, ptr align {align} {pointer}, <{n} x i1> {mask})")
         return
     for first in range(0, n, register):  # in order: LLVM writes a long vector's registers in any
@@ -74,6 +76,23 @@ def store(e: Text, pointer: str, mask: str, kind: str, align: int, value: str, c
         )
         at = e.put(f"getelementptr {kind}, ptr {pointer}, i64 {first}")
         store(e, at, some, kind, align, part, register)
+
+
+def _cut_before(e: Text, kind: str, n: int, value: str) -> str:
+    """The value behind a fence that is no instruction: what cuts numbers to it is not done by the store as well.
+
+    AVX-512 has stores that do. Where LLVM finds that only one lane is on, it makes a store of that lane and forgets the
+    cutting: a number of 32 or 64 bits goes over the neighbours of a byte.
+    """
+    words, odd = divmod(n * _BYTES.get(kind, 0), 4)
+    if not e.out.target.mask_bits or kind not in _CUT or odd:
+        return value
+    words_type, name = (f"<{words} x float>", f"v{words}f32") if words > 1 else ("float", "f32")
+    fence = f"llvm.arithmetic.fence.{name}"
+    e.out.declare(fence, f"declare {words_type} @{fence}({words_type})")
+    made = e.put(f"bitcast <{n} x {kind}> {value} to {words_type}")
+    kept = e.put(f"call {words_type} @{fence}({words_type} {made})")
+    return e.put(f"bitcast {words_type} {kept} to <{n} x {kind}>")
 
 
 def declared(e: Text, what: str, kind: str, n: int) -> str:
