@@ -36,6 +36,7 @@ class Clamp:
     number: Value
     low: Value
     high: Value
+    limits: tuple[Value, ...] = ()  # without a sign: as signed numbers they must not be negative
 
 
 def clamp_of(known: Uniformity, i: Instruction) -> Clamp | None:
@@ -45,12 +46,10 @@ def clamp_of(known: Uniformity, i: Instruction) -> Clamp | None:
     for number, limit in (i.operands, i.operands[::-1]):
         shape = known.shape(limit)
         if shape is not None and shape.uniform and _counts(known, number):
-            least = Int(I32, 0) if i.called.startswith("llvm.u") else _LOWEST
-            return (
-                Clamp(i.name, number, limit, _HIGHEST)
-                if end == "low"
-                else Clamp(i.name, number, least, limit)
-            )
+            unsigned = i.called.startswith("llvm.u")
+            if end == "low":
+                return Clamp(i.name, number, limit, _HIGHEST, (limit,) if unsigned else ())
+            return Clamp(i.name, number, Int(I32, 0) if unsigned else _LOWEST, limit)
     return None
 
 

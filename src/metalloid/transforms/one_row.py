@@ -203,8 +203,11 @@ class _Writer:
             self.uncut[name] = uncut(self.function, clamps, clamp.number, steps)
         code += steps.values()
         for n, (name, clamp) in enumerate(clamps.items()):
-            code.append(_call(BETWEEN, I1, (self.uncut[name], clamp.low, clamp.high), f"between.{n}"))
-            flags.append(code[-1].value)
+            made = [_call(BETWEEN, I1, (self.uncut[name], clamp.low, clamp.high), f"between.{n}")]
+            for limit in clamp.limits:
+                made.append(Instruction("icmp", I1, (limit, Int(I32, 0)), f"positive.{n}", predicate="sge"))
+            code += made
+            flags += [i.value for i in made]
         flag = flags[0]
         for n, other in enumerate(flags[1:]):
             code.append(Instruction("and", I1, (flag, other), name=f"same.rows.{n}"))
