@@ -24,7 +24,14 @@ SOURCE = Source((Path(__file__).parents[2] / "bench" / "engine.metal").read_text
 MACHO = bytes.fromhex("cffaedfe0c000001")  # 64 bits, of aarch64
 # What every POSIX system's C library has: all that the runtime may ask for.
 POSIX = {
-    *("pthread_create", "pthread_detach", "pthread_mutex_init", "pthread_mutex_lock", "pthread_mutex_unlock"),
+    *(
+        "pthread_create",
+        "pthread_detach",
+        "pthread_mutex_init",
+        "pthread_mutex_lock",
+        "pthread_mutex_trylock",
+        "pthread_mutex_unlock",
+    ),
     *("pthread_cond_init", "pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_broadcast"),
     *("posix_memalign", "free", "realloc", "getpid", "clock_gettime", "sched_yield", "sigaction"),
     "pthread_self",

@@ -98,10 +98,11 @@ def test_an_unbound_buffer():
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_pointer_into_one_of_two_buffers_that_goes_past_its_end(width):
-    text = """kernel void k(device float* a, device float* b, device float* out, uint i [[thread_position_in_grid]]) {
-        device float* p = i < 40 ? b : a; out[i] = p[i]; }"""
+    text = """kernel void k(device float* a, device float* b, device float* out, device const uint* n, uint i [[thread_position_in_grid]]) {
+        device float* p = i < 40 ? b : a; for (uint j = 0; j < n[0]; j++) out[i] += p[i + j]; }"""
     _, b = window(16)
-    error = fault(text, [np.ones(64, np.float32), b, np.zeros(64, np.float32)], 64, 32, width)
+    given = [np.ones(65, np.float32), b, np.zeros(64, np.float32), np.ones(1, np.uint32)]
+    error = fault(text, given, 64, 32, width)
     assert "where no buffer is, 0 bytes past the end of buffer 1 'b' (64 bytes)" in str(error)
     assert error.finding.rule == "M101" and error.finding.thread == (16, 0, 0)
 

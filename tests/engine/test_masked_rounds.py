@@ -125,8 +125,8 @@ def test_counters_up_to_their_last_number(gathers, counter):
 @pytest.mark.parametrize("counter", ["uint", "ushort", "uchar"])
 def test_narrow_counters(gathers, counter, goes):
     """How many rounds are left is a number of few bits."""
-    text = f"""kernel void k(device const int* starts, device const uint* columns, device const float* x, device float* y,
-        uint i [[thread_position_in_grid]]) {{
+    text = f"""kernel void k(device const int* starts, device const uint* columns, device const float* x,
+        device float* y, uint i [[thread_position_in_grid]]) {{
         float s = 0;
         const {counter} first = starts[i], last = starts[i + 1];
         for ({counter} k = first; k {goes} last; k++) s += x[columns[k]];

@@ -176,7 +176,7 @@ def test_a_buffer_that_the_kernel_writes_is_no_parameter():
     with pytest.raises(KernelFault):
         program(text, "k").run(launch([n_(4), np.zeros(8, F)], 64, 64))
     unknown = """kernel void k(device uint* n, device uint* a, device uint* b, uint i [[thread_position_in_grid]]) {
-      device uint* at = n[0] > 4 ? a : b; at[i] = n[1]; }"""
+      device uint* at = a; for (uint j = 0; j < i; j++) at = at == a ? b : a; at[i] = n[1]; }"""
     assert prover(unknown).parameters == ()
 
 

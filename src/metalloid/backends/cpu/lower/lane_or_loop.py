@@ -91,22 +91,24 @@ def alone(module: Module, target: TargetInfo) -> dict[Row, Split] | None:
     # What is a loop along a row only once its parameters are, code without a proof does not add up in parts.
     plain = module.function[ENTRY]
     there = {row.header: row for row in rows(plain)}
-    before = Flow(plain) if target.quick_gathers and there else None
+    before = Flow(plain) if there else flow
     return {
         row: ((target.lanes32,), MASKED)
-        if before is not None and looks_up(before, there[row.header], layout, target)
-        else (
-            sums_of(flow, row, layout, target),
-            _ways(plain, row, target),
-        )
+        if looks_up(before, there[row.header], layout, target)
+        else (sums_of(flow, row, layout, target), _ways(before, there[row.header], layout, target))
         for row in rows(function)
         if row.header in there
     }
 
 
-def _ways(function: Function, row: Row, target: TargetInfo) -> tuple[Way, ...]:
-    """What is left of a row, under a mask: one by one it would take as long as the rest."""
-    return ENDS if target.masks_memory and may_be_masked(function, row) else ()
+def _ways(flow: Flow, row: Row, layout: DataLayout, target: TargetInfo) -> tuple[Way, ...]:
+    """What is left of a row, under a mask, where its rounds load neighbours: one by one it would take as long as the
+    rest."""
+    function, loop = flow.function, flow.forest.loops[row.header]
+    strides = Strides(function, loop, layout)
+    loads = [i for i in function.block[row.header].instructions if i.opcode == "load"]
+    beside = all(strides.of(i.operands[0]) == {(): layout.store_size(i.type)} for i in loads)
+    return ENDS if target.masks_memory and beside and may_be_masked(function, row) else ()
 
 
 def _with_parameters_once(function: Function, layout: DataLayout) -> Function:
