@@ -59,6 +59,7 @@ bench: $(VENV)/ready
 fuzz: $(VENV)/ready
 	$(BIN)/python -m tests.engine.fuzz --count 20000 --state .cache/fuzz-state
 	$(BIN)/python -m tests.engine.fuzz --count 2000 --seed 100000 --on spaces --state .cache/fuzz-spaces
+	$(BIN)/python -m tests.engine.fuzz --count 4000 --seed 200000 --on rows --state .cache/fuzz-rows
 	$(BIN)/python -m pytest -n auto -m fuzz
 
 $(VENV)/ready: pyproject.toml

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tests.engine.fuzz.compose import case
-from tests.engine.fuzz.frame import NAMES, REAL
+from tests.engine.fuzz.frame import NUMBERS, REAL
 from tests.engine.fuzz.run import Refused, arrays, compiled, copied, expected
 
 from conformance.nvidia.replay import Replay
@@ -24,7 +24,7 @@ def replays(seeds: Iterable[int], spaces: bool = False) -> Iterator[Replay]:
         except (Refused, MetalloidError):
             continue
         bound = copied(arrays(made))
-        near = frozenset(NAMES.index(n) for n in right if n in REAL and made.math != "safe")
+        near = frozenset(NUMBERS[n] for n in right if n in REAL and made.math != "safe")
         yield Replay(
             "fuzz",
             f"seed {seed} ({', '.join(made.features)})",
@@ -32,8 +32,8 @@ def replays(seeds: Iterable[int], spaces: bool = False) -> Iterator[Replay]:
             signature,
             made.grid,
             made.group,
-            {NAMES.index(n): a for n, a in bound.items()},
-            {NAMES.index(n): a for n, a in right.items()},
+            {NUMBERS[n]: a for n, a in bound.items()},
+            {NUMBERS[n]: a for n, a in right.items()},
             near=near,
             halves="halves" in made.features and made.math != "safe",
         )

@@ -19,7 +19,8 @@ def test_a_seed_makes_the_same_program_again():
 
 
 def test_every_feature_is_made():
-    made = {name for seed in range(400) for name in case(seed, EVERYTHING).features}
+    switches = [{**EVERYTHING, "rows": on} for on in (False, True)]  # which leaves all others out
+    made = {name for seed in range(400) for on in switches for name in case(seed, on).features}
     assert made == {*FEATURES, "messages", "short", "counting", "below"}
 
 
@@ -29,11 +30,12 @@ def test_threadgroups_have_rows_shorter_than_lanes():
     assert sum(x < 32 and z > 1 for x, _, z in groups) > 10
 
 
+@pytest.mark.parametrize("on", ["", "rows"])
 @pytest.mark.parametrize("first", range(0, 40, 10))
-def test_programs_have_one_right_result(first: int):
+def test_programs_have_one_right_result(first: int, on: str):
     """No race, no access outside: the oracle watches."""
     for seed in range(first, first + 10):
-        one = case(seed)
+        one = case(seed, {on: True} if on else {})
         if one.threads == 1:
             assert not mistakes(one), one.text
 

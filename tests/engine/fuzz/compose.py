@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from tests.engine.fuzz.features import (
     Feature,
     below,
+    chains,
     classic,
     columns,
     counting,
@@ -20,9 +21,14 @@ from tests.engine.fuzz.features import (
     memory,
     messages,
     private,
+    quantise,
+    rows,
+    running,
     sharing,
     short,
     spaces,
+    sparse,
+    strides,
     vectors,
     walks,
 )
@@ -60,17 +66,23 @@ FEATURES: dict[str, Feature] = {
     "halves": Feature(maths.halves, most=1),
     "math vectors": Feature(maths.vectors, most=1),
     "classic": Feature(classic.write, most=1),
+    "sparse": Feature(sparse.write, most=2, switch="rows"),
+    "chains": Feature(chains.write, most=2, switch="rows"),
+    "strides": Feature(strides.write, switch="rows"),
+    "quantise": Feature(quantise.write, most=2, switch="rows"),
+    "running": Feature(running.write, most=2, switch="rows"),
 }
+ROWS = tuple(name for name, feature in FEATURES.items() if feature.switch == "rows")
 LANES = ("take", "reduce", "fill", "fold")
 MATHS = ("maths", "turned", "complex", "halves", "math vectors")
 # Only outside of all blocks. Of every SIMD-group some lanes have to come to what `some lanes` writes.
 TOP = ("columns", "classic", "some lanes", "some groups")
 LEAVES = ("early", "columns", "classic")  # after these, some threads of a threadgroup may be gone
 # Numbers of their own: other seeds make what they made before there were such programs.
-COUNTING, BELOW = 0xC0DE, 0xBE10
+COUNTING, BELOW, IN_ROWS = 0xC0DE, 0xBE10, 0x2035
 # Kinds of programs that can be left out: threads that leave before barriers, SIMD-groups that pass them by, pointers
-# of two address spaces.
-SWITCHES = {"leaving": True, "skipping": True, "spaces": False}
+# of two address spaces; nothing but programs about rows of memory, which else are one of twelve.
+SWITCHES = {"leaving": True, "skipping": True, "spaces": False, "rows": False}
 
 
 @dataclass(frozen=True)
@@ -90,6 +102,8 @@ def case(seed: int, switches: Mapping[str, bool] | None = None, without: Collect
     """The program of a seed. `switches` turns kinds of programs on and off, `without` leaves features out."""
     r = random.Random(seed)
     on = {**SWITCHES, **(switches or {})}
+    if on["rows"] or (random.Random(seed ^ IN_ROWS).randrange(12) == 0 and "rows" not in without):
+        return _rows(seed, r, on["leaving"])
     if random.Random(seed ^ COUNTING).randrange(20) == 0 and "counting" not in without:
         return _counting(seed, r)
     if random.Random(seed ^ BELOW).randrange(20) == 0 and "below" not in without:
@@ -152,6 +166,26 @@ def _short(seed: int, r: random.Random) -> Case:
     if grid[1:] == (1, 1):  # threadgroups of different sizes below each other
         grid = (grid[0] * r.randint(1, 6), 1, 1)
     return Case(seed, text_of([], [], w.lines, ()), grid, group, "safe", ("short",))
+
+
+def _rows(seed: int, r: random.Random, leaving: bool) -> Case:
+    """Two of three have nothing else, as most kernels; the others have one or two more features."""
+    math = r.choice(("safe", "fast", "fast", "relaxed"))
+    chosen = r.choices(ROWS, (3, 1, 2, 2, 2), k=r.choice((1, 1, 2)))
+    if r.randrange(3):
+        w = Writer(r, math)
+        rows.bare(w, [FEATURES[name].write for name in chosen])
+        shown = SHOWN if re.search(r"\bu[0-3] [+^]?= ", "\n".join(w.lines)) else ()
+        grid, group = rows.launch(r)
+        return Case(seed, text_of([], w.begins, w.lines, shown), grid, group, math, tuple(chosen))
+    others = [n for n, f in FEATURES.items() if not f.switch and n not in ("columns", "classic")]
+    names = list(dict.fromkeys((*chosen, *_affordable(r.sample(others, r.choice((1, 2)))))))
+    composer = Composer(
+        Writer(r, math, leaving, 2, row=r.choice(("i", "(N - 1 - i)"))), dict.fromkeys(names, 0)
+    )
+    composer.program()
+    grid, group = launch(r)
+    return Case(seed, text(composer.writer), grid, group, math, tuple(names))
 
 
 def text(w: Writer) -> str:

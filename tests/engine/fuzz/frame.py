@@ -16,9 +16,12 @@ things: device Thing*; more: device uint*; hout: device half*; bout: device bflo
 vout: device uint4*; own: device atomic_uint*; shared: device atomic_uint*; total: device atomic_float*;
 shape: constant int*; strides: constant long*; claims: device uint*; reals: device float*; raw: device const uchar*;
 vecs: device uchar*; cols: device uint*; mine: device uint*; twin: device uint*; flag: device atomic_uint*;
-message: device uint*; counts: device atomic_uint*; again: device const uint*
+message: device uint*; counts: device atomic_uint*; again: device const uint*; starts: device const int*;
+columns: device const int*
 """
 NAMES = re.findall(r"(\w+):", PARAMETERS)
+# Buffers have 31 numbers: what only programs of messages have, and what they have not, share theirs.
+NUMBERS = {n: number for number, n in enumerate(NAMES[:31])} | {"starts": 27, "columns": 28}
 TYPES = dict(re.findall(r"(\w+): ([^;\n]+)", PARAMETERS))
 BUILTINS = """
     uint3 pos [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]],
@@ -43,13 +46,13 @@ def text_of(tops: list[str], begins: list[str], lines: list[str], shown: tuple[s
     """The whole kernel, `k`; it has the parameters that it names."""
     body = "\n".join(["    " + line for line in begins] + lines + ["    " + line for line in shown])
     used = [n for n in NAMES if re.search(rf"\b{n}\b", body + "a b args")]
-    head = ", ".join(f"{TYPES[n]} {n} [[buffer({NAMES.index(n)})]]" for n in used)
+    head = ", ".join(f"{TYPES[n]} {n} [[buffer({NUMBERS[n]})]]" for n in used)
     return "\n".join([BITS, *tops, f"kernel void k({head},{BUILTINS}{body}", "}"]) + "\n"
 
 
 def used_names(text: str) -> list[str]:
     """The parameters of a kernel, by its text."""
-    return [NAMES[int(n)] for n in re.findall(r"\[\[buffer\((\d+)\)\]\]", text)]
+    return re.findall(r"(\w+) \[\[buffer\(", text)
 
 
 THING = np.dtype(
@@ -114,6 +117,22 @@ class Arrays:
         picks = self.random.permutation([1, 7, 43, 259, 0, -1, -9])[:4]
         return picks.astype(np.int64)
 
+    def starts(self, n: int) -> np.ndarray:
+        """Where the rows of a sparse matrix begin: each of its own length, some empty, some full registers."""
+        longest = self.random.choice([0, 1, 3, 12, 12, 20, 20, 40, 90])
+        lengths = self.random.integers(0, longest + 1, n + 1)
+        odd = self.random.integers(0, 5, n + 1) == 0
+        lengths[odd] = self.random.choice([0, 0, 1, 8, 15, 16, 17, 32, 33, 200], n + 1)[odd]
+        ends = np.minimum(np.cumsum(lengths), min(64 * n, 32 * n + FAR // 2))
+        return np.concatenate([[0], ends]).astype(np.int32)
+
+    def columns(self, count: int) -> np.ndarray:
+        """What lies where: some of it next to each other, some often the same, and all of it in the first 1000."""
+        found = self.random.integers(0, 1000, count)
+        close = self.random.integers(0, 4, count) == 0
+        found[close] %= 4
+        return found.astype(np.int32)
+
 
 FAR = 2048
 ARRAYS: dict[str, Callable[[Arrays, int], np.ndarray]] = {
@@ -146,4 +165,6 @@ ARRAYS: dict[str, Callable[[Arrays, int], np.ndarray]] = {
     "flag": lambda s, n: np.zeros(64, np.uint32),
     "message": lambda s, n: np.zeros(512, np.uint32),
     "counts": lambda s, n: s.uints(64),
+    "starts": lambda s, n: s.starts(n),
+    "columns": lambda s, n: s.columns(32 * n + FAR),
 }

@@ -7,6 +7,7 @@ import re
 import traceback
 import warnings
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -16,17 +17,20 @@ from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.build import cpu_program
 from metalloid.compile import scalar
 from metalloid.errors import KernelFault, MetalloidError
+from metalloid.records import replace
 from metalloid.source import Source
 from metalloid.types import Signature
 from tests.engine.both import HEADER, LESSER, Endless
-from tests.engine.fuzz.compose import Case
+from tests.engine.fuzz.compose import ROWS, Case
 from tests.engine.fuzz.features.messages import ROUNDS
-from tests.engine.fuzz.frame import NAMES, REAL, Arrays, aligned, used_names
+from tests.engine.fuzz.frame import NUMBERS, REAL, Arrays, aligned, used_names
 
 STEPS = 200_000  # instructions of one thread of the oracle
 SECONDS = 20.0  # of one launch of the engine
 MESSAGES = 300_000  # takes two threads a while that is long enough to meet
+OTHER_GATHERS = "gathers turned round"  # this processor, if its gathers were quick, or were not
 Bound = dict[str, np.ndarray]
+Guard = bool | Literal["robust"]
 PARTED = ("some lanes", "some groups")  # coroutines
 
 
@@ -35,14 +39,15 @@ class Setting:
     """How the engine runs a program. 0 lanes: as it chooses."""
 
     width: int = 0
-    guard: bool = True
+    guard: Guard = True
     backwards: bool = False
     target: str = "host"
     level: int = 0  # without LLVM's optimiser it goes three times as fast
     baseline: bool = False  # what small launches begin with
 
     def __str__(self) -> str:
-        words = [f"{self.width or 'chosen'} lanes", "guarded" if self.guard else "unguarded"]
+        guard = {True: "guarded", False: "unguarded"}.get(self.guard, self.guard)
+        words = [f"{self.width or 'chosen'} lanes", guard]
         words += ["backwards"] if self.backwards else []
         return ", ".join([*words, self.target, "baseline" if self.baseline else f"level {self.level}"])
 
@@ -68,6 +73,9 @@ def settings(case: Case, thorough: bool = False, most: int = 0) -> list[Setting]
     narrow = () if lanes else (1, 8, 16)
     if thorough:
         return [Setting(w, g, b) for w in (0, 64, 32, *narrow) for g in (True, False) for b in (False, True)]
+    if set(case.features) & {*ROWS}:
+        made = _of_rows(r, case, lanes)
+        return made[:most] if most > 0 else made
     guard, backwards = r.random() < 0.5, r.random() < 0.5
     # Code for SIMD-groups takes LLVM three times as long as what the engine chooses elsewhere; 64 lanes ten times.
     early = case.seed % 2 == 0
@@ -88,6 +96,18 @@ def settings(case: Case, thorough: bool = False, most: int = 0) -> list[Setting]
     return r.sample(made, most) if 0 < most < len(made) else made
 
 
+def _of_rows(r: random.Random, case: Case, lanes: bool) -> list[Setting]:
+    """The engine's own choice of lanes, which loops are about, with each guard; and now and then something else."""
+    guards: list[Guard] = r.sample((True, False, "robust"), 3)
+    backwards, early = r.random() < 0.5, r.random() < 0.3
+    made = [Setting(0, guards[0], backwards, level=r.choice((0, 1)))]
+    made.append(Setting(0, guards[1], not backwards, r.choice(("host", OTHER_GATHERS)), int(early), early))
+    if not lanes and r.randrange(2) == 0:
+        other = r.choice((*LESSER, OTHER_GATHERS, "host"))
+        made.append(Setting(r.choice((0, 0, 0, 1, 8, 16)), guards[2], backwards, other))
+    return made
+
+
 def compiled(case: Case, checked: bool = False) -> tuple[str, Signature]:
     return scalar(Source(HEADER + case.text, math=case.math), "k", checked=checked)  # type: ignore[arg-type]
 
@@ -106,7 +126,7 @@ def copied(bound: Bound) -> Bound:
 
 
 def bind(case: Case, bound: Bound) -> Launch:
-    return Launch(case.grid, case.group, {NAMES.index(n): x for n, x in bound.items()}, {}, kernel="k")
+    return Launch(case.grid, case.group, {NUMBERS[n]: x for n, x in bound.items()}, {}, kernel="k")
 
 
 def expected(case: Case, ir: str) -> Bound:
@@ -152,11 +172,21 @@ def _number(message: str) -> str:
     return found[0] if found else re.sub(r"[\d\W]+", " ", message.partition(";")[0])[:80]
 
 
+def _target(name: str) -> codegen.Target | None:
+    if name != OTHER_GATHERS:
+        return codegen.limited(name) if name != "host" else None
+    host = codegen.host()
+    # A feature that is there is said again: the code has a key of its own.
+    made = replace(host, features=f"{host.features},{host.features.rpartition(',')[2]}")
+    made.__dict__["info"] = replace(host.info, quick_gathers=not host.info.quick_gathers)
+    return made
+
+
 def _one(case: Case, ir: str, signature: Signature, right: Bound, setting: Setting) -> Difference | None:
     got = copied(arrays(case))
     if case.threads > 1:
         got["args"][ROUNDS] = MESSAGES
-    target = codegen.limited(setting.target) if setting.target != "host" else None
+    target = _target(setting.target)
     patience = Endless() if setting.baseline else None
     program = cpu_program(ir, signature, setting.width, target, setting.level, patience)
     with warnings.catch_warnings():

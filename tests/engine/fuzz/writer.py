@@ -89,6 +89,8 @@ class Writer:
     names: int = 0
     row: str = "i"  # the row of `mine` that belongs to a thread
     regions: int = 0  # of `vecs` that are taken
+    rooms: int = 0  # of `cols` that are taken
+    real_at: str = "i * 4 + {c}"  # where a thread has its part of `reals`
     flags: list[str] = field(default_factory=list)  # bools that live through the program
 
     def choose(self, low: int, high: int) -> int:
@@ -113,6 +115,13 @@ class Writer:
         self.line(place, f"{head} {{")
         yield Place(place.indent + 1, place.meet and meet, loop)
         self.line(place, "}")
+
+    @contextmanager
+    def rounds(self, place: Place, test: str) -> Iterator[Place]:
+        """A loop that asks behind each round."""
+        self.line(place, "do {")
+        yield Place(place.indent + 1, False, True)
+        self.line(place, f"}} while ({test});")
 
     def top(self, name: str, text: str) -> str:
         self.tops[name] = text.strip("\n")
