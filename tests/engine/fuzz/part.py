@@ -12,17 +12,21 @@ from tests.engine.fuzz.run import PARTED, Refused, check, settings
 from tests.engine.fuzz.shrink import shrink
 
 PARTS, PROGRAMS, AT_ONCE = 6, 300, 10
+IN_ROWS = 6  # programs of each part about rows of memory, beside those that are some of all
 
 
-def part(number: int) -> Callable[[int], None]:
-    """The test of one part: seeds number * 50 to number * 50 + 49, ten in a test."""
+def part(number: int) -> Callable[[str, range], None]:
+    """The test of one part: seeds number * 50 to number * 50 + 49, ten in a test, and a few of `--on rows`."""
     count = PROGRAMS // PARTS
+    of_all = range(number * count, (number + 1) * count, AT_ONCE)
+    seeds = [("", range(first, first + AT_ONCE)) for first in of_all]
+    seeds.append(("rows", range(number * IN_ROWS, (number + 1) * IN_ROWS)))
 
-    @pytest.mark.parametrize("first", range(number * count, (number + 1) * count, AT_ONCE))
-    def test_programs(first: int) -> None:
-        for seed in range(first, first + AT_ONCE):
+    @pytest.mark.parametrize("on, seeds", seeds, ids=[f"{on}{seeds.start}" for on, seeds in seeds])
+    def test_programs(on: str, seeds: range) -> None:
+        for seed in seeds:
             try:
-                one = case(seed)
+                one = case(seed, {on: True} if on else {})
                 long = set(one.features) & {
                     *LANES,
                     *MATHS,
