@@ -7,6 +7,8 @@ two plain vectors. So are both sides of `if (c[i]) a[i] = x; else b[i] = x;`, wh
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.types import VOID, PointerType
 from metalloid.ir.values import Local, Value
@@ -21,22 +23,34 @@ def split_choices(function: Function) -> Function:
     """The function with such accesses written as branches; the function itself where it has none."""
     if not any(i.opcode == "select" and isinstance(i.type, PointerType) for i in function.instructions()):
         return function
+    whole: dict[str, str] = {}  # of which block others are parts
     for _ in range(MOST):
-        found = next(((b, i) for b in function.blocks for i in b.body if _chosen(function, b, i)), None)
+        found = next(
+            ((b, i, c) for b in function.blocks for i in b.body if (c := _chosen(function, b, i, whole))),
+            None,
+        )
         if found is None:
             break
-        function = _split(function, *found)
+        block, access, chain = found
+        made = _made(block, access, chain)
+        whole |= {b.name: whole.get(block.name, block.name) for b in made[1:]}
+        function = _with(function, block, made)
     return function
 
 
-def _chosen(function: Function, block: Block, access: Instruction) -> list[Instruction]:
-    """The select that an address comes from and the steps from it, in the block of the access; empty where there is
-    none, or where it chooses between places of one memory."""
+def _chosen(
+    function: Function, block: Block, access: Instruction, whole: Mapping[str, str]
+) -> list[Instruction]:
+    """The select that an address comes from and the steps from it, in the block of the access as it was first; empty
+    where there is none, or where it chooses between places of one memory."""
     chain: list[Instruction] = []
     if access.opcode not in _POINTER or access.ordering or access.flags:
         return []
     at: Value = access.operands[_POINTER[access.opcode]]
-    while isinstance(at, Local) and function.home.get(at.name) == block.name:
+    here = whole.get(block.name, block.name)
+    while (
+        isinstance(at, Local) and (home := function.home.get(at.name, "")) and whole.get(home, home) == here
+    ):
         i = function.definitions[at.name]
         chain.insert(0, i)
         if i.opcode == "select":
@@ -57,8 +71,9 @@ def _base(function: Function, pointer: Value) -> Value:
     return pointer
 
 
-def _split(function: Function, block: Block, access: Instruction) -> Function:
-    select, *steps = _chosen(function, block, access)
+def _made(block: Block, access: Instruction, chain: list[Instruction]) -> list[Block]:
+    """A block with one of its accesses as two: it, both sides and what is behind."""
+    select, *steps = chain
     at = block.instructions.index(access)
     yes, no, behind = (f"{block.name}.{at}.{what}" for what in ("yes", "no", "behind"))
     sides = [
@@ -71,11 +86,16 @@ def _split(function: Function, block: Block, access: Instruction) -> Function:
     if access.name:
         values = tuple(side.instructions[-2].value for side in sides)
         phis = [Instruction("phi", access.type, values, access.name, labels=(yes, no), metadata=debug)]
-    made = [
+    return [
         Block(block.name, (*block.instructions[:at], jump)),
         *sides,
         Block(behind, (*phis, *block.instructions[at + 1 :])),
     ]
+
+
+def _with(function: Function, block: Block, made: list[Block]) -> Function:
+    """The function with parts in the place of a block."""
+    behind = made[-1].name
     after = set(block.terminator.labels)
     blocks: list[Block] = []
     for other in function.blocks:
