@@ -1,5 +1,7 @@
 """Floats to integers of all lengths: the nearest there is, 0 for NaN; in vectors, without a call for each lane."""
 
+# ruff: noqa: E501  kernels are quoted as they are
+
 from __future__ import annotations
 
 import numpy as np
@@ -58,6 +60,18 @@ def test_the_nearest_integer_there_is(source, target):
     given, numbers = _given(source)
     out = np.full(len(given), 77, DTYPES[target])
     got = same(_text(source, target), [given, out], len(given), 32, widths=(0, 1, 8, 16, 64))[1]
+    assert got.tolist() == _exact(numbers, DTYPES[target])
+
+
+@pytest.mark.parametrize("target", INTEGERS[:6])
+def test_the_rows_of_threads_that_run_alone(target):
+    text = f"""kernel void k(device const float* a, device {target}* out, constant int& n, uint i [[thread_position_in_grid]]) {{
+        for (int j = 0; j < n; j++) out[i * n + j] = {target}(a[i * n + j]); }}"""
+    given, numbers = _given("float")
+    length = len(given) // 3
+    given, numbers = given[: 3 * length].copy(), numbers[: 3 * length]
+    out = np.full(len(given), 77, DTYPES[target])
+    got = same(text, [given, out, np.int32([length])], 3, 3, guard=False)[1]
     assert got.tolist() == _exact(numbers, DTYPES[target])
 
 

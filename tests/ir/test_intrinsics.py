@@ -43,7 +43,7 @@ SOURCES = Path(metalloid.__file__).parent
 SPELLED = {"ir/intrinsics/names.py", "frontend/names.py"}
 PREFIX = "__mt_"
 # Between passes: no kernel calls these, so neither the headers nor the oracle know them.
-ROWS = {"row", "same_row", "last_row", "few_rows"}
+ROWS = {"row", "same_row", "last_row", "few_rows", "between"}
 MADE_BY_PASSES = {
     "private",
     "gang_barrier",

@@ -46,7 +46,9 @@ def ask(e: Emitter, i: Instruction, place: MemRef, plan: AccessPlan) -> None:
             ahead = target.walk_ahead if step > 0 else -target.walk_ahead
             _fetch(e, place, lines[: max(1, _bytes(e, i) // target.line)], str(ahead))
     elif (
-        work >= each * len(lines) and _far(e, stride) and all(_same(e, n) for names in stride for n in names)
+        work >= each * max(1, len(lines))
+        and _far(e, stride)
+        and all(_same(e, n) for names in stride for n in names)
     ):
         rounds = min(target.prefetch_iterations, -(-target.prefetch_ahead * 2 // work))
         _fetch(e, place, lines, _amount(e, stride, rounds))

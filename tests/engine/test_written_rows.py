@@ -1,0 +1,45 @@
+"""Loops of a thread alone that write a row: many rounds at once, where what they write is nobody else's to read."""
+
+# ruff: noqa: E501  kernels are quoted as they are
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from metalloid.backends import interpret
+from tests.engine.both import launch, program, scalar_ir
+
+RNG = np.random.default_rng(43)
+TEXT = """kernel void k(device const float* x, device float* y, device float* z, constant int& n, uint i [[thread_position_in_grid]]) {{ {body} }}"""
+LOOPS = {
+    "from another": "for (int j = 0; j < n; j++) y[i * n + j] = x[i * n + j] * 2 + 1;",
+    "in place": "for (int j = 0; j < n; j++) y[i * n + j] = y[i * n + j] * 2 + x[j];",
+    "from the last": "for (int j = 1; j < n; j++) y[i * n + j] = y[i * n + j - 1] * 0.5f + x[j];",
+    "from the next": "for (int j = 0; j < n - 1; j++) y[i * n + j] = y[i * n + j + 1] + 1;",
+    "two rows": "for (int j = 0; j < n; j++) { float v = x[i * n + j]; y[i * n + j] = v + 1; z[i * n + j] = v * 3; }",
+    "exchanged": "for (int j = 0; j < n; j++) { float v = y[i * n + j]; y[i * n + j] = z[i * n + j]; z[i * n + j] = v; }",
+    "behind a sum": "float s = 0; for (int j = 0; j < n; j++) s += x[i * n + j]; for (int j = 0; j < n; j++) y[i * n + j] = x[i * n + j] - s;",
+    "turned round": "for (int j = 0; j < n; j++) y[i * n + j] = x[i * n + n - 1 - j];",
+}  # fmt: skip
+APART, OVER = [(0, 2000, 4000), (0, 0, 4000), (3, 3, 3)], [(0, 1, 4000), (1, 0, 4000), (5, 0, 2), (0, 16, 17)]
+
+
+@pytest.mark.parametrize("body", LOOPS.values(), ids=LOOPS)
+def test_buffers_that_are_the_same_memory_or_overlap(body):
+    """Rows of twelve threads where buffers are apart or the same, of one thread where they overlap."""
+    text = TEXT.format(body=body)
+    ir = scalar_ir(text, "k")[0]
+    for n in (1, 17, 70):
+        for at, starts in enumerate((*APART, *OVER)):
+            rows = 12 if starts in APART else 1
+            memory = RNG.integers(-9, 9, 6000).astype(np.float32)
+
+            def views(memory, starts=starts, size=rows * n + 1, n=n):
+                return [*(memory[start : start + size] for start in starts), np.int32([n])]
+
+            expected, got = memory.copy(), memory.copy()
+            interpret.run(ir, launch(views(expected), rows, 12))
+            guard = ("robust", False)[at % 2]
+            program(text, "k").run(launch(views(got), rows, 12), guard=guard)
+            np.testing.assert_array_equal(got, expected, err_msg=f"{n} elements, buffers from {starts}")
