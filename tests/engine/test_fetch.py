@@ -77,12 +77,6 @@ def test_a_loop_along_memory_asks_for_lines_behind_arithmetic_of_any_kind():
     assert asked(long.replace("k * 16", "k * 48"), (16, 1, 1)) == 1
 
 
-def test_rows_of_integers_that_are_looked_up_are_not_asked_for():
-    """There is arithmetic in the loop, but none of floats, and no line that is known."""
-    found = WORDS.replace("w[k * 16 + g]", "w[k * n + w[g]]").replace("WORK", UNPACKED)
-    assert asked(found, (16, 1, 1)) == 0
-
-
 def test_lanes_of_one_row_ask_for_its_lines_once():
     assert asked(PRODUCT, (16, 16, 1)) == 1 and asked(PRODUCT, (64, 4, 1)) == 4
 
