@@ -33,6 +33,18 @@ BRANCHES = """kernel void k(device const int* a, device int* o, constant int& w,
     o[i] = s + (a[i] > 3 ? w : h);
 }"""
 
+PADDED = """kernel void k(device const int* a, device int* o, constant int& w, constant int& h,
+    uint2 p [[thread_position_in_grid]]) {
+    int x = int(p.x) - 1, y = int(p.y) - 1, s = 0;
+    for (int n = 0; n < 3; n++) {
+        if (x + n < 0) s += w;
+        else if (y < 0) s -= a[(x + n) % w] * w;
+        else if (x + n < w && y < h) s += a[y * w + x + n];
+        else s += 2 * w + h;
+    }
+    o[p.y * (w + 2) + p.x] = s;
+}"""
+
 
 def merged(text: str) -> tuple[Function, Function]:
     module = canonical(scalar_ir(text, "k")[0])
@@ -73,6 +85,24 @@ def test_the_same_results(text: str, width: int, height: int) -> None:
     o = np.full(max(1, width) * count, 7, result)
     sizes = [np.int32([width]), np.int32([min(height, count)])]
     same(text, [a, o, *sizes], count, 32, widths=(0, 1, 16))
+
+
+def test_a_load_on_every_side_of_a_branch_is_one_before_it() -> None:
+    before, after = merged(PADDED)
+    assert not misplaced(after)
+    assert loads(before) > loads(after)
+    width = [
+        i.name for i in after.instructions() if i.opcode == "load" and i.operands[0].name.endswith(".place")
+    ]
+    assert width and all(after.home[name] == after.entry.name for name in width)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1, 1), (7, 5), (64, 31)])
+def test_padded_rows(width: int, height: int) -> None:
+    a = np.random.default_rng(width).integers(0, 9, width * height).astype(np.int32)
+    o = np.full((width + 2) * (height + 2), 7, np.int32)
+    sizes = [np.int32([width]), np.int32([height])]
+    same(PADDED, [a, o, *sizes], (width + 2, height + 2), (8, 4), widths=(0, 1, 16))
 
 
 def test_rows_with_a_running_sum_go_one_after_the_other() -> None:

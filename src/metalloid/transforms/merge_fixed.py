@@ -2,19 +2,23 @@
 
 What a kernel stores may be anywhere, as far as clang knows, also where its parameters lie: so they are read in every
 round, and the loop's counter and addresses hang on what is read. Where the launch has a copy of its own, the first load
-that all others come after is enough.
+that all others come after is enough. Where both sides of a branch load it, it is loaded before the branch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import TypeGuard
 
 from metalloid.analysis.divergence import Flow
+from metalloid.analysis.intervals import EARLY
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.gep import constant_base
 from metalloid.ir.intrinsics import BUFFER
 from metalloid.ir.layout import DataLayout
-from metalloid.ir.values import Local, Value
+from metalloid.ir.types import I8, I64
+from metalloid.ir.values import Int, Local, Value
 from metalloid.records import replace
 
 
@@ -26,18 +30,65 @@ def merge_fixed(function: Function, layout: DataLayout, fixed: Callable[[Instruc
             loads.setdefault(_place(function, i, layout), []).append(i)
     if all(len(same) < 2 for same in loads.values()):
         return function
-    flow = Flow(function)
+    flow = _before_they_part(Flow(function), list(loads.values()), layout)
     instead: dict[str, Value] = {}
     for same in loads.values():
-        ready: list[Instruction] = []
-        for i in sorted(same, key=lambda i: flow.place.get(function.home[i.name], 0)):
-            first = next((r for r in ready if _may_stand_for(flow, r.name, i.name)), None)
-            if first is None:
-                ready.append(i)
-            else:
-                instead[i.name] = first.value
+        for first, others in _stands_for(flow, same):
+            instead |= dict.fromkeys(others, first.value)
     _join_phis(flow, instead)
-    return function.with_blocks(tuple(_without(block, instead) for block in function.blocks))
+    return flow.function.with_blocks(tuple(_without(block, instead) for block in flow.function.blocks))
+
+
+def _stands_for(flow: Flow, same: list[Instruction]) -> list[tuple[Instruction, list[str]]]:
+    """Of loads of one number those that are needed, and which others each stands for."""
+    found: list[tuple[Instruction, list[str]]] = []
+    for i in sorted(same, key=lambda i: flow.place.get(flow.function.home[i.name], 0)):
+        others = next((names for first, names in found if _may_stand_for(flow, first.name, i.name)), None)
+        if others is None:
+            found.append((i, []))
+        else:
+            others.append(i.name)
+    return found
+
+
+def _before_they_part(flow: Flow, loads: list[list[Instruction]], layout: DataLayout) -> Flow:
+    """With one load before the branch whose sides each have one: of a place in a buffer, which is inside wherever."""
+    function, moved = flow.function, dict[str, list[Instruction]]()
+    for same in loads:
+        base, offset = constant_base(function, same[0].operands[0], layout)
+        needed = [i for i, _ in _stands_for(flow, same) if function.home[i.name] in flow.dominators.immediate]
+        if len(needed) < 2 or not _is_buffer(function, base):
+            continue
+        block = _above(flow, [function.home[i.name] for i in needed])
+        if not flow.dominators.dominates(function.home[base.name], block):
+            continue
+        first = needed[0]
+        place = Instruction(
+            "getelementptr", base.type, (base, Int(I64, offset)), f"{first.name}.place", element=I8
+        )
+        said = tuple(m for m in first.metadata if m[0] != EARLY)
+        moved.setdefault(block, []).extend((place, replace(first, operands=(place.value,), metadata=said)))
+    if not moved:
+        return flow
+    names = {i.name for code in moved.values() for i in code}
+    blocks = []
+    for block in function.blocks:
+        code = [i for i in block.instructions[:-1] if i.name not in names]
+        instructions = (*code, *moved.get(block.name, ()), block.terminator)
+        blocks.append(replace(block, instructions=instructions))
+    return Flow(function.with_blocks(tuple(blocks)))
+
+
+def _is_buffer(function: Function, base: Value) -> TypeGuard[Local]:
+    return isinstance(base, Local) and function.definitions[base.name].called == BUFFER
+
+
+def _above(flow: Flow, blocks: Sequence[str]) -> str:
+    """The nearest block that all come after, in no loop that not all are in."""
+    block = reduce(flow.dominators.nearest, blocks)
+    while (loop := flow.forest.innermost.get(block)) is not None and not loop.blocks.issuperset(blocks):
+        block = flow.dominators.immediate[loop.header]
+    return block
 
 
 def _place(function: Function, i: Instruction, layout: DataLayout) -> object:
