@@ -48,7 +48,7 @@ def test_passes_by_their_names() -> None:
 @pytest.mark.parametrize("level", [0, 2])
 def test_code_runs_in_this_process(level: int) -> None:
     module, host = llvm.parse(SUM), codegen.machine(codegen.host())
-    builder = llvm.Builder(host, level, loops=False)
+    builder = llvm.Builder(host, level, vectors=False)
     builder.pipeline().run(module, builder)
     code = host.emit_object(module)
     engine = llvm.Engine(codegen.machine(codegen.host()), code)

@@ -13,16 +13,15 @@ class _Options(Owned):
 
 class Builder(Owned):
     """What passes know of the machine, and of how much is wanted. `vectors` says whether LLVM may make any, where that
-    is not to be as LLVM has it; without `loops` only of what stands in a block."""
+    is not to be as LLVM has it."""
 
     dispose = "DisposePassBuilder"
 
-    def __init__(self, machine: Machine, level: int, vectors: bool | None = None, loops: bool = True) -> None:
+    def __init__(self, machine: Machine, level: int, vectors: bool | None = None) -> None:
         options = _Options(call("CreatePipelineTuningOptions"))
         if vectors is not None:
-            call("PTOSetSLPVectorization", options, vectors)
-            for what in ("LoopVectorization", "LoopInterleaving"):
-                call(f"PTOSet{what}", options, vectors and loops)
+            for what in ("SLPVectorization", "LoopVectorization", "LoopInterleaving"):
+                call(f"PTOSet{what}", options, vectors)
         super().__init__(call("CreatePassBuilder", machine, options))
         self._level, self._kept = level, (machine, options)  # which the passes look at
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from metalloid.ir import Function, Instruction
+from metalloid.ir.loops import Loop
 from metalloid.ir.types import BFLOAT, FloatType, IntType
 from metalloid.ir.values import Local, Value
 from metalloid.records import replace
@@ -19,6 +20,7 @@ _INTEGERS = ("add", "mul", "and", "or", "xor")
 _ORDER = {"lt": GREATEST, "le": GREATEST, "gt": LEAST, "ge": LEAST}  # what the right one of a < b is
 _OTHER = {GREATEST: LEAST, LEAST: GREATEST}
 CHOOSES = {GREATEST: "olt", LEAST: "ogt"}  # the second of two
+_LIMITS = tuple(f"llvm.{name}." for name in ("maxnum", "minnum", "maximumnum", "minimumnum"))
 _LOOSE = frozenset(("reassoc", "fast"))
 
 
@@ -90,3 +92,26 @@ def again(like: Step, a: Value, b: Value, name: str) -> list[Instruction]:
 def starts_alike(kind: str) -> bool:
     """Whether parts of a fold may all start with what the whole starts with: the greatest of many stays the same."""
     return kind != SUM
+
+
+def finds_limit(function: Function, loop: Loop) -> bool:
+    """Whether a loop carries the least or the greatest of its floats from round to round."""
+    for phi in function.block[loop.header].phis:
+        work = (
+            [v for v, source in phi.cases if source in loop.blocks] if isinstance(phi.type, FloatType) else []
+        )
+        seen: set[str] = set()
+        while work:
+            value = work.pop()
+            if (
+                not isinstance(value, Local)
+                or value.name in seen
+                or function.home.get(value.name) not in loop.blocks
+            ):
+                continue
+            seen.add(value.name)
+            i = function.definitions[value.name]
+            if i.called.startswith(_LIMITS):
+                return True
+            work += i.operands if i.opcode in ("phi", "select") else ()
+    return False

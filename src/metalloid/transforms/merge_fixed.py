@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import TypeGuard
 
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.intervals import EARLY
@@ -57,17 +56,17 @@ def _before_they_part(flow: Flow, loads: list[list[Instruction]], layout: DataLa
     for same in loads:
         base, offset = constant_base(function, same[0].operands[0], layout)
         needed = [i for i, _ in _stands_for(flow, same) if function.home[i.name] in flow.dominators.immediate]
-        if len(needed) < 2 or not _is_buffer(function, base):
+        if len(needed) < 2 or not isinstance(base, Local) or function.definitions[base.name].called != BUFFER:
             continue
-        block = _above(flow, [function.home[i.name] for i in needed])
-        if not flow.dominators.dominates(function.home[base.name], block):
+        above = _above(flow, [function.home[i.name] for i in needed])
+        if not flow.dominators.dominates(function.home[base.name], above):
             continue
         first = needed[0]
         place = Instruction(
             "getelementptr", base.type, (base, Int(I64, offset)), f"{first.name}.place", element=I8
         )
         said = tuple(m for m in first.metadata if m[0] != EARLY)
-        moved.setdefault(block, []).extend((place, replace(first, operands=(place.value,), metadata=said)))
+        moved.setdefault(above, []).extend((place, replace(first, operands=(place.value,), metadata=said)))
     if not moved:
         return flow
     names = {i.name for code in moved.values() for i in code}
@@ -77,10 +76,6 @@ def _before_they_part(flow: Flow, loads: list[list[Instruction]], layout: DataLa
         instructions = (*code, *moved.get(block.name, ()), block.terminator)
         blocks.append(replace(block, instructions=instructions))
     return Flow(function.with_blocks(tuple(blocks)))
-
-
-def _is_buffer(function: Function, base: Value) -> TypeGuard[Local]:
-    return isinstance(base, Local) and function.definitions[base.name].called == BUFFER
 
 
 def _above(flow: Flow, blocks: Sequence[str]) -> str:

@@ -27,7 +27,6 @@ from metalloid.backends.cpu.parallel_codegen import (
 from metalloid.backends.cpu.short_blocks import short_blocks
 from metalloid.errors import DeviceError, NotVectorised
 from metalloid.hashes import sha256
-from metalloid.patterns import pattern
 from metalloid.records import dataclass
 from metalloid.targets import TargetInfo, probe
 
@@ -36,9 +35,6 @@ LOOPS = "; loops in vectors"  # the first line of code whose gangs are one lane:
 COROUTINE = "presplitcoroutine"  # an attribute of functions
 LARGE = 20_000  # lines of a module
 TANGLED = 50_000  # freezes times blocks
-# In a loop that looks for the least or the greatest half, LLVM's vectoriser asserts now and then: its two estimates of
-# what that costs differ. It has nothing to gain there: the loop takes as long with it.
-_HALF_LIMIT = pattern(r"@llvm\.(?:min|max)num\.f16")
 _FEW = (
     "AlwaysInliner",
     "SROA",
@@ -152,7 +148,7 @@ def optimise(
         raise NotVectorised(
             f"[engine] LLVM finds the vector code broken: {str(error).strip()[:2000]}"
         ) from None
-    builder = llvm.Builder(made, 2 if loops else level, loops, loops=not _HALF_LIMIT.search(text))
+    builder = llvm.Builder(made, 2 if loops else level, loops)
     if few is None:
         few = level > 0 and takes_long(text)
     if few or baseline:

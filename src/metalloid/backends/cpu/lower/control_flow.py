@@ -22,6 +22,7 @@ from metalloid.errors import NotVectorised
 from metalloid.ir import Block, Instruction
 from metalloid.ir.cfg import EXIT
 from metalloid.ir.values import Value
+from metalloid.transforms.folds import finds_limit
 
 
 class Control(Copies):
@@ -272,13 +273,22 @@ class Control(Copies):
         """After an edge that all lanes of the block take."""
         name = block.name
         if self.mask_head[target] == self.mask_head[name] and self._free(name, target):
-            self.e.do(f"br label %{self.labels[target]}")
+            self.e.do(f"br label %{self.labels[target]}{self._note(name, target)}")
             return
         if self.mask_head[target] == self.mask_head[name]:
             self.e.do(f"store i1 true, ptr {self.waiting(target)}")
         else:
             self._announce(name, (target,))
         self.e.do(f"br label %{self.next}")
+
+    def _note(self, source: str, target: str) -> str:
+        """What LLVM is told at the end of a loop: to leave it as it is, where it looks for the least or the greatest
+        of floats. LLVM's vectoriser estimates such a loop twice, sees the test for NaNs once, and asserts that both
+        found the same."""
+        loop = self.flow.forest.loops.get(target)
+        if self.e.width > 1 or loop is None or source not in loop.blocks:
+            return ""
+        return ", !llvm.loop !5" if finds_limit(self.flow.function, loop) else ""
 
     def _free(self, source: str, target: str) -> bool:
         """Whether nobody can wait between two blocks: all there belongs to the lanes that jump."""

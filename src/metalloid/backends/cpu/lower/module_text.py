@@ -27,6 +27,8 @@ def module_text(out: Output, texts: list[str], driver: str) -> str:
         '!2 = !{!"branch_weights", i32 1, i32 100000}',
         "!3 = !{i32 1}",
         "!4 = !{i64 4}",
+        "!5 = distinct !{!5, !6}",
+        '!6 = !{!"llvm.loop.vectorize.enable", i1 false}',
     ]
     head = [LOOPS] if out.lanes.width == 1 and out.check is None and not out.suspends else []
     return "\n".join([*head, *parts, *meta]) + "\n"
