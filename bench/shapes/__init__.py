@@ -12,7 +12,7 @@ from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from bench.shapes import grids, lookups, pointwise, products, reductions, scans
+from bench.shapes import grids, lookups, pointwise, products, reductions, rows, scans
 from bench.shapes.textbook import Textbook
 
 BOOKS: tuple[Textbook, ...] = (
@@ -20,6 +20,7 @@ BOOKS: tuple[Textbook, ...] = (
     *grids.BOOKS,
     *products.BOOKS,
     *reductions.BOOKS,
+    *rows.BOOKS,
     *scans.BOOKS,
     *lookups.BOOKS,
 )

@@ -20,6 +20,7 @@ TYPES = {
     "float": ("float", "float", np.float32),
     "half": ("half", "_Float16", np.float16),
     "int": ("int", "int", np.int32),
+    "char": ("char", "signed char", np.int8),
     "uchar": ("uchar", "unsigned char", np.uint8),
     "uint": ("uint", "unsigned", np.uint32),
 }

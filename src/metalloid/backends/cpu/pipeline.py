@@ -43,6 +43,7 @@ from metalloid.transforms.check_sites import Options
 from metalloid.transforms.common_gep_base import share
 from metalloid.transforms.cut_off import CLAMPS
 from metalloid.transforms.fold_sizes import asks_for_size, folded
+from metalloid.transforms.folds import SUM
 from metalloid.transforms.fuse_products import fuse_products
 from metalloid.transforms.hoist_rows import hoist_rows, may_hoist
 from metalloid.transforms.join_blocks import joined
@@ -138,12 +139,13 @@ def _alone(
     target: codegen.Target,
     loops: frozenset[str],
 ) -> tuple[Module, frozenset[str]]:
-    """For threads that run one after the other: with sums that fill registers."""
+    """For threads that run one after the other: with sums that fill registers. Where lanes may take turns instead, all
+    code adds up as they do; the least and the greatest are the same in any order."""
     short, full = turns.may_be_short, SUMS * target.info.lanes32
     most, chosen = (parts(target.info), turns.sums) if short else (full, None)
     function = split_trees(module.function[ENTRY], most, chosen)
     for row, (counts, ways) in rows.items():
-        function = split(function, row, counts, *(ALONE if short else ways))
+        function = split(function, row, counts, *(ALONE if short and SUM in row.kinds else ways))
     loops |= {name for row in rows if row.header in loops for name in splits(row, rows[row][0])}
     return module.with_function(function), loops
 

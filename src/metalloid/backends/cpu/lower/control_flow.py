@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from metalloid.analysis.lane_sets import every, lanes_of
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower import phi_slots
+from metalloid.backends.cpu.lower.access import sum_registers
 from metalloid.backends.cpu.lower.emitter import Emitter, Val
 from metalloid.backends.cpu.lower.full_mask_clones import Copies
 from metalloid.backends.cpu.lower.lane_tests import all_lanes
@@ -49,6 +50,7 @@ class Control(Copies):
         for loop in sorted(self.flow.forest.loops.values(), key=lambda loop: -loop.depth):
             ends.setdefault(max(loop.blocks, key=lambda b: self.place[b]), []).append(loop.header)
         self.ends = ends
+        e.registers = sum_registers.find(e)
 
     # ---- slots ------------------------------------------------------------------------------------------
 
@@ -317,7 +319,7 @@ class Control(Copies):
         e = self.e
         values: list[tuple[Instruction, Val]] = []
         for phi in self.flow.function.block[target].phis:
-            if phi.name in e.stored:
+            if phi.name in e.stored or e.in_register(phi.name):
                 continue
             value = phi.operands[phi.labels.index(block.name)]
             values.append((phi, phi_slots.incoming(e, phi, value)))
@@ -325,6 +327,8 @@ class Control(Copies):
         lanes = mask if mask is not None else e.mask
         for phi, made in values:
             phi_slots.bring(e, phi, made, lanes, together, mask is not None)
+        if e.registers is not None:
+            e.registers.bring(block.name, target)
         if self.leads(target):
             slot = self.waiting(target)
             vb = e.vt("i1")

@@ -8,6 +8,7 @@ into registers, so nobody here has to think of dominance.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, Protocol
 
 from metalloid.analysis.lane_shape import LaneShape, Terms
 from metalloid.analysis.loop_stride import Strides
@@ -17,7 +18,7 @@ from metalloid.backends.cpu.lower.output import MatrixPlace, Output
 from metalloid.backends.cpu.lower.text import Text
 from metalloid.backends.cpu.lower.value_needs import crossing, needing_lanes
 from metalloid.errors import NotVectorised
-from metalloid.ir import Function
+from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.gep import distances
 from metalloid.ir.types import FloatType, IntType, PointerType, Type
 from metalloid.ir.values import Expression, Float, Global, Int, Local, Named, Value
@@ -56,6 +57,17 @@ def lowered(type: Type) -> str:
     raise NotVectorised(f"[engine] values of type {type} are not supported")
 
 
+class SumsInRegisters(Protocol):
+    """Sums of one thread that stand side by side: see `access/sum_registers.py`."""
+
+    def __contains__(self, phi: str) -> bool: ...
+    def gone(self, block: str) -> frozenset[str]: ...
+    def whole(self, block: str) -> frozenset[tuple[str, ...]]: ...
+    def write(self, block: Block, rounds: Any) -> None: ...
+    def bring(self, source: str, target: str) -> None: ...
+    def of(self, total: Instruction) -> list[str] | None: ...
+
+
 class Emitter(Text):
     """Writes one function."""
 
@@ -80,6 +92,7 @@ class Emitter(Text):
         self.last_stores: dict[
             str, tuple[str, str, int]
         ] = {}  # by place: slot, type and alignment; see `held`
+        self.registers: SumsInRegisters | None = None
         self.entry_mask: str | None = None
         self.range: tuple[int, int] | None = None  # the lanes of the block, where that is all about its mask
         self._slots: dict[str, str] = {}
@@ -90,6 +103,9 @@ class Emitter(Text):
     def guarded(self) -> bool:
         """Whether the current access has to be checked."""
         return self.out.guard and not self.proved
+
+    def in_register(self, phi: str) -> bool:
+        return self.registers is not None and phi in self.registers
 
     def get(self, value: Value) -> Val:
         match value:

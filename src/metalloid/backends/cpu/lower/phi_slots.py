@@ -14,7 +14,7 @@ from metalloid.ir.values import Value
 
 def take(e: Emitter, phi: Instruction) -> None:
     """Read what the edges brought; it is used up then."""
-    if phi.name in e.stored:
+    if phi.name in e.stored or e.in_register(phi.name):
         return
     kind = lowered(phi.type)
     shape = e.shape(phi.value)

@@ -29,10 +29,14 @@ def write_straight(e: Emitter, block: Block) -> None:
     beside = side_by_side.find(e, block, stores)
     turns = _turns(e, block)
     gone = (beside.gone | turns.gone if turns else beside.gone) - {""}
+    if e.registers is not None:
+        gone |= e.registers.gone(block.name)
     rest = replace(block, instructions=tuple(i for i in block.instructions if i.name not in gone))
     longest = partial(load_groups.longest_row, e)
     together = load_groups.find(e.function, rest, e.out.layout, apart, longest)
-    rounds = round_loads.find(e, block)
+    rounds = round_loads.rounds_of(e, block)
+    if rounds is not None and e.registers is not None:
+        rounds.whole = e.registers.whole(block.name)
     vectors = side_by_side.Writer(e, block, beside)
     e.done, e.rows, e.multiplied = set(gone), {}, _only_multiplied(e, found)
     for n, i in enumerate(block.body[:-1]):
@@ -57,6 +61,8 @@ def write_straight(e: Emitter, block: Block) -> None:
         elif not store_groups.store_group(e, stores.groups[n]):
             for _, store in sorted(stores.groups[n].stores, key=lambda s: s[0]):
                 instruction(e, store)
+    if e.registers is not None:
+        e.registers.write(block, rounds)
 
 
 def _turns(e: Emitter, block: Block) -> Found | None:

@@ -77,7 +77,7 @@ def _may_wait(e: Emitter, packs: Packs, before: tuple[Instruction, ...], sum: In
     users = e.function.users
     if any(u.name not in inside for name in inside - names - {sum.name} for u in users.get(name, ())):
         return False
-    if not loads or not all(_is_plain(e, i) for i in loads):
+    if not loads or not all(is_plain(e, i) for i in loads):
         return False
     spaces, started = {space_of(i.operands[0]) for i in loads}, False
     for i in before:
@@ -87,7 +87,7 @@ def _may_wait(e: Emitter, packs: Packs, before: tuple[Instruction, ...], sum: In
     return True
 
 
-def _is_plain(e: Emitter, load: Instruction) -> bool:
+def is_plain(e: Emitter, load: Instruction) -> bool:
     base, _ = constant_base(e.function, load.operands[0], e.out.layout)
     root, shape = e.roots.root(base), e.shape(base)
     if root is None or root.kind not in MEMORY or memory_type(load.type)[0] != lowered(load.type):
@@ -102,7 +102,8 @@ def _is_plain(e: Emitter, load: Instruction) -> bool:
 class Writer:
     """Writes one sum. What all lanes need is there before their turns."""
 
-    def __init__(self, e: Emitter, packs: Packs) -> None:
+    def __init__(self, e: Emitter, packs: Packs, given: Mapping[Pack, str] | None = None) -> None:
+        """`given`: vectors that are there already."""
         self.e, self.packs = e, packs
         self.places: dict[str, tuple[MemRef, Lanes]] = {}
         for loads in packs.loads():
@@ -112,7 +113,7 @@ class Writer:
                 place = resolve(e, base, memory_type(loads[0].type)[1])
                 self.places[str(base)] = place, Lanes(e, place.offset, False)
         self.shared = {name: Lanes(e, e.get(value), False) for name, value in packs.shared.items()}
-        self.vectors: dict[Pack, str] = {}
+        self.vectors: dict[Pack, str] = dict(given or {})
         self.lane = ""
 
     def write(self, sum: Instruction) -> None:
@@ -131,15 +132,18 @@ class Writer:
 
     def _total(self, sum: Instruction) -> str:
         """Of one lane."""
+        self.packs_written()
+        whole = self._operand(sum.operands).vec
+        assert whole is not None
+        return total(self.e, kind_of(sum), lowered(sum.type), whole, len(sum.operands))
+
+    def packs_written(self) -> None:
         for pack in self.packs.found:
             made = [self.packs.made[name] for name in pack]
             load = made[0].opcode == "load"
             self.vectors[pack] = (
                 self._load(made) if load else as_lanes(self.e, made, len(made), self._operand)
             )
-        whole = self._operand(sum.operands).vec
-        assert whole is not None
-        return total(self.e, kind_of(sum), lowered(sum.type), whole, len(sum.operands))
 
     def _base(self, loads: list[Instruction]) -> tuple[Value, int]:
         return constant_base(self.e.function, loads[0].operands[0], self.e.out.layout)

@@ -57,8 +57,16 @@ def side_by_side(function: Function, loads: list[Instruction], layout: DataLayou
 class Packs:
     """The packs that values are made of, operands first; and the values that the n of a pack share."""
 
-    def __init__(self, function: Function, block: Block, layout: DataLayout, shape: Shape) -> None:
-        self.function, self.layout, self.shape = function, layout, shape
+    def __init__(
+        self,
+        function: Function,
+        block: Block,
+        layout: DataLayout,
+        shape: Shape,
+        given: frozenset[Pack] = frozenset(),
+    ) -> None:
+        """`given`: packs that are there already."""
+        self.function, self.layout, self.shape, self.given = function, layout, shape, given
         self.made = {i.name: i for i in block.body if i.name}
         self.found: dict[Pack, None] = {}
         self.shared: dict[str, Local] = {}
@@ -68,7 +76,7 @@ class Packs:
         if not any(isinstance(v, Local) for v in values):
             return True
         names = tuple(v.name for v in values if isinstance(v, Local))
-        if len(names) < len(values) or names in self.found:
+        if len(names) < len(values) or names in self.found or names in self.given:
             return len(names) == len(values)
         if len(set(names)) == 1:
             return self._share(values[0])

@@ -9,6 +9,7 @@ from metalloid.analysis.intervals import is_proved
 from metalloid.backends.cpu.lower import masked
 from metalloid.backends.cpu.lower.access.guard import inside, told_unless
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, alignment, memory_type, resolve
+from metalloid.backends.cpu.lower.access.packs import Pack
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.types import FloatType, IntType
@@ -54,8 +55,17 @@ class Rounds:
     sums: dict[str, list[Instruction]]
     firsts: dict[str, str]  # of the first round's load, that of the loop
     left: str  # name of how many rounds are left behind the first
+    whole: frozenset[Pack] = frozenset()  # loads of which nobody wants one alone
     vectors: dict[str, str] = field(default_factory=dict)
     _mask: list[str] = field(default_factory=list)
+
+    def packs(self) -> list[Pack]:
+        """The loads of all rounds, by those of the loop."""
+        return [tuple(i.name for i in loads) for loads in self.loads.values()]
+
+    def vector(self, pack: Pack) -> str | None:
+        """What the rounds have loaded, if that is one vector."""
+        return self.vectors.get(self.firsts[pack[0]])
 
     def write(self, i: Instruction) -> None:
         """All rounds' loads, at that of the first round, and their sums, at that of the last, as far as they can be
@@ -95,9 +105,11 @@ class Rounds:
         if made is None:
             return
         self.vectors[own] = made
+        e.done |= {i.name for i in loads}
+        if tuple(i.name for i in loads) in self.whole:
+            return
         for n, i in enumerate(loads):
             e.set(i.name, Val(kind, e.put(f"extractelement <{len(loads)} x {kind}> {made}, i64 {n}")))
-            e.done.add(i.name)
 
     def _index_row(self, found: Lookup) -> str | None:
         own = self.firsts.get(found.index.name)
@@ -218,7 +230,7 @@ class Rounds:
         return masked.gather(e, spots, mask or self.mask(n), kind, WORD, n)
 
 
-def find(e: Emitter, block: Block) -> Rounds | None:
+def rounds_of(e: Emitter, block: Block) -> Rounds | None:
     """The loads of a block's rounds; None where there are none, or nobody wants vectors of them."""
     out = e.out
     if e.width > 1 or out.brief or out.check is not None or not out.target.masks_memory:

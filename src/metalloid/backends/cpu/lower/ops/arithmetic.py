@@ -223,7 +223,9 @@ def _select(e: Emitter, i: Instruction) -> None:
         then_val, else_val = e.get(then), e.get(otherwise)
     kind = lowered(i.type)
     shape = e.shape(i.value)
-    flags = "" if is_bfloat(i.type) else fast(i)  # bits have none
+    # Bits have none. Of halves that are computed in float, LLVM makes maxnum of a choice with them, lane after lane.
+    bare = is_bfloat(i.type) or (kind == "half" and not e.out.target.fuses_halves)
+    flags = "" if bare else fast(i)
     if e.width == 1 or shape is not None:
         c = e.scalar(condition)
         base = e.put(f"select {flags}i1 {c}, {kind} {then_val.base}, {kind} {else_val.base}", "b")

@@ -6,6 +6,7 @@ from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.ops.bfloat import is_bfloat, narrow_bfloat, odd_float, widen_bfloat
 from metalloid.backends.cpu.lower.ops.byte_dots import byte_dot
 from metalloid.backends.cpu.lower.ops.half_fma import half_fma
+from metalloid.backends.cpu.lower.ops.half_limits import GREATER, half_limit
 from metalloid.backends.cpu.lower.ops.ldexp import ldexp
 from metalloid.backends.cpu.lower.ops.partial_total import partial_total
 from metalloid.backends.cpu.lower.ops.saturating import SIGNED, saturating
@@ -90,6 +91,11 @@ def llvm_call(e: Emitter, i: Instruction) -> None:
     if stem == "llvm.fma" and kind == "half" and not e.out.target.fuses_halves:
         a, b, c = (ref for _, ref in refs)
         result(e, i, vector, half_fma(e, a, b, c, vector))
+        return
+    name = stem.removeprefix("llvm.")
+    if name in GREATER and kind == "half" and not e.out.target.fuses_halves:
+        numbers = bool({"nnan", "fast"} & {*i.flags})
+        result(e, i, vector, half_limit(e, name, e.width if vector else 0, refs[0][1], refs[1][1], numbers))
         return
     result(e, i, vector, call_llvm(e, stem, kind, refs, vector, fast(i), overloads))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from metalloid.backends.cpu.lower.access.transpose import pick
 from metalloid.backends.cpu.lower.emitter import Emitter, lowered
+from metalloid.backends.cpu.lower.ops.half_limits import half_limit
 from metalloid.backends.cpu.lower.results import result, varies
 from metalloid.ir import Instruction
 from metalloid.transforms.folds import CHOOSES, SUM
@@ -19,8 +20,11 @@ _SHORT = {"float": "f32", "half": "f16", "double": "f64"}
 
 def partial_total(e: Emitter, i: Instruction) -> None:
     kind, fold, many = lowered(i.type), kind_of(i), varies(e, i)
+    lanes = min(len(i.operands), e.out.target.vector_bytes // e.out.layout.size(i.type))
+    if e.registers is not None and (registers := e.registers.of(i)) is not None:
+        result(e, i, False, total(e, fold, kind, _halved(e, fold, kind, lanes, registers), lanes))
+        return
     parts = [e.ref(o, many) for o in i.operands]
-    lanes = min(len(parts), e.out.target.vector_bytes // e.out.layout.size(i.type))
     if many or len(parts) < FEW:
         result(e, i, many, _halved(e, fold, kind, e.width if many else 0, parts))
         return
@@ -59,6 +63,8 @@ def _both(e: Emitter, fold: str, kind: str, lanes: int, a: str, b: str) -> str:
     if fold in CHOOSES:
         test = e.put(f"fcmp {CHOOSES[fold]} {type} {a}, {b}")
         return e.put(f"select {f'<{lanes} x i1>' if lanes else 'i1'} {test}, {type} {b}, {type} {a}")
+    if kind == "half" and not e.out.target.fuses_halves:
+        return half_limit(e, fold, lanes, a, b)
     name = f"llvm.{fold}.{f'v{lanes}' if lanes else ''}{_SHORT[kind]}"
     e.out.declare(name, f"declare {type} @{name}({type}, {type})")
     return e.put(f"call {type} @{name}({type} {a}, {type} {b})")
