@@ -27,9 +27,11 @@ def limits_of_rows(kind: str, size: Size, group: Size) -> Data:
 
 
 def greatest_of_rows(kind: str, size: Size, group: Size) -> Data:
-    a = numbers(size, kind, *((0, 256) if kind == "uchar" else ()))
-    return _rows(a, expected=a.max(1).astype(np.int64), out=empty(size[0], kind), size=size) if kind == "uchar" else (
-        _rows(a, expected=double(a).max(1), out=empty(size[0], kind), size=size)
+    a = numbers(size, kind, *((0, 256) if kind == "uchar" else (-1, 1)))
+    return (
+        _rows(a, expected=a.max(1).astype(np.int64), out=empty(size[0], kind), size=size)
+        if kind == "uchar"
+        else (_rows(a, expected=double(a).max(1), out=empty(size[0], kind), size=size))
     )
 
 
@@ -50,7 +52,8 @@ def quantise_blocks(kind: str, size: Size, group: Size) -> Data:
     x = a.astype(np.float32).reshape(-1, 32)
     scale = np.abs(x).max(1, keepdims=True) / np.float32(127)
     expected = np.rint(x * (1 / scale)).astype(np.int64).reshape(-1)
-    return Data((a, out, scales), {1: expected, 2: double(scale[:, 0])}, (size[0] // 32,), more=(size[0] // 32,), strays=0.01)
+    blocks = (size[0] // 32,)
+    return Data((a, out, scales), {1: expected, 2: double(scale[:, 0])}, blocks, more=blocks, strays=0.01)
 
 
 def columns_of_image(kind: str, size: Size, group: Size) -> Data:
@@ -58,7 +61,9 @@ def columns_of_image(kind: str, size: Size, group: Size) -> Data:
     a, out = numbers(size, kind), empty((channels, 3, 3, height, width), kind)
     padded = np.pad(double(a), ((0, 0), (1, 1), (1, 1)))
     expected = np.stack([padded[:, y : y + height, x : x + width] for y in range(3) for x in range(3)], 1)
-    return Data((a, out), {1: expected.reshape(out.shape)}, (width, height, channels), (height, width, channels))
+    return Data(
+        (a, out), {1: expected.reshape(out.shape)}, (width, height, channels), (height, width, channels)
+    )
 
 
 ALL = "rows"

@@ -4,11 +4,18 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
+from metalloid.analysis.intervals.prove import Prover
+from metalloid.analysis.intervals.values import Facts
 from metalloid.backends import interpret
-from tests.engine.both import launch, program, scalar_ir
+from metalloid.backends.cpu.pipeline import vector_code
+from metalloid.records import replace
+from metalloid.transforms.canonicalize import canonical
+from tests.engine.both import WIDE, launch, program, scalar_ir
 
 RNG = np.random.default_rng(43)
 TEXT = """kernel void k(device const float* x, device float* y, device float* z, constant int& n, uint i [[thread_position_in_grid]]) {{ {body} }}"""
@@ -43,3 +50,36 @@ def test_buffers_that_are_the_same_memory_or_overlap(body):
             guard = ("robust", False)[at % 2]
             program(text, "k").run(launch(views(got), rows, 12), guard=guard)
             np.testing.assert_array_equal(got, expected, err_msg=f"{n} elements, buffers from {starts}")
+
+
+@pytest.mark.parametrize("body", LOOPS.values(), ids=LOOPS)
+def test_launches_of_one_size_with_memory_bound_once_and_twice(body):
+    """What is proved of buffers that lie apart is not so of the same buffers where they overlap."""
+    text = TEXT.format(body=body)
+    ir = scalar_ir(text, "k")[0]
+    made = program(text, "k", 0, "fast")
+    for n in (70, 17):
+        for starts in (*[APART[0]] * 3, *[OVER[1]] * 3, APART[1], *[OVER[2]] * 2, OVER[3], APART[0]):
+            memory = RNG.integers(-9, 9, 6000).astype(np.float32)
+
+            def views(memory, starts=starts, size=n + 1, n=n):
+                return [*(memory[start : start + size] for start in starts), np.int32([n])]
+
+            expected, got = memory.copy(), memory.copy()
+            interpret.run(ir, launch(views(expected), 1, 1))
+            made.run(launch(views(got), 1, 1))
+            np.testing.assert_array_equal(got, expected, err_msg=f"{n} elements, buffers from {starts}")
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_buffers_that_lie_apart_are_told_to_llvm(apart):
+    module = canonical(scalar_ir(TEXT.format(body=LOOPS["two rows"]), "k")[0])
+    lengths = {0: 1 << 16, 1: 1 << 16, 2: 1 << 16, 3: 4}
+    facts = Facts((32, 1, 1), (32, 1, 1), (1, 1, 1), lengths, {}, {3: np.int32([100]).tobytes()})
+    proof = replace(Prover(module).prove(facts), apart=apart)
+    code = vector_code(module, ((32, 1, 1), False, False, True, False, proof), 0, WIDE).text
+    stores = re.findall(r"store float .*", code)
+    assert stores and all(("!alias.scope !20" in store) == apart for store in stores)
+    assert (
+        "!300 = !{!101, !102}" in code
+    ) == apart  # what is loaded from the first is in neither of the others

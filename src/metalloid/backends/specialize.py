@@ -51,8 +51,9 @@ class Prover(Protocol):
         contents: Mapping[int, bytes],
         streams: Sequence[Stream],
         soon: bool = False,
+        apart: bool = False,
     ) -> Hashable | None:
-        """`soon`: what takes long is left, for code that is not to be good."""
+        """`soon`: what takes long is left, for code that is not to be good. `apart`: no memory is bound twice."""
         ...
 
 
@@ -141,12 +142,14 @@ class Specializer(Generic[Made]):
         ready: Callable[[Hashable | None], bool] = lambda proof: True,
         patience: Patience | None = None,
         budget: ProofBudget | None = None,
-        apart: bool = False,
+        copies: bool = False,
+        rests: bool = False,
     ) -> None:
         """`ready`: whether code with this proof (None: guarded) may be had at once, or is worth making for a launch
-        that comes once. `apart`: whether code may rest on that no memory is bound twice."""
+        that comes once. `copies`: whether all code rests on that no memory is bound twice; `rests`: whether proved code
+        is better where it may."""
         x, y, z = launch.grid
-        self._target, self._apart = target, apart
+        self._target, self._copies, self._looks = target, copies, copies or rests
         self._launch, self._guard, self._prover = launch, bool(guard), prover
         self._prepare, self._ready = prepare, ready
         self._large = x * y * z >= LARGE
@@ -206,7 +209,7 @@ class Specializer(Generic[Made]):
                 for i in self._outputs
                 if i < len(lengths) and lengths[i] >= much and addresses[i] % piece == 0
             )
-        return lengths, contents, streams, self._apart and overlapping(addresses, lengths)
+        return lengths, contents, streams, self._looks and overlapping(addresses, lengths)
 
     def _ask_patience(self, key: Key) -> None:
         assert self._patience is not None
@@ -215,7 +218,7 @@ class Specializer(Generic[Made]):
         self._patience.launched()
 
     def _decide(self, key: Key) -> Made:
-        unlike = SHARED if key[3] else FAR if max(key[0], default=0) >= FAR else None
+        unlike = SHARED if key[3] and self._copies else FAR if max(key[0], default=0) >= FAR else None
         if unlike is not None:
             if unlike not in self._proofs:
                 with compiling():
@@ -248,13 +251,16 @@ class Specializer(Generic[Made]):
         None where it would have to be made for a launch that may come `once` only.
         """
         assert self._prover is not None
-        lengths, contents, streams, _ = key
+        lengths, contents, streams, twice = key
         parts: dict[int, bytes] = {}
         if contents is not None:
             parts = {i: contents[at : at + size] for i, at, size in copied(self.parameters, lengths)}
         with self._budget.proving():
             known = dict(enumerate(lengths))
-            proof = self._prover.prove(self._launch, self._guard, known, parts, streams, self._baseline)
+            apart = self._looks and not twice
+            proof = self._prover.prove(
+                self._launch, self._guard, known, parts, streams, self._baseline, apart
+            )
         found = self._proofs.get(proof)
         if found is None:
             if once and proof is not None and not (self._baseline or self._ready(proof)):

@@ -48,6 +48,7 @@ class Proof:
     )  # loops of one block, by header, with few rounds for the sums of a thread
     # loads behind branches, and a block before from which on they are inside as well
     early: frozenset[tuple[str, int, str]] = frozenset()
+    apart: bool = False  # no memory is bound twice
 
     def mark(self, module: Module) -> Module:
         """The module, with what is proved written on its instructions."""

@@ -52,7 +52,8 @@ def cpu_program(
     shapes = None if width else made.shapes  # a forced width is for the launch's own threadgroup
     return Program(
         *(signature.name, made.compile, names, made.target, lambda: made.proofs, shapes, patience),
-        apart=lambda: made.provable.adds,
+        copies=lambda: made.provable.adds,
+        rests=lambda: made.provable.writes_rows,
     )
 
 
@@ -111,7 +112,7 @@ class Vectors:
 
     @cached_property
     def provable(self) -> Provable:
-        return provable(self._shelf, lambda: self.prover)
+        return provable(self._shelf, lambda: self.prover, self.target)
 
     @cached_property
     def proofs(self) -> Proofs | None:

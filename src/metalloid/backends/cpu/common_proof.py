@@ -20,13 +20,16 @@ _SETS = ("accesses", "loops", "whole", "streams", "dead", "fixed", "short", "ear
 
 def implies(known: Proof, needed: Proof) -> bool:
     """Whether launches with the first proof may run code that rests on the second."""
-    return known.size == needed.size and all(getattr(known, s) >= getattr(needed, s) for s in _SETS)
+    if known.size != needed.size or known.apart < needed.apart:
+        return False
+    return all(getattr(known, s) >= getattr(needed, s) for s in _SETS)
 
 
 def common(first: Proof, second: Proof) -> Proof:
     """What both say, of the same module."""
     assert first.size == second.size
-    return replace(first, **{s: getattr(first, s) & getattr(second, s) for s in _SETS})
+    sets = {s: getattr(first, s) & getattr(second, s) for s in _SETS}
+    return replace(first, apart=first.apart and second.apart, **sets)
 
 
 class CommonProof:

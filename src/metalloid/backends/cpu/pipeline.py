@@ -51,6 +51,7 @@ from metalloid.transforms.merge_fixed import merge_fixed
 from metalloid.transforms.one_row import DIVISIONS, in_one_row
 from metalloid.transforms.partial_sums import Row
 from metalloid.transforms.prune_edges import prune
+from metalloid.transforms.reroll import rerolled
 from metalloid.transforms.split_sums import split, splits
 from metalloid.transforms.stage_rows import ACROSS, stage_rows, stageable
 from metalloid.transforms.sum_trees import split_trees
@@ -106,7 +107,8 @@ def vector_code(
         if found is None:
             module, loops = _in_one_row(module, lanes, loops, target.info.masks_memory)
     made = vectorize(
-        module, lanes, guard, backwards, target.info, loops, check, way, table, brief, proof != SHARED
+        *(module, lanes, guard, backwards, target.info, loops, check, way, table, brief, proof != SHARED),
+        isinstance(proof, Proof) and proof.apart,
     )
     if (lines := made.text.count("\n")) > MAX_LINES:
         raise NotVectorised(
@@ -143,7 +145,7 @@ def _alone(
     code adds up as they do; the least and the greatest are the same in any order."""
     short, full = turns.may_be_short, SUMS * target.info.lanes32
     most, chosen = (parts(target.info), turns.sums) if short else (full, None)
-    function = split_trees(module.function[ENTRY], most, chosen)
+    function = split_trees(rerolled(module.function[ENTRY]), most, chosen)
     for row, (counts, ways) in rows.items():
         function = split(function, row, counts, *(ALONE if short and SUM in row.kinds else ways))
     loops |= {name for row in rows if row.header in loops for name in splits(row, rows[row][0])}

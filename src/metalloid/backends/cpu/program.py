@@ -31,8 +31,8 @@ _MAIN = threading.main_thread()
 
 
 class Program:
-    """One kernel, all its variants. `compile` turns a variant into vector code; `apart`: whether that may rest on
-    memory that is bound once."""
+    """One kernel, all its variants. `compile` turns a variant into vector code; `copies`: whether all of that may rest
+    on memory that is bound once, `rests`: whether proved code is better where it may."""
 
     def __init__(
         self,
@@ -43,9 +43,10 @@ class Program:
         prover: Callable[[], Prover | None] = lambda: None,
         shapes: GroupShapes | None = None,
         patience: Patience | None = None,
-        apart: Callable[[], bool] = lambda: False,
+        copies: Callable[[], bool] = lambda: False,
+        rests: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._apart = apart
+        self._copies, self._rests = copies, rests
         self.name, self._compile, self.names, self._prover = name, compile, names, prover
         self.target, self._shapes, self._patience = target or codegen.host(), shapes, patience
         self._budget = ProofBudget()
@@ -211,7 +212,8 @@ class Program:
                 self._ready(small, guard, backwards),
                 self._patience,
                 self._budget,
-                self._apart(),
+                self._copies(),
+                self._rests(),
             )
             if len(self._choices) > 64:
                 self._choices.clear()

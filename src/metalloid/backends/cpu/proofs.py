@@ -15,11 +15,14 @@ from metalloid.backends.base import Launch, Triple
 from metalloid.backends.cpu.kernel_cache import KernelCache, stable_repr
 from metalloid.backends.fallback import slow_way
 from metalloid.hashes import sha256
-from metalloid.records import dataclass, field
+from metalloid.ir.intrinsics import ENTRY
+from metalloid.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from metalloid.analysis.intervals.prove import Proof, Prover
-    from metalloid.ir import Function
+    from metalloid.backends.cpu.codegen import Target
+    from metalloid.ir import Function, Module
+    from metalloid.targets import TargetInfo
 
 MOST_KEPT = 64  # of a kernel, by one process: numbers that change with every launch must not fill the disk
 _NOTHING = b"-"
@@ -56,14 +59,16 @@ class Proofs:
         contents: Mapping[int, bytes],
         streams: Sequence[tuple[int, int]],
         soon: bool = False,
+        apart: bool = False,
     ) -> LazyProof | None:
         sizes = launch.grid, launch.threadgroup, launch.threadgroup_memory
-        key = self._shelf.key("proof", sizes, guard, lengths, contents, streams, soon)
+        key = self._shelf.key("proof", sizes, guard, lengths, contents, streams, soon, apart)
 
         def prove() -> Proof:
             prover, size = self._prover(launch)
             with slow_way(self._shelf.ir, "a proof", launch.threadgroup), stopwatch.stage("proofs"):
-                return _proof(prover, size, launch, guard, lengths, contents, streams, soon)
+                found = _proof(prover, size, launch, guard, lengths, contents, streams, soon)
+                return replace(found, apart=apart and bool(found.accesses))
 
         if (known := self._shelf.get(key, "proof")) is not None:
             return None if known == _NOTHING else LazyProof(known.decode(), prove)
@@ -85,8 +90,6 @@ def _proof(
     streams: Sequence[tuple[int, int]],
     soon: bool,
 ) -> Proof:
-    from dataclasses import replace
-
     from metalloid.analysis.intervals.evaluate import BUDGET, SOON
     from metalloid.analysis.intervals.prove import Proof
     from metalloid.analysis.intervals.values import Facts
@@ -107,19 +110,32 @@ class Provable:
     parameters: Sequence[int]
     outputs: Sequence[int]
     adds: bool  # threads may have copies of buffers that it only adds to: code rests on memory that is bound once
+    writes_rows: bool  # threads that run alone write rows: better code rests on it
 
 
-def provable(shelf: KernelCache, prover: Callable[[], Prover]) -> Provable:
-    key = shelf.key("what can be proved")
+def provable(shelf: KernelCache, prover: Callable[[], Prover], target: Target) -> Provable:
+    key = shelf.key("what can be proved", target)
     known = shelf.get(key, "json")
     if known is None:
         made = prover()
         adds = any(i.opcode == "atomicrmw" for i in made.function.instructions()) and _only_adds(
             made.function
         )
-        known = json.dumps([made.worthwhile, made.parameters, sorted(made.outputs), adds]).encode()
+        rows = made.worthwhile and _writes_rows(made.module, target.info)
+        known = json.dumps([made.worthwhile, made.parameters, sorted(made.outputs), adds, rows]).encode()
         shelf.put(key, "json", known)
     return Provable(*json.loads(known))
+
+
+def _writes_rows(module: Module, target: TargetInfo) -> bool:
+    """Whether threads run one after the other, and store in loops."""
+    from metalloid.backends.cpu.lower.lane_or_loop import alone
+    from metalloid.ir.loops import loops
+
+    function = module.function[ENTRY]
+    inside = loops(function).innermost
+    stores = any(i.opcode == "store" for name in inside for i in function.block[name].instructions)
+    return stores and alone(module, target) is not None
 
 
 def _only_adds(function: Function) -> bool:

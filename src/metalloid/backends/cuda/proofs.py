@@ -52,6 +52,7 @@ class Proofs:
         contents: Mapping[int, bytes],
         streams: Sequence[tuple[int, int]],
         soon: bool = False,
+        apart: bool = False,
     ) -> LaunchProof:
         local = launch.threadgroup_memory
         facts = Facts(launch.grid, launch.threadgroup, launch.threadgroups, lengths, local, contents)

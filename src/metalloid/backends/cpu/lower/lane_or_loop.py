@@ -35,6 +35,7 @@ from metalloid.targets import TargetInfo
 from metalloid.transforms.masked_rounds import may_be_masked
 from metalloid.transforms.merge_fixed import merge_fixed
 from metalloid.transforms.partial_sums import Row, ends_by_count, rows, sum_kind
+from metalloid.transforms.reroll import rerolled
 from metalloid.transforms.split_sums import MOST, Way
 
 LANES = 32  # that are looked at
@@ -76,7 +77,7 @@ GATHERED = (
 def alone(module: Module, target: TargetInfo) -> dict[Row, Split] | None:
     """Whether threads run one after the other: the rows whose sums are split, and how far; None where they do not."""
     module, _ = name_privates(module)
-    function = _with_parameters_once(module.function[ENTRY], data_layout(module.datalayout))
+    function = rerolled(_with_parameters_once(module.function[ENTRY], data_layout(module.datalayout)))
     calls = [i for i in function.instructions() if i.opcode == "call"]
     if any(i.called == BARRIER for i in calls) or uses_lanes(module):
         return None
@@ -190,7 +191,8 @@ def may_pay(flow: Flow, layout: DataLayout, target: TargetInfo) -> bool:
     for loop, body in _innermost(flow):
         work, accesses = _work(body), sum(_access(i, layout) is not None for i in body)
         lanes += WAITING * (work / target.lanes32 + ALONE * accesses)
-        alone += work if not _calm(loop, body) else work / target.lanes32
+        quiet = [i for i in body if i.opcode != "store"]
+        alone += work if not _calm(loop, quiet) else work / target.lanes32
     return alone < lanes
 
 

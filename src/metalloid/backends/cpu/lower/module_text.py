@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.codegen import LOOPS
+from metalloid.backends.cpu.lower.access import scopes
 from metalloid.backends.cpu.lower.ops.constants import initial
 from metalloid.backends.cpu.lower.output import Output
 from metalloid.ir.tokens import quote
@@ -29,6 +30,7 @@ def module_text(out: Output, texts: list[str], driver: str) -> str:
         "!4 = !{i64 4}",
         "!5 = distinct !{!5, !6}",
         '!6 = !{!"llvm.loop.vectorize.enable", i1 false}',
+        *scopes.nodes(out),
     ]
     head = [LOOPS] if out.lanes.width == 1 and out.check is None and not out.suspends else []
     return "\n".join([*head, *parts, *meta]) + "\n"

@@ -97,6 +97,8 @@ class Output:
     table: LineTable | None = None  # where lines come from, for people who read them
     held: dict[str, HeldArray] = field(default_factory=dict)  # threadgroup arrays in registers, by name
     lone: frozenset[str] = frozenset()  # blocks that only the first gang runs
+    apart: bool = False  # no memory is bound twice
+    scopes: set[int] = field(default_factory=set)  # buffers whose accesses say so; see `access/scopes.py`
     brief: bool = False  # nothing is written twice to run faster: the code is wanted soon
 
     @property

@@ -83,11 +83,13 @@ def vectorize(
     way: Arrival = "together",
     table: LineTable | None = None,
     brief: bool = False,
-    apart: bool = True,
+    copies: bool = True,
+    apart: bool = False,
 ) -> VectorCode:
     """Vector code for a canonical module; `way`: how its threads come to barriers. Loops that end soon need not look
     whether they should. With a `table`, lines say where they come from. `brief`: no copies for gangs without idle
-    lanes, so that machine code is there sooner. `apart`: no memory is bound twice."""
+    lanes, so that machine code is there sooner. `copies`: buffers may have one for each thread; `apart`: none
+    is bound twice."""
     module, privates = name_privates(module)
     module, checks = _instrumented(module, check)
     together = way == "together" and check is None
@@ -100,8 +102,9 @@ def vectorize(
         module, layout, lanes, guard, target, short_loops, check=checks, barriers=barriers, suspends=parted
     )
     out.table, out.brief, out.counts, out.lone = table, brief, only_counts(function), lone
+    out.apart = apart and check is None
     local = out.layout_locals()
-    if apart and not (parted or check is not None):
+    if copies and not (parted or check is not None):
         out.own_copies = own_copies(function, whole, layout, lanes.size)
     barrier_sites = tuple(Site(s.location, None, 0, False, "M204") for s in _sites_of(out, barriers))
     place_privates(out, function, whole, privates, scratch)

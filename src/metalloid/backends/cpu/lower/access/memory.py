@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from metalloid.analysis.intervals import is_fixed
 from metalloid.backends.cpu import abi
-from metalloid.backends.cpu.lower.access import called, held, prefetch
+from metalloid.backends.cpu.lower.access import called, held, prefetch, scopes
 from metalloid.backends.cpu.lower.access.atomic_guard import atomic_lanes, atomic_scalar
 from metalloid.backends.cpu.lower.access.gathers import gather, scatter
 from metalloid.backends.cpu.lower.access.guard import (
@@ -61,12 +61,12 @@ def load(e: Emitter, i: Instruction) -> None:
         assert place.offset.base is not None
         if fixed and size == 4 and _is_start(e, i.operands[0]) and place.root.kind == "buffer":
             e.readable(abi.BUFFERS + 8 * place.root.index, kind, align)
+        apart = "" if atomic or fixed else scopes.told(e, place)
 
         def read() -> str:
             at = address(e, place.ptr, place.offset.base or "0")
-            return e.put(
-                f"load{atomic} {kind}, ptr {at}{tail}, align {size if atomic else align}{fixed}", "ld"
-            )
+            said = f"align {size if atomic else align}{fixed or apart}"
+            return e.put(f"load{atomic} {kind}, ptr {at}{tail}, {said}", "ld")
 
         guarded = atomic_scalar if i.ordering else guarded_scalar
         ref = guarded(e, i, place, size, False, read, kind)
@@ -137,10 +137,11 @@ def store(e: Emitter, i: Instruction) -> None:
         assert ref is not None
         ref = to_memory(e, value_type, kind, ref, False)
         atomic, tail = (" atomic", f" {order('store', pointer)}") if i.ordering else ("", "")
+        apart = "" if atomic else scopes.told(e, place)
 
         def write() -> str:
             at = address(e, place.ptr, place.offset.base or "0")
-            e.do(f"store{atomic} {kind} {ref}, ptr {at}{tail}, align {size if atomic else align}")
+            e.do(f"store{atomic} {kind} {ref}, ptr {at}{tail}, align {size if atomic else align}{apart}")
             return ""
 
         guarded = atomic_scalar if i.ordering else guarded_scalar

@@ -5,7 +5,12 @@ from __future__ import annotations
 
 from metalloid.backends.cpu.lower.emitter import Emitter
 
-GREATER = {"maxnum": "olt", "maximumnum": "olt", "minnum": "ogt", "minimumnum": "ogt"}  # when the second one is it
+GREATER = {
+    "maxnum": "olt",
+    "maximumnum": "olt",
+    "minnum": "ogt",
+    "minimumnum": "ogt",
+}  # when the second one is it
 
 
 def half_limit(e: Emitter, name: str, lanes: int, a: str, b: str, numbers: bool = False) -> str:
