@@ -81,9 +81,10 @@ def _chosen(function: Function, i: Instruction) -> Step | None:
 
 
 def again(like: Step, a: Value, b: Value, name: str) -> list[Instruction]:
-    """The same step with two other numbers."""
+    """The same step with two other numbers; those that were taken away are added here."""
     if like.made.opcode != "select":
-        return [replace(like.made, operands=(a, b), name=name)]
+        opcode = "fadd" if like.kind == SUM else like.made.opcode
+        return [replace(like.made, opcode=opcode, operands=(a, b), name=name)]
     test, chosen = like.parts
     test = replace(test, predicate=CHOOSES[like.kind], operands=(a, b), name=f"{name}.test")
     return [test, replace(chosen, operands=(test.value, b, a), name=name)]

@@ -43,10 +43,11 @@ class Masked(SideBySide):
     """`many` asks whether rounds are left, `rounds` runs as many as there are, `few` adds up. The first round runs in
     any case: a loop asks behind it."""
 
-    def _carried(self, sum: Instruction) -> list[Instruction]:
+    def _starts(self, sum: Instruction) -> list[Value]:
         """All parts start alike, or LLVM would make registers of some of them: what was there before is added last."""
-        first = self.first[sum.name] if starts_alike(self.kinds[sum.name]) else const(sum.type, -0.0)
-        return [self._phi(part, first, Local(f"{part}.next", sum.type)) for part in self._parts(sum.name)]
+        if sum.name in self.folded or starts_alike(self.kinds[sum.name]):
+            return super()._starts(sum)
+        return [const(sum.type, -0.0)] * self.count
 
     def _few(self) -> Block:
         code: list[Instruction] = []
@@ -54,7 +55,7 @@ class Masked(SideBySide):
             made = self.next[name]
             assert isinstance(made, Local)
             code.append(self._total(name, self._parts(name)))
-            if not starts_alike(self.kinds[name]):
+            if not starts_alike(self.kinds[name]) and name not in self.folded:
                 last, operands = self.function.definitions[made.name], (self.first[name], code[-1].value)
                 code.append(replace(last, opcode="fadd", operands=operands, name=f"{name}.with{self.tag}"))
             self.totals[name] = code[-1].value

@@ -1,18 +1,16 @@
-"""The new blocks of a loop that runs many rounds at once (`split_sums.py`), in three ways."""
+"""The new blocks of a loop that runs many rounds at once (`split_sums.py`)."""
 
 from __future__ import annotations
 
-from metalloid.analysis.intervals import NO_WRAP, PROVED
+from metalloid.analysis.intervals import NO_WRAP
 from metalloid.ir import Block, Function, Instruction
-from metalloid.ir.types import I1, I32, VOID, ArrayType, IntType, PointerType
+from metalloid.ir.types import I1, IntType
 from metalloid.ir.values import Int, Local, Value, const, poison
 from metalloid.records import replace
-from metalloid.transforms.folds import starts_alike
-from metalloid.transforms.partial_sums import Row, total_of
+from metalloid.transforms.folds import again, starts_alike, step_of
+from metalloid.transforms.partial_sums import Row, is_total, total_of
 
 _WIDENED = {"slt": "sext", "ult": "zext"}  # by the order that a counter goes up in
-_PRIVATE, _ALIGN = PointerType(5), 2  # of halves, too
-_PROVED = ((PROVED, "!{}"),)
 
 
 def rounds_of(row: Row) -> str:
@@ -21,7 +19,12 @@ def rounds_of(row: Row) -> str:
 
 
 class SideBySide:
-    """The new blocks of one loop: `many` asks whether enough rounds are left, `rounds` runs them, `few` adds up."""
+    """The new blocks of one loop: `many` asks whether enough rounds are left, `rounds` runs them, `few` adds up.
+
+    A second loop goes on with the parts of the first, folded into as many as it has: the total of the first is only for
+    those who leave behind it (`whole`)."""
+
+    goes_on = True  # with parts
 
     def __init__(self, function: Function, row: Row, count: int) -> None:
         self.function, self.row, self.count = function, row, count
@@ -43,6 +46,13 @@ class SideBySide:
         self.last: dict[str, Value] = {}  # values of the last of the rounds
         self.again: dict[str, Value] = {}  # what phis become behind it
         self.many_code: tuple[Instruction, ...] = ()
+        self.folded: dict[
+            str, list[Instruction]
+        ] = {}  # of a sum that goes on: the instructions, the parts last
+        self.whole = f"{row.header}.whole{self.tag}"
+        self.before = {name: total for name in row.sums if (total := self._before(name)) is not None}
+        for name, total in self.before.items():
+            self.folded[name] = self._fold(name, [*total.operands])
 
     def blocks(self) -> list[Block]:
         rounds = self._rounds()
@@ -51,6 +61,44 @@ class SideBySide:
     def arrays(self) -> list[Instruction]:
         """Variables of a thread that it needs."""
         return []
+
+    def _before(self, name: str) -> Instruction | None:
+        """The total of an earlier loop that a sum starts with, where nobody wants it but behind both."""
+        first, row = self.first[name], self.row
+        total = self.function.definitions.get(first.name) if isinstance(first, Local) else None
+        if not self.goes_on or total is None or not is_total(total) or len(total.operands) % self.count:
+            return None
+        users = (*self.body.phis, *self.function.block[row.behind].phis)
+        if self.function.home[total.name] != row.outside or len(total.operands) == self.count:
+            return None
+        return total if all(u in users for u in self.function.users[total.name]) else None
+
+    def _fold(self, name: str, parts: list[Value]) -> list[Instruction]:
+        """By halves, until there are as many as there are rounds."""
+        made, code = self.next[name], list[Instruction]()
+        assert isinstance(made, Local)
+        step = step_of(self.function, self.function.definitions[made.name])
+        assert step is not None
+        while len(parts) > self.count:
+            half = len(parts) // 2
+            for n in range(half):
+                label = f"{name}.fold{len(parts)}.{n}{self.tag}"
+                code += again(step, parts[n], parts[n + half], label)
+                parts[n] = code[-1].value
+            del parts[half:]
+        return [*(i for i in code if i.value not in parts), *(i for i in code if i.value in parts)]
+
+    def outside(self, block: Block) -> list[Block]:
+        """The block before the loop, and one for those who never come to it."""
+        end = block.terminator.relabel({self.row.header: self.many})
+        if not self.before:
+            return [replace(block, instructions=(*block.instructions[:-1], end))]
+        totals = tuple(self.before.values())
+        code = [i for i in block.instructions[:-1] if i not in totals]
+        folds = [i for found in self.folded.values() for i in found]
+        end = end.relabel({self.row.behind: self.whole})
+        jump = Instruction("br", end.type, (), labels=(self.row.behind,), metadata=end.debug_only)
+        return [replace(block, instructions=(*code, *folds, end)), Block(self.whole, (*totals, jump))]
 
     def rest(self) -> Block:
         """The old loop, which starts where the many rounds end."""
@@ -72,6 +120,8 @@ class SideBySide:
         def joined(i: Instruction) -> Instruction:
             if i.opcode != "phi":
                 return i
+            if self.before:
+                i = i.relabel({self.row.outside: self.whole})
             found = next((v for v, source in i.cases if source == self.row.header), None)
             if found is None:
                 return i
@@ -124,16 +174,16 @@ class SideBySide:
 
     def _carried(self, sum: Instruction) -> list[Instruction]:
         """What a sum is from one time to the next."""
-        return [
-            self._phi(
-                part,
-                self.first[sum.name]
-                if n == 0 or starts_alike(self.kinds[sum.name])
-                else const(sum.type, -0.0),
-                Local(f"{part}.next", sum.type),
-            )
-            for n, part in enumerate(self._parts(sum.name))
-        ]
+        parts = zip(self._parts(sum.name), self._starts(sum), strict=True)
+        return [self._phi(part, start, Local(f"{part}.next", sum.type)) for part, start in parts]
+
+    def _starts(self, sum: Instruction) -> list[Value]:
+        """What the parts of a sum are at first."""
+        if sum.name in self.folded:
+            return [i.value for i in self.folded[sum.name][-self.count :]]
+        first = self.first[sum.name]
+        nothing = first if starts_alike(self.kinds[sum.name]) else const(sum.type, -0.0)
+        return [first, *[nothing] * (self.count - 1)]
 
     def _part(self, sum: Instruction, n: int) -> Value:
         """What a round adds to."""
@@ -238,134 +288,3 @@ class SideBySide:
         end = self.body.terminator
         test = self._left(Local(f"{self.row.header}.test{self.tag}", I1))
         return Block(self.few, (*code, replace(end, operands=(test,), metadata=end.debug_only)))
-
-
-class InTurn(SideBySide):
-    """The same where a sum is one number from one time to the next."""
-
-    def _carried(self, sum: Instruction) -> list[Instruction]:
-        following = Local(f"{sum.name}.next{self.tag}", sum.type)
-        return [self._phi(f"{sum.name}.many{self.tag}", self.first[sum.name], following)]
-
-    def _part(self, sum: Instruction, n: int) -> Value:
-        if starts_alike(self.kinds[sum.name]):
-            return Local(f"{sum.name}.many{self.tag}", sum.type)
-        return const(sum.type, -0.0)
-
-    def _added_up(self) -> list[Instruction]:
-        code: list[Instruction] = []
-        for name in self.row.sums:
-            made = self.next[name]
-            assert isinstance(made, Local)
-            total = self._total(name, [f"{part}.next" for part in self._parts(name)])
-            if starts_alike(self.kinds[name]):  # what was before is in each part
-                code.append(replace(total, name=f"{name}.next{self.tag}"))
-                continue
-            last, before = self.function.definitions[made.name], Local(f"{name}.many{self.tag}", made.type)
-            sum = replace(last, opcode="fadd", operands=(before, total.value), name=f"{name}.next{self.tag}")
-            code += total, sum
-        return code
-
-    def _few(self) -> Block:
-        """Lanes leave at different times: what they leave with goes through phis."""
-        code = [
-            Instruction("phi", i.type, (i.value,), f"{i.name}.few", labels=(self.many,))
-            for i in self.many_code
-            if i.opcode == "phi"
-        ]
-        for name in self.row.sums:
-            self.totals[name] = self._left(
-                Local(f"{name}.many{self.tag}", self.function.definitions[name].type)
-            )
-        return self._leave(code)
-
-    def _left(self, value: Local) -> Value:
-        return Local(f"{value.name}.few", value.type)
-
-
-class InMemory(InTurn):
-    """The same with the rounds as a loop, which puts what they add into an array; then that is added up."""
-
-    def __init__(self, function: Function, row: Row, count: int) -> None:
-        super().__init__(function, row, count)
-        self.back = f"{row.header}.added{self.tag}"
-        self.values: dict[str, Value] = {}  # of a round
-
-    def arrays(self) -> list[Instruction]:
-        kinds = {name: self.function.definitions[name].type for name in self.row.sums}
-        return [
-            Instruction(
-                "alloca", _PRIVATE, (Int(I32, 1),), f"{n}.array{self.tag}", element=ArrayType(self.count, t)
-            )
-            for n, t in kinds.items()
-        ]
-
-    def blocks(self) -> list[Block]:
-        rounds = self._rounds()
-        added = self._behind()
-        return [self._many(), rounds, added, self._few()]
-
-    def _rounds(self) -> Block:
-        at = Local(f"{self.row.header}.r{self.tag}", I32)
-        following = Local(f"{at.name}.next", I32)
-        code = [self._each(at.name, Int(I32, 0), following)]
-        values: dict[str, Value] = {
-            name: self._part(self.function.definitions[name], 0) for name in self.row.sums
-        }
-        for phi in self.body.phis:
-            if phi.name not in self.row.sums:
-                values[phi.name] = Local(f"{phi.name}.each{self.tag}", phi.type)
-        for i in self.body.body[:-1]:
-            copy = replace(i.substitute(values), name=i.name and f"{i.name}.each{self.tag}")
-            code.append(copy)
-            if i.name:
-                values[i.name] = copy.value
-        for name, value in self.next.items():
-            made = values.get(value.name, value) if isinstance(value, Local) else value
-            if name in self.row.sums:
-                code += self._element(name, at, f"{name}.at{self.tag}")
-                code.append(
-                    Instruction("store", VOID, (made, code[-1].value), align=_ALIGN, metadata=_PROVED)
-                )
-            else:
-                start = Local(f"{name}.many{self.tag}", value.type)
-                code.insert(0, self._each(f"{name}.each{self.tag}", start, made))
-        code += [
-            Instruction("add", I32, (at, Int(I32, 1)), following.name),
-            Instruction("icmp", I1, (following, Int(I32, self.count)), f"{at.name}.end", predicate="eq"),
-        ]
-        self.values = values
-        jump = Instruction("br", VOID, (code[-1].value,), labels=(self.back, self.rounds))
-        return Block(self.rounds, (*code, jump))
-
-    def _each(self, name: str, first: Value, again: Value) -> Instruction:
-        return Instruction("phi", first.type, (first, again), name, labels=(self.many, self.rounds))
-
-    def _element(self, name: str, at: Value, label: str) -> list[Instruction]:
-        base = Local(f"{name}.array{self.tag}", _PRIVATE)
-        kind = self.function.definitions[name].type
-        return [Instruction("getelementptr", _PRIVATE, (base, at), label, element=kind)]
-
-    def _behind(self) -> Block:
-        """Where all rounds are over: values of the last of them, and the totals."""
-        code: list[Instruction] = []
-        asked = {v.name: v for v in self.next.values() if isinstance(v, Local) and v.name in self.values}
-        test = self.body.terminator.operands[0]
-        assert isinstance(test, Local)
-        for name, value in {**self.kept, **asked, test.name: test}.items():
-            out = Local(f"{name}.out{self.tag}", value.type)
-            code.append(Instruction("phi", value.type, (self.values[name],), out.name, labels=(self.rounds,)))
-            self.last[name] = out
-        for name, next in self.next.items():
-            self.again[name] = self.last.get(next.name, next) if isinstance(next, Local) else next
-        for name in self.row.sums:
-            kind = self.function.definitions[name].type
-            for n, part in enumerate(self._parts(name)):
-                code += self._element(name, Int(I32, n), f"{part}.at")
-                code.append(
-                    Instruction(
-                        "load", kind, (code[-1].value,), f"{part}.next", align=_ALIGN, metadata=_PROVED
-                    )
-                )
-        code += self._added_up()
-        return Block(self.back, (*code, Instruction("br", VOID, (), labels=(self.many,))))

@@ -19,7 +19,8 @@ from metalloid.ir.types import IntType
 from metalloid.records import replace
 from metalloid.transforms.masked_rounds import Masked, may_be_masked
 from metalloid.transforms.partial_sums import Row, row_of
-from metalloid.transforms.split_rounds import InMemory, InTurn, SideBySide, rounds_of
+from metalloid.transforms.rounds_in_turn import InMemory, InTurn
+from metalloid.transforms.split_rounds import SideBySide, rounds_of
 
 Way = Literal["side by side", "in turn", "in memory", "masked"]
 
@@ -73,7 +74,7 @@ def _split(function: Function, row: Row, count: int, way: Way) -> Function:
         if block is function.entry:
             block = replace(block, instructions=(*made.arrays(), *block.instructions))
         if block.name == row.outside:
-            blocks.append(_led(block, row.header, row.split()))
+            blocks += made.outside(block)
         elif block.name == row.header:
             blocks += new
         elif block.name == row.behind:
@@ -87,7 +88,3 @@ def _largest(row: Row) -> int:
     """What the counter holds: so many rounds have to fit, or it would go round on the way."""
     assert isinstance(row.limit.type, IntType)
     return (1 << row.limit.type.bits) - 1
-
-
-def _led(block: Block, old: str, new: str) -> Block:
-    return replace(block, instructions=(*block.instructions[:-1], block.terminator.relabel({old: new})))

@@ -7,6 +7,7 @@ from metalloid.ir import Instruction
 SHORT = 64  # rounds of a loop: one with fewer is short
 PROVED = "mt.proved"  # metadata of an access that needs no guard
 NO_WRAP = "mt.whole"  # of a widening whose number cannot have wrapped
+EXACT = "mt.exact"  # of a sum or a product that such a number is made of
 FIXED = "mt.fixed"  # of a load of a parameter that nobody can change while the launch runs
 EARLY = (
     "mt.early"  # of a load that is inside before the branch that it is behind as well: from which blocks on
@@ -20,6 +21,10 @@ def is_proved(i: Instruction) -> bool:
 
 def is_no_wrap(i: Instruction) -> bool:
     return any(kind == NO_WRAP for kind, _ in i.metadata)
+
+
+def is_exact(i: Instruction) -> bool:
+    return any(kind == EXACT for kind, _ in i.metadata)
 
 
 def is_fixed(i: Instruction) -> bool:

@@ -42,6 +42,7 @@ from metalloid.transforms.canonicalize import canonical
 from metalloid.transforms.check_sites import Options
 from metalloid.transforms.common_gep_base import share
 from metalloid.transforms.cut_off import CLAMPS
+from metalloid.transforms.exact_sums import with_exact_sums
 from metalloid.transforms.fold_sizes import asks_for_size, folded
 from metalloid.transforms.folds import SUM
 from metalloid.transforms.fuse_products import fuse_products
@@ -99,6 +100,8 @@ def vector_code(
     module = module.with_function(fuse_products(module.function[ENTRY]))
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))
+    if lanes.width == 1 and isinstance(proof, Proof):
+        module = module.with_function(with_exact_sums(module.function[ENTRY]))
     if check is None and lanes.width > 1 and not brief:  # it writes code twice
         layout = data_layout(module.datalayout)
         found = (

@@ -110,12 +110,7 @@ def vectorize(
     place_privates(out, function, whole, privates, scratch)
     if parted:
         out.nowhere = scratch.take(16, 16)
-    if barriers and not lanes.single_gang and not parted:
-        if way == "returned":
-            out.remaining = scratch.take(max(8, lanes.width) // 8, 64)
-        parts = split_kernel(out, module, whole, scratch)
-    else:
-        parts = [Part(module, function, whole, Uniformity(Flow(function), whole, lanes, layout))]
+    parts = _parts(out, module, whole, scratch, way)
     text, many = _written(out, parts, scratch, reverse)
     return VectorCode(
         text,
@@ -135,6 +130,18 @@ def vectorize(
         out.check_lengths,
         {name: (at, out.local_sizes[name]) for name, at in out.local_offsets.items()},
     )
+
+
+def _parts(
+    out: Output, module: Module, whole: UnderlyingObjects, scratch: Scratch, way: Arrival
+) -> list[Part]:
+    """What runs between barriers; the whole kernel where gangs need not wait for each other."""
+    function, lanes = module.function[ENTRY], out.lanes
+    if not out.barriers or lanes.single_gang or way == "parted":
+        return [Part(module, function, whole, Uniformity(Flow(function), whole, lanes, out.layout))]
+    if way == "returned":
+        out.remaining = scratch.take(max(8, lanes.width) // 8, 64)
+    return split_kernel(out, module, whole, scratch)
 
 
 def _with_gang_barriers(module: Module, lanes: LaneLayout) -> tuple[Module, frozenset[str]]:

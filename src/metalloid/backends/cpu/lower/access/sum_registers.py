@@ -8,7 +8,7 @@ such from time to time, and what it is made of (`packs.py`) is written once for 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from metalloid.backends.cpu.lower.access.in_turn import Writer, is_plain
 from metalloid.backends.cpu.lower.access.packs import Pack, Packs
@@ -23,14 +23,27 @@ from metalloid.transforms.partial_sums import is_total
 
 
 @dataclass(frozen=True)
+class _Made:
+    """What is written as registers in a block, and what of it nobody wants as numbers."""
+
+    block: str
+    packs: Packs
+    gone: frozenset[str]
+
+
+@dataclass(frozen=True)
 class _Loop:
     """A loop of many rounds: the block that carries its sums, and the one that adds to them."""
 
     carried: str
-    rounds: str
-    following: Mapping[Pack, Pack]  # of each register what it is the next time
-    packs: Packs  # what that is made of
-    gone: frozenset[str]  # what nobody wants as numbers
+    rounds: _Made
+    starts: _Made | None  # what its registers are at first, where that is made of others
+    first: Mapping[Pack, tuple[Value, ...]]  # of each register, what it is at first
+    following: Mapping[Pack, Pack]  # and the next time
+    totals: frozenset[str]
+
+    def gone(self) -> frozenset[str]:
+        return self.rounds.gone | (self.starts.gone if self.starts else frozenset())
 
 
 class SumRegisters:
@@ -39,8 +52,11 @@ class SumRegisters:
     def __init__(self, e: Emitter, loops: list[_Loop]) -> None:
         self.e = e
         self._carried = {loop.carried: loop for loop in loops}
-        self._rounds = {loop.rounds: loop for loop in loops}
+        self._rounds = {loop.rounds.block: loop for loop in loops}
         self._register = {name: pack for loop in loops for pack in loop.following for name in pack}
+        self._gone: dict[str, frozenset[str]] = {}
+        for made in (m for loop in loops for m in (loop.rounds, loop.starts) if m is not None):
+            self._gone[made.block] = self._gone.get(made.block, frozenset()) | made.gone
         self._written: dict[Pack, str] = {}
 
     def __contains__(self, phi: str) -> bool:
@@ -48,45 +64,46 @@ class SumRegisters:
 
     def gone(self, block: str) -> frozenset[str]:
         """What is not written number by number."""
-        loop = self._rounds.get(block)
-        return loop.gone if loop is not None else frozenset()
+        return self._gone.get(block, frozenset())
 
     def whole(self, block: str) -> frozenset[Pack]:
         """The loads of all rounds that are wanted as registers alone."""
-        loop = self._rounds.get(block)
-        if loop is None:
+        if (loop := self._rounds.get(block)) is None:
             return frozenset()
-        users = self.e.function.users
-        return frozenset(
-            pack
-            for pack in loop.packs.given
-            if all(u.name in loop.gone for n in pack for u in users.get(n, ()))
-        )
+        users, gone = self.e.function.users, loop.rounds.gone
+        given = loop.rounds.packs.given
+        return frozenset(p for p in given if all(u.name in gone for n in p for u in users.get(n, ())))
 
     def write(self, block: Block, rounds: Rounds | None) -> None:
         """What the registers of a block become."""
-        loop = self._rounds.get(block.name)
-        if loop is None:
+        if (loop := self._rounds.get(block.name)) is None:
             return
-        given = {pack: self._now(pack) for pack in loop.following}
-        if rounds is not None:
-            given |= {pack: made for pack in rounds.packs() if (made := rounds.vector(pack)) is not None}
-        given |= {pack: self._together(pack) for pack in loop.packs.given - given.keys()}
-        writer = Writer(self.e, loop.packs, given)
-        writer.packs_written()
+        loads = rounds.packs() if rounds is not None else []
+        given = {p: v for p in loads if rounds is not None and (v := rounds.vector(p)) is not None}
+        writer = self._writer(loop.rounds, given)
         self._written = {pack: writer.vectors[next] for pack, next in loop.following.items()}
 
     def bring(self, source: str, target: str) -> None:
         """What the registers that a block carries are, where it comes from there."""
         if (loop := self._carried.get(target)) is None:
             return
+        if source == loop.rounds.block:
+            made = self._written
+        elif loop.starts is not None:
+            writer = self._writer(loop.starts, {})
+            made = {pack: writer.vectors[_names(first)] for pack, first in loop.first.items()}
+        else:
+            made = {pack: self._from(first) for pack, first in loop.first.items()}
         for pack in loop.following:
-            if source == loop.rounds:
-                made = self._written[pack]
-            else:
-                phis = [self.e.function.definitions[name] for name in pack]
-                made = self._from([phi.operands[phi.labels.index(source)] for phi in phis])
-            self.e.do(f"store {self._type(pack)} {made}, ptr {self._slot(pack)}")
+            self.e.do(f"store {self._type(pack)} {made[pack]}, ptr {self._slot(pack)}")
+
+    def _writer(self, made: _Made, given: dict[Pack, str]) -> Writer:
+        for pack in made.packs.given - given.keys():
+            values = tuple(self.e.function.definitions[name].value for name in pack)
+            given[pack] = self._now(pack) if pack[0] in self._register else self._from(values)
+        writer = Writer(self.e, made.packs, given)
+        writer.packs_written()
+        return writer
 
     def of(self, total: Instruction) -> list[str] | None:
         """The registers that are folded into a total."""
@@ -107,10 +124,7 @@ class SumRegisters:
     def _type(self, pack: Pack) -> str:
         return f"<{len(pack)} x {lowered(self.e.function.definitions[pack[0]].type)}>"
 
-    def _together(self, pack: Pack) -> str:
-        return self._from([self.e.function.definitions[name].value for name in pack])
-
-    def _from(self, values: list[Value]) -> str:
+    def _from(self, values: tuple[Value, ...]) -> str:
         e, n, kind = self.e, len(values), lowered(values[0].type)
         if all(v == values[0] for v in values):
             return e.splat(kind, e.scalar(values[0]), n)
@@ -131,8 +145,22 @@ def find(e: Emitter) -> SumRegisters | None:
         for i in block.body:
             if is_total(i) and (carried := _carried(e, i)):
                 totals.setdefault(carried, []).append(i)
-    loops = [loop for name, found in totals.items() if (loop := _loop(e, name, found)) is not None]
-    return SumRegisters(e, loops) if loops else None
+    shapes = [s for name, found in totals.items() if (s := _shape(e, name, found)) is not None]
+    registers = frozenset(pack for shape in shapes for pack in shape.following)
+    loops = [loop for shape in shapes if (loop := _loop(e, shape, registers)) is not None]
+    while loops:
+        kept = [loop for loop in loops if _is_closed(e, loop, loops)]
+        if len(kept) == len(loops):
+            return SumRegisters(e, loops)
+        loops = kept
+    return None
+
+
+def _is_closed(e: Emitter, loop: _Loop, loops: list[_Loop]) -> bool:
+    """Whether nobody wants a sum as a number before the end."""
+    fine = {*loop.totals, *(name for other in loops for name in other.gone())}
+    users = e.function.users
+    return all(u.name in fine for pack in loop.following for name in pack for u in users.get(name, ()))
 
 
 def _carried(e: Emitter, total: Instruction) -> str:
@@ -146,17 +174,30 @@ def _carried(e: Emitter, total: Instruction) -> str:
     return block if all(isinstance(o, Local) and o.name in phis for o in total.operands) else ""
 
 
-def _loop(e: Emitter, carried: str, totals: list[Instruction]) -> _Loop | None:
+@dataclass(frozen=True)
+class _Shape:
+    """Sums that could be registers."""
+
+    carried: str
+    rounds: str
+    outside: str
+    first: Mapping[Pack, tuple[Value, ...]]
+    following: Mapping[Pack, Pack]
+    totals: frozenset[str]
+
+
+def _shape(e: Emitter, carried: str, totals: list[Instruction]) -> _Shape | None:
     function = e.function
     phis = [function.definitions[name] for total in totals for name in total.uses]
-    sources = {frozenset(phi.labels) for phi in phis}
-    back = [s for s in phis[0].labels if function.block[s].terminator.labels == (carried,) and s != carried]
-    inside = [s for s in back if e.u.flow.dominators.dominates(carried, s)]
-    if len(sources) > 1 or len(phis[0].labels) != 2 or len(inside) != 1 or len(set(phis)) < len(phis):
+    labels = {phi.labels for phi in phis}
+    if len(labels) > 1 or len(phis[0].labels) != 2 or len(set(phis)) < len(phis):
         return None
-    block = function.block[inside[0]]
-    if any(i.opcode == "store" or effect(i) & CHANGES for i in block.body):
+    above = e.u.flow.dominators.dominates
+    rounds = [s for s in phis[0].labels if s != carried and above(carried, s)]
+    if len(rounds) != 1 or function.block[rounds[0]].terminator.labels != (carried,):
         return None
+    outside = next(s for s in phis[0].labels if s != rounds[0])
+    first: dict[Pack, tuple[Value, ...]] = {}
     following: dict[Pack, Pack] = {}
     for total in totals:
         lanes = min(len(total.operands), e.out.target.vector_bytes // e.out.layout.size(total.type))
@@ -164,35 +205,43 @@ def _loop(e: Emitter, carried: str, totals: list[Instruction]) -> _Loop | None:
             return None
         names = [o.name for o in total.operands if isinstance(o, Local)]
         for n in range(0, len(names), lanes):
-            values = [_from_block(function.definitions[name], block.name) for name in names[n : n + lanes]]
-            made = tuple(v.name for v in values if isinstance(v, Local))
-            if len(made) < lanes:
+            pack = tuple(names[n : n + lanes])
+            made = [function.definitions[name] for name in pack]
+            first[pack] = tuple(_from_block(phi, outside) for phi in made)
+            following[pack] = _names(tuple(_from_block(phi, rounds[0]) for phi in made))
+            if len(following[pack]) < lanes:
                 return None
-            following[tuple(names[n : n + lanes])] = made
+    return _Shape(carried, rounds[0], outside, first, following, frozenset(t.name for t in totals))
+
+
+def _loop(e: Emitter, shape: _Shape, registers: frozenset[Pack]) -> _Loop | None:
+    function, block = e.function, e.function.block[shape.rounds]
+    if any(i.opcode == "store" or effect(i) & CHANGES for i in block.body):
+        return None
     rounds = rounds_of(e, block)
-    given = frozenset((*following, *(rounds.packs() if rounds is not None else ())))
-    packs = Packs(function, block, e.out.layout, e.shape, given)
-    types = {name: function.definitions[name].value for pack in following.values() for name in pack}
-    if not all(packs.collect(tuple(types[name] for name in pack)) for pack in following.values()):
+    given = frozenset((*shape.following, *(rounds.packs() if rounds is not None else ())))
+    phis = {name for pack in shape.following for name in pack}
+    nexts = [tuple(function.definitions[name].value for name in pack) for pack in shape.following.values()]
+    made = _made(e, block, given, nexts, phis)
+    if made is None:
+        return None
+    starts = None
+    if any(isinstance(v, Local) for first in shape.first.values() for v in first):
+        starts = _made(e, function.block[shape.outside], registers, [*shape.first.values()], phis)
+    return _Loop(shape.carried, made, starts, shape.first, shape.following, shape.totals)
+
+
+def _made(
+    e: Emitter, block: Block, given: frozenset[Pack], wanted: Sequence[tuple[Value, ...]], phis: set[str]
+) -> _Made | None:
+    """Registers as they are made in a block for phis; None where they are not, or somebody wants them as numbers."""
+    packs = Packs(e.function, block, e.out.layout, e.shape, given)
+    if not all(packs.collect(values) and _names(values) in packs.found for values in wanted):
         return None
     if not all(is_plain(e, i) for pack in packs.loads() for i in pack):
         return None
-    gone = _gone(e, packs, following, {total.name for total in totals})
-    return _Loop(carried, block.name, following, packs, gone) if gone is not None else None
-
-
-def _from_block(phi: Instruction, block: str) -> Value:
-    return phi.operands[phi.labels.index(block)]
-
-
-def _gone(
-    e: Emitter, packs: Packs, following: Mapping[Pack, Pack], totals: Iterable[str]
-) -> frozenset[str] | None:
-    """What nobody wants as numbers; None where somebody wants a sum as one before the end."""
     users, made = e.function.users, e.function.definitions
-    phis = {name for pack in following for name in pack}
     gone = {name for pack in packs.found for name in pack}
-    folded = {*phis, *totals}
     work = [*packs.shared]
     work += [n for n in gone if any(u.name not in gone and u.name not in phis for u in users.get(n, ()))]
     while work:
@@ -200,8 +249,14 @@ def _gone(
         if name in gone:
             gone.remove(name)
             work += made[name].uses
-    if not gone.issuperset(name for pack in following.values() for name in pack):
+    if not gone.issuperset(name for values in wanted for name in _names(values)):
         return None
-    if any(u.name not in gone and u.name not in folded for name in phis for u in users.get(name, ())):
-        return None
-    return frozenset(gone)
+    return _Made(block.name, packs, frozenset(gone))
+
+
+def _names(values: tuple[Value, ...]) -> Pack:
+    return tuple(v.name for v in values if isinstance(v, Local))
+
+
+def _from_block(phi: Instruction, block: str) -> Value:
+    return phi.operands[phi.labels.index(block)]

@@ -1,13 +1,15 @@
 """Arithmetic, comparisons and choice: lane by lane, or once where all lanes agree.
 
 What LLVM leaves undefined is defined here as docs/design/intrinsics.md says. Flags that promise the absence
-of overflow are dropped: the promise was for one thread, and idle lanes break it.
+of overflow are dropped: the promise was for one thread, and idle lanes break it. What a proof says of a thread that
+runs alone is told.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from metalloid.analysis.intervals import is_exact
 from metalloid.analysis.lane_shape import seam, splits
 from metalloid.backends.cpu.lower.access.pointers import absolute, pointer_like
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
@@ -94,7 +96,8 @@ def operation(e: Emitter, i: Instruction, vector: bool) -> str:
         return moved
     elif i.opcode in ("udiv", "sdiv", "urem", "srem"):
         return divide(e, i.opcode, i.type.bits, a, b, vector, i.operands[1])
-    return e.put(f"{i.opcode} {type} {a}, {b}")
+    sure = " nuw nsw" if e.width == 1 and is_exact(i) else ""
+    return e.put(f"{i.opcode}{sure} {type} {a}, {b}")
 
 
 def divide(e: Emitter, opcode: str, bits: int, a: str, b: str, vector: bool, divisor: Value) -> str:

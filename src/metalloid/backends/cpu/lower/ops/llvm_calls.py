@@ -88,16 +88,21 @@ def llvm_call(e: Emitter, i: Instruction) -> None:
         return
     if stem == "llvm.fmuladd":
         stem = "llvm.fma"
-    if stem == "llvm.fma" and kind == "half" and not e.out.target.fuses_halves:
-        a, b, c = (ref for _, ref in refs)
-        result(e, i, vector, half_fma(e, a, b, c, vector))
-        return
-    name = stem.removeprefix("llvm.")
-    if name in GREATER and kind == "half" and not e.out.target.fuses_halves:
-        numbers = bool({"nnan", "fast"} & {*i.flags})
-        result(e, i, vector, half_limit(e, name, e.width if vector else 0, refs[0][1], refs[1][1], numbers))
+    if kind == "half" and not e.out.target.fuses_halves and (made := _of_halves(e, i, stem, refs, vector)):
+        result(e, i, vector, made)
         return
     result(e, i, vector, call_llvm(e, stem, kind, refs, vector, fast(i), overloads))
+
+
+def _of_halves(e: Emitter, i: Instruction, stem: str, refs: list[tuple[str, str]], vector: bool) -> str:
+    """What LLVM would do for each lane where a processor computes halves in float; "" for all else."""
+    given, name = [ref for _, ref in refs], stem.removeprefix("llvm.")
+    if name == "fma":
+        return half_fma(e, given[0], given[1], given[2], vector)
+    if name not in GREATER:
+        return ""
+    numbers = bool({"nnan", "fast"} & {*i.flags})
+    return half_limit(e, name, e.width if vector else 0, given[0], given[1], numbers)
 
 
 # LLVM has no vector code for these; it calls the C library once per lane.
