@@ -18,6 +18,7 @@ LEAST = 64
 SHARES = 16  # threadgroups at least, so that every processor gets some
 GANG = 64  # as in lower/free_shape.py
 ROWS = 8  # of a block: rows a power of two apart share few places of the first cache
+IDLE = 8  # one of so many threads at the edge of a grid may be idle
 EVEN = 16  # rows that are multiples of it are whole registers
 
 # Tall threadgroups, where rows of memory are copied for all threads (transforms/stage_rows.py): threads of a row, and
@@ -93,13 +94,18 @@ def group(grid: Triple, gang: Triple, most: int = THREADS) -> Triple:
         return row, max(1, rows), 1
     across, down, deep = gang
     while 2 * across * down * deep <= THREADS:
-        if 2 * down <= min(y, ROWS):
+        if 2 * down <= ROWS and _fits(y, 2 * down):
             down *= 2
-        elif 2 * deep <= z:
+        elif _fits(z, 2 * deep):
             deep *= 2
         else:
             break
     return across, down, deep
+
+
+def _fits(threads: int, step: int) -> bool:
+    """Whether there are enough, and few pieces of that length have idle threads."""
+    return threads >= step and -(-threads // step) * step - threads <= threads // IDLE
 
 
 def _row(x: int) -> int:

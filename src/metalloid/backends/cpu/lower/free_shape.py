@@ -9,24 +9,29 @@ and a column load is shared.
 
 from __future__ import annotations
 
+import math
+
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.lane_layout import LaneLayout, Triple
 from metalloid.analysis.lane_shape import LaneShape
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
-from metalloid.ir import Instruction, Module
+from metalloid.ir import Function, Instruction, Module
+from metalloid.ir.gep import constant_base
 from metalloid.ir.intrinsics import ENTRY, POSITIONS, Effect, effect, intrinsic, is_ours, short
 from metalloid.ir.layout import DataLayout, data_layout
 from metalloid.ir.name_privates import name_privates
-from metalloid.ir.types import Type
 from metalloid.ir.values import Value
 from metalloid.targets import TargetInfo
 from metalloid.transforms.one_row import DIVISIONS
 
 GANG = 64  # threads that are looked at
+ROW = (GANG, 1, 1)
+BLOCK = 1.4  # what threads in several rows cost more, without loops: what they share lies in the first cache anyway
 LINE = 2  # registers' loads that a cache line costs
 ROUNDS = 8  # of a loop, as long as nobody knows
 DEEPEST = 3
+Accesses = list[tuple[Value, int]]  # where, and how many bytes
 _ANYWHERE = frozenset(("thread_position_in_grid", "threads_per_grid", "grid_size", "grid_origin"))
 
 
@@ -63,20 +68,29 @@ def gang_shape(module: Module, grid: Triple, target: TargetInfo) -> Triple:
     flow, roots, layout = Flow(function), UnderlyingObjects(function), data_layout(module.datalayout)
     best: tuple[float, int] | None = None
     chosen = (GANG, 1, 1)
-    for shape in _candidates(grid):
+    for shape in _candidates(grid, target):
         known = Uniformity(flow, roots, LaneLayout(GANG, shape), layout)
-        cost = _cost(flow, known, layout, target), -shape[0]
+        more = BLOCK if shape != ROW and not flow.forest.loops else 1
+        cost = more * _cost(flow, known, layout, target) * _idle(grid, shape, target), -shape[0]
         if best is None or cost < best:
             best, chosen = cost, shape
     return chosen
 
 
-def _candidates(grid: Triple) -> list[Triple]:
-    """All of 64 threads that fit the grid; rows where none does."""
+def _idle(grid: Triple, shape: Triple, target: TargetInfo) -> float:
+    """How many threads run for each that there is: a grid of 12 in pieces of 8 has a third more. Rows end in a register
+    with idle lanes."""
+    steps = shape if shape != ROW else (target.lanes32, 1, 1)
+    return math.prod(-(-g // s) * s / g for g, s in zip(grid, steps, strict=True))
+
+
+def _candidates(grid: Triple, target: TargetInfo) -> list[Triple]:
+    """All of 64 threads that fit the grid, and rows that fill a register."""
     most = [1 << (min(g, GANG).bit_length() - 1) for g in grid]
     powers = [1 << n for n in range(GANG.bit_length())]
     found = [(x, y, GANG // (x * y)) for x in powers for y in powers if GANG % (x * y) == 0]
-    return [s for s in found if all(a <= m for a, m in zip(s, most, strict=True))] or [(GANG, 1, 1)]
+    fit = [s for s in found if all(a <= m for a, m in zip(s, most, strict=True))]
+    return fit if ROW in fit or (fit and grid[0] < target.lanes32) else [*fit, ROW]
 
 
 def _cost(flow: Flow, known: Uniformity, layout: DataLayout, target: TargetInfo) -> float:
@@ -85,20 +99,43 @@ def _cost(flow: Flow, known: Uniformity, layout: DataLayout, target: TargetInfo)
         if block.name not in flow.graph.predecessors and block.name != flow.graph.root:
             continue
         weight = ROUNDS ** min(flow.forest.depth(block.name), DEEPEST)
-        for i in block.instructions:
-            if (found := _access(i)) is not None:
-                pointer, kind = found
-                registers, lines = footprint(known.shape(pointer), layout.size(kind), target, GANG)
-                total += weight * (registers + LINE * lines)
+        accesses = [found for i in block.instructions if (found := access_of(i, layout)) is not None]
+        for vector in vectors(flow.function, accesses, layout):
+            total += weight * _vector_cost(known, vector, target)
     return total
 
 
-def _access(i: Instruction) -> tuple[Value, Type] | None:
+def _vector_cost(known: Uniformity, vector: Accesses, target: TargetInfo) -> float:
+    """Of accesses that lie end to end: where those of all lanes do, they are loaded as rows, and turned round."""
+    registers, lines = footprint(known.shape(vector[0][0]), sum(size for _, size in vector), target, GANG)
+    if len(vector) > 1 and registers < GANG:
+        return registers + LINE * lines + (len(vector) - 1) * GANG / target.lanes32
+    parts = [footprint(known.shape(pointer), size, target, GANG) for pointer, size in vector]
+    return sum(registers + LINE * lines for registers, lines in parts)
+
+
+def access_of(i: Instruction, layout: DataLayout) -> tuple[Value, int] | None:
+    """Where an access goes, and how many bytes it is."""
     if i.opcode == "load":
-        return i.operands[0], i.type
+        return i.operands[0], layout.size(i.type)
     if i.opcode == "store":
-        return i.operands[1], i.operands[0].type
+        return i.operands[1], layout.size(i.operands[0].type)
     return None
+
+
+def vectors(function: Function, accesses: Accesses, layout: DataLayout) -> list[Accesses]:
+    """The accesses, those together that lie end to end: the parts of a char4."""
+    found: list[Accesses] = []
+    ends: dict[tuple[Value, int], Accesses] = {}
+    places = [(*constant_base(function, pointer, layout), pointer, size) for pointer, size in accesses]
+    for base, offset, pointer, size in sorted(places, key=lambda p: (str(p[0]), p[1])):
+        vector = ends.pop((base, offset), None)
+        if vector is None:
+            vector = []
+            found.append(vector)
+        vector.append((pointer, size))
+        ends[base, offset + size] = vector
+    return found
 
 
 def footprint(shape: LaneShape | None, size: int, target: TargetInfo, width: int) -> tuple[int, int]:

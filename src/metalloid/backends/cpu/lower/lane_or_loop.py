@@ -21,7 +21,7 @@ from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.cpu.lower.access.packs import CALLS, MEMORY
 from metalloid.backends.cpu.lower.access.round_loads import WORD, lookup
-from metalloid.backends.cpu.lower.free_shape import footprint
+from metalloid.backends.cpu.lower.free_shape import Accesses, access_of, footprint, vectors
 from metalloid.backends.cpu.lower.vectorize import uses_lanes
 from metalloid.ir import Function, Instruction, Module
 from metalloid.ir.gep import constant_base
@@ -189,7 +189,7 @@ def may_pay(flow: Flow, layout: DataLayout, target: TargetInfo) -> bool:
     that they can cost is taken, of one the work alone. Long loops without memory need no more than this look."""
     lanes = alone = 0.0
     for loop, body in _innermost(flow):
-        work, accesses = _work(body), sum(_access(i, layout) is not None for i in body)
+        work, accesses = _work(body), sum(access_of(i, layout) is not None for i in body)
         lanes += WAITING * (work / target.lanes32 + ALONE * accesses)
         quiet = [i for i in body if i.opcode != "store"]
         alone += work if not _calm(loop, quiet) else work / target.lanes32
@@ -225,9 +225,10 @@ def loops_in_vectors(flow: Flow, known: Uniformity, layout: DataLayout, target: 
         work = COUNTER + _work(counted)
         lanes += waits * work / register
         alone += work / (register if filled else 1)
-        accesses = [found for i in body if (found := _access(i, layout)) is not None]
-        vectors = _vectors(function, accesses, layout)
-        lanes += waits * sum(_by_lanes(known, vector, target) for vector in vectors)
+        accesses = [found for i in body if (found := access_of(i, layout)) is not None]
+        lanes += waits * sum(
+            _by_lanes(known, vector, target) for vector in vectors(function, accesses, layout)
+        )
         alone += _by_round(known, strides, accesses, filled, target)
     return alone < lanes
 
@@ -292,32 +293,6 @@ def _calm(loop: Loop, body: list[Instruction]) -> bool:
     return len(loop.blocks) == 1 and not any(
         i.opcode in _STIR or (i.opcode == "call" and not _is_calm(i)) for i in body
     )
-
-
-def _access(i: Instruction, layout: DataLayout) -> tuple[Value, int] | None:
-    if i.opcode == "load":
-        return i.operands[0], layout.size(i.type)
-    if i.opcode == "store":
-        return i.operands[1], layout.size(i.operands[0].type)
-    return None
-
-
-Accesses = list[tuple[Value, int]]  # where, and how many bytes
-
-
-def _vectors(function: Function, accesses: Accesses, layout: DataLayout) -> list[Accesses]:
-    """The accesses, those together that lie end to end: the parts of a char4."""
-    found: list[Accesses] = []
-    ends: dict[tuple[Value, int], Accesses] = {}
-    places = [(*constant_base(function, pointer, layout), pointer, size) for pointer, size in accesses]
-    for base, offset, pointer, size in sorted(places, key=lambda p: (str(p[0]), p[1])):
-        vector = ends.pop((base, offset), None)
-        if vector is None:
-            vector = []
-            found.append(vector)
-        vector.append((pointer, size))
-        ends[base, offset + size] = vector
-    return found
 
 
 def _by_lanes(known: Uniformity, vector: Accesses, target: TargetInfo) -> float:

@@ -1,0 +1,56 @@
+"""What a proof says of an index, that it has not wrapped, is told to LLVM of the sums that it is made of, and no others."""
+
+# ruff: noqa: E501  kernels are quoted as they are
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from metalloid.analysis.intervals.prove import Prover
+from metalloid.analysis.intervals.values import Facts
+from metalloid.backends.cpu.pipeline import vector_code
+from metalloid.transforms.canonicalize import canonical
+from tests.engine.both import WIDE, same, scalar_ir
+
+TEXT = """kernel void k(device const float* x, device float* y, constant uint& n, uint i [[thread_position_in_grid]]) {{ {body} }}"""
+ROWS = "for (uint j = 0; j < n; j++) y[i * n + j] = x[i * n + j] * 2;"
+# A sum that wraps in some threads, which is asked for before it is an index.
+TESTED = (
+    "for (uint j = 0; j < n; j++) { uint at = (i + j) * n * 50000000; if (at < 64 * n) y[at] = x[at] + 1; }"
+)
+
+
+def exact(body: str, n: int, threads: int = 32) -> int:
+    """How many sums and products LLVM is told of."""
+    module = canonical(scalar_ir(TEXT.format(body=body), "k")[0])
+    facts = Facts(
+        (threads, 1, 1),
+        (threads, 1, 1),
+        (1, 1, 1),
+        {0: 1 << 20, 1: 1 << 20, 2: 4},
+        {},
+        {2: np.uint32([n]).tobytes()},
+    )
+    proof = Prover(module).prove(facts)
+    code = vector_code(module, ((threads, 1, 1), False, False, True, False, proof), 1, WIDE).text
+    return len(re.findall(r"= (add|mul|shl) nuw nsw i32", code))
+
+
+def test_rows_inside_their_memory() -> None:
+    assert exact(ROWS, 100) >= 1
+
+
+def test_an_index_that_may_wrap_is_not_told() -> None:
+    """Rows of 2^31 and more, and sums that are tested before they are indices."""
+    assert exact(ROWS, 1 << 28) == 0
+    assert exact(TESTED, 100) == 0
+
+
+@pytest.mark.parametrize("n", [1, 3, 86, 100])
+def test_sums_that_wrap(n: int) -> None:
+    x, y = np.arange(8192, dtype=np.float32), np.full(8192, 7, np.float32)
+    for body in (ROWS, TESTED):
+        same(TEXT.format(body=body), [x, y, np.uint32([n])], 64, 32, widths=(0, 1))
