@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from metalloid.analysis.intervals import is_fixed
 from metalloid.ir import Function, Instruction
-from metalloid.ir.intrinsics import pure
+from metalloid.ir.intrinsics import BUFFER, pure
+from metalloid.ir.values import Int, Local, Value
 
 _PURE = frozenset(
     "add sub mul shl lshr ashr and or xor trunc zext sext getelementptr icmp select freeze alloca".split()
@@ -47,8 +49,23 @@ class Rematerializer:
         if name not in self._kept:
             i = self.function.definitions[name]
             step = len(i.uses) == 1
-            self._kept[name] = not _pure(i) or (not step and self._length(name) > MAX_CHAIN)
+            self._kept[name] = not self._pure(i) or (not step and self._length(name) > MAX_CHAIN)
         return self._kept[name]
+
+    def _pure(self, i: Instruction) -> bool:
+        if i.opcode == "call":
+            return pure(i)
+        return i.opcode in _PURE or (i.opcode == "load" and is_fixed(i) and self._is_parameter(i.operands[0]))
+
+    def _is_parameter(self, pointer: Value) -> bool:
+        """Whether it is a place in a buffer that does not depend on anything: what a launch has its own copy of is
+        there wherever it is asked for. Kept, each gang would have its own, and compute all that follows from it."""
+        while isinstance(pointer, Local):
+            i = self.function.definitions[pointer.name]
+            if i.opcode != "getelementptr" or not all(isinstance(x, Int) for x in i.operands[1:]):
+                return i.called == BUFFER
+            pointer = i.operands[0]
+        return False
 
     def _length(self, name: str) -> int:
         """How many instructions it takes to compute a value from what cannot be computed."""
@@ -57,13 +74,7 @@ class Rematerializer:
         while work and len(found) <= MAX_CHAIN:
             one = work.pop()
             i = self.function.definitions[one]
-            if one not in found and _pure(i):
+            if one not in found and self._pure(i):
                 found.add(one)
                 work += i.uses
         return len(found)
-
-
-def _pure(i: Instruction) -> bool:
-    if i.opcode == "call":
-        return pure(i)
-    return i.opcode in _PURE
