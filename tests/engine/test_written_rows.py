@@ -58,7 +58,7 @@ def test_launches_of_one_size_with_memory_bound_once_and_twice(body):
     text = TEXT.format(body=body)
     ir = scalar_ir(text, "k")[0]
     made = program(text, "k", 0, "fast")
-    for n in (70, 17):
+    for n in (70, 17, 2):
         for starts in (*[APART[0]] * 3, *[OVER[1]] * 3, APART[1], *[OVER[2]] * 2, OVER[3], APART[0]):
             memory = RNG.integers(-9, 9, 6000).astype(np.float32)
 
@@ -83,3 +83,58 @@ def test_buffers_that_lie_apart_are_told_to_llvm(apart):
     assert (
         "!300 = !{!101, !102}" in code
     ) == apart  # what is loaded from the first is in neither of the others
+
+
+RESTS = {
+    "floats": ("float", "float", "y[i * n + j] = x[i * n + j] * s + z[i];"),
+    "halves": ("half", "half", "y[i * n + j] = half(float(x[i * n + j]) * s + float(j));"),
+    "to bytes": ("float", "char", "y[i * n + j] = char(x[i * n + j] * s);"),
+    "from bytes": ("uchar", "float", "y[i * n + j] = float(x[i * n + j]) * s + z[j];"),
+    "integers": ("int", "short", "y[i * n + j] = short(x[i * n + j] + j * 3);"),
+    "filled": ("float", "float", "y[i * n + j] = s + z[i];"),
+    "constant": ("float", "half", "y[i * n + j] = 3;"),
+    "in place": ("float", "float", "y[i * n + j] = y[i * n + j] * s + x[i * n + j];"),
+    "chosen": ("float", "float", "y[i * n + j] = x[i * n + j] > 0 ? x[i * n + j] : z[j] * s;"),
+    "the greatest": ("half", "half", "y[i * n + j] = max(x[i * n + j], half(s));"),
+}  # fmt: skip
+DTYPES = {
+    "float": np.float32,
+    "half": np.float16,
+    "char": np.int8,
+    "uchar": np.uint8,
+    "int": np.int32,
+    "short": np.int16,
+}
+
+
+@pytest.mark.parametrize("name", RESTS)
+def test_rows_of_any_length(name):
+    """Proved, with a rest under a mask; the number behind a row's last is left alone."""
+    have, want, step = RESTS[name]
+    text = f"""kernel void k(device const {have}* x, device {want}* y, device const float* z, constant int& n, constant float& s,
+        uint i [[thread_position_in_grid]]) {{ for (int j = 0; j < n; j++) {step} }}"""
+    made, ir = program(text, "k", 0, "fast"), scalar_ir(text, "k", "fast")[0]
+    for n in (1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 47, 64, 65, 100):
+        rows = 9
+        x = RNG.integers(0, 9, rows * n).astype(DTYPES[have])
+        y = np.full(rows * n + 40, 7, DTYPES[want])
+        arrays = [x, y, RNG.integers(-5, 5, n + rows).astype(np.float32), np.int32([n]), np.float32([2])]
+        expected = [a.copy() for a in arrays]
+        interpret.run(ir, launch(expected, rows, rows))
+        for _ in range(3):
+            got = [a.copy() for a in arrays]
+            made.run(launch(got, rows, rows))
+            np.testing.assert_array_equal(got[1], expected[1], err_msg=f"{name}, {n}")
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_rest_is_stored_under_a_mask(apart):
+    module = canonical(scalar_ir(TEXT.format(body=LOOPS["two rows"]), "k")[0])
+    lengths = {0: 1 << 16, 1: 1 << 16, 2: 1 << 16, 3: 4}
+    facts = Facts((32, 1, 1), (32, 1, 1), (1, 1, 1), lengths, {}, {3: np.int32([100]).tobytes()})
+    proof = replace(Prover(module).prove(facts), apart=apart)
+    code = vector_code(module, ((32, 1, 1), False, False, True, False, proof), 0, WIDE).text
+    assert code.count("call void @llvm.masked.store.v16f32") == (2 if apart else 0)
+    assert (
+        code.count("@llvm.masked.load.v16f32") - code.count("declare <16 x float> @llvm.masked.load") == apart
+    )

@@ -73,7 +73,7 @@ def row_of(function: Function, loop: Loop) -> Row | None:
     into = function.block[outside].terminator.labels
     if into.count(loop.header) != 1 or behind == loop.header:
         return None
-    counted = _counted(function, block, end)
+    counted = counter_of(function, block)
     floats = [phi for phi in block.phis if isinstance(phi.type, FloatType)]
     sums = {phi.name: kind for phi in floats if (kind := sum_kind(function, block, phi))}
     if not counted or not sums:
@@ -81,9 +81,11 @@ def row_of(function: Function, loop: Loop) -> Row | None:
     return Row(loop.header, outside, behind, tuple(sums), tuple(sums.values()), *counted)
 
 
-def _counted(function: Function, block: Block, end: Instruction) -> tuple[str, int, Value, str] | None:
+def counter_of(function: Function, block: Block) -> tuple[str, int, Value, str] | None:
     """The counter that the loop ends by, its step, the limit and how both are compared."""
-    test = function.definitions.get(end.operands[0].name) if isinstance(end.operands[0], Local) else None
+    end = block.terminator
+    asked = end.operands[0] if len(end.labels) == 2 else None
+    test = function.definitions.get(asked.name) if isinstance(asked, Local) else None
     if test is None or test.opcode != "icmp" or function.home[test.name] != block.name:
         return None
     stays, left, right = end.labels[0] == block.name, *test.operands
@@ -119,7 +121,7 @@ def counted(function: Function, loop: Loop) -> tuple[str, str, Value] | None:
     if loop.blocks != {loop.header} or len(loop.exits) != 1 or len(block.terminator.labels) != 2:
         return None
     sources = {s for phi in block.phis for s in phi.labels} - {loop.header}
-    found = _counted(function, block, block.terminator)
+    found = counter_of(function, block)
     if found is None or len(sources) != 1:
         return None
     counter, step, limit, order = found
@@ -129,7 +131,7 @@ def counted(function: Function, loop: Loop) -> tuple[str, str, Value] | None:
 def ends_by_count(function: Function, header: str) -> bool:
     """Whether a loop of one block ends when a counter gets to a limit."""
     block = function.block[header]
-    return len(block.terminator.labels) == 2 and _counted(function, block, block.terminator) is not None
+    return counter_of(function, block) is not None
 
 
 def sum_kind(function: Function, block: Block, phi: Instruction) -> str:

@@ -27,6 +27,7 @@ from metalloid.backends.cpu.lower.lane_or_loop import SUMS, Split, alone
 from metalloid.backends.cpu.lower.row_gangs import row_gangs
 from metalloid.backends.cpu.lower.sums_in_turn import ALONE, NONE, TURNS, InTurn, in_turn, parts, sums_in_turn
 from metalloid.backends.cpu.lower.vectorize import VectorCode, vectorize
+from metalloid.backends.cpu.lower.written_rows import with_masked_rests
 from metalloid.backends.line_table import LineTable, debug_info
 from metalloid.backends.specialize import FAR, SHARED
 from metalloid.errors import NotVectorised
@@ -101,6 +102,8 @@ def vector_code(
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))
     if lanes.width == 1 and isinstance(proof, Proof):
+        if proof.apart and target.info.masks_memory and check is None and not brief:
+            module = with_masked_rests(module, loops, target.info)
         module = module.with_function(with_exact_sums(module.function[ENTRY]))
     if check is None and lanes.width > 1 and not brief:  # it writes code twice
         layout = data_layout(module.datalayout)

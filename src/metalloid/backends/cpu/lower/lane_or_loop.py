@@ -19,7 +19,7 @@ from metalloid.analysis.lane_layout import LaneLayout, Triple
 from metalloid.analysis.loop_stride import Strides
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
-from metalloid.backends.cpu.lower.access.packs import CALLS, MEMORY
+from metalloid.backends.cpu.lower.access.packs import CALLS, MEMORY, SATURATING
 from metalloid.backends.cpu.lower.access.round_loads import WORD, lookup
 from metalloid.backends.cpu.lower.free_shape import Accesses, access_of, footprint, vectors
 from metalloid.backends.cpu.lower.vectorize import uses_lanes
@@ -44,7 +44,7 @@ DENSE = 4  # of so many bytes that a loop passes by, one is loaded
 COUNTER = 1  # what it takes to count rounds; addresses that go on by steps take nothing beside it
 WAITING = 2.0  # lanes that leave a loop at different times are busy half of the time
 _STIR = frozenset(("store", "atomicrmw", "cmpxchg", "switch"))
-_CALM = (*CALLS, "llvm.fptosi.sat.", "llvm.fptoui.sat.")  # LLVM has them for registers
+_CALM = (*CALLS, *SATURATING)  # LLVM has them for registers
 _PLAIN = (
     "fadd",
     "fsub",
@@ -218,7 +218,7 @@ def loops_in_vectors(flow: Flow, known: Uniformity, layout: DataLayout, target: 
     lanes = alone = 0.0
     for loop, body in _innermost(flow):
         strides = Strides(function, loop, layout)
-        filled = straight(function, loop, body, strides) or _written(function, loop, body, strides, known)
+        filled = straight(function, loop, body, strides) or writes_row(function, loop, body, strides, known)
         waits, counted = 1.0, [i for i in body if not i.name or strides.of(i.value) is None]
         if loop.header in known.divergence.loops:  # short for some: counters are not all that its end costs
             waits, counted = WAITING, body
@@ -251,7 +251,7 @@ def straight(
     return all(strides.of(i.operands[0]) is not None for i in loads)
 
 
-def _written(
+def writes_row(
     function: Function, loop: Loop, body: list[Instruction], strides: Strides, known: Uniformity
 ) -> bool:
     """Whether LLVM takes several rounds at once that write a row: neighbours from neighbours, each from what stands in

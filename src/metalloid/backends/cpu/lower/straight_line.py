@@ -6,7 +6,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from metalloid.backends.cpu.lower.access import held, load_groups, round_loads, side_by_side, store_groups
+from metalloid.backends.cpu.lower.access import (
+    held,
+    load_groups,
+    round_loads,
+    round_stores,
+    side_by_side,
+    store_groups,
+)
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.instructions import instruction
 from metalloid.backends.cpu.lower.matrix import chains
@@ -37,12 +44,19 @@ def write_straight(e: Emitter, block: Block) -> None:
     rounds = round_loads.rounds_of(e, block)
     if rounds is not None and e.registers is not None:
         rounds.whole = e.registers.whole(block.name)
+    stored = round_stores.find(e, block, rounds) if rounds is not None else None
+    if rounds is not None and stored is not None:
+        gone, rounds.whole = gone | stored.gone, stored.whole
+    elif (
+        rounds is not None and rounds.stores
+    ):  # a round that is not there has to load what the first one does
+        rounds = None
     vectors = side_by_side.Writer(e, block, beside)
     e.done, e.rows, e.multiplied = set(gone), {}, _only_multiplied(e, found)
     for n, i in enumerate(block.body[:-1]):
         e.place = e.out.place(i)
         vectors.parts(n)
-        if n in stores.others or i.name in e.done:
+        if n in stores.others or i.name in e.done or (stored is not None and i in stored):
             continue
         if rounds is not None:
             rounds.write(i)
@@ -61,6 +75,8 @@ def write_straight(e: Emitter, block: Block) -> None:
         elif not store_groups.store_group(e, stores.groups[n]):
             for _, store in sorted(stores.groups[n].stores, key=lambda s: s[0]):
                 instruction(e, store)
+    if rounds is not None and stored is not None:
+        stored.write(e, rounds)
     if e.registers is not None:
         e.registers.write(block, rounds)
 

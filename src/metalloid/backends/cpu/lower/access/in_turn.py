@@ -145,6 +145,14 @@ class Writer:
                 self._load(made) if load else as_lanes(self.e, made, len(made), self._operand)
             )
 
+    def vector(self, values: tuple[Value, ...]) -> str:
+        """Values of a pack, or one for all."""
+        made = self._operand(values)
+        if made.vec is not None:
+            return made.vec
+        assert made.base is not None
+        return self.e.splat(made.type, made.base, len(values))
+
     def _base(self, loads: list[Instruction]) -> tuple[Value, int]:
         return constant_base(self.e.function, loads[0].operands[0], self.e.out.layout)
 

@@ -29,11 +29,14 @@ CALLS = tuple(
     for name in "fma fmuladd minnum maxnum fabs sqrt floor ceil trunc rint smin smax umin umax abs copysign".split()
 )
 
+SATURATING = ("llvm.fptosi.sat.", "llvm.fptoui.sat.")
+
 
 def alike(made: list[Instruction], shape: Shape) -> bool:
     """Whether instructions do the same, each with its own operands; to no numbers that are kept as patterns."""
     first = made[0]
-    known = first.opcode in _SAME or (first.opcode == "call" and first.called.startswith(CALLS))
+    calls = (*CALLS, *SATURATING)
+    known = first.opcode in _SAME or (first.opcode == "call" and first.called.startswith(calls))
     return known and all(
         (i.opcode, i.type, i.predicate, i.called, i.flags)
         == (first.opcode, first.type, first.predicate, first.called, first.flags)

@@ -53,6 +53,7 @@ class Rounds:
     e: Emitter
     loads: dict[str, list[Instruction]]
     sums: dict[str, list[Instruction]]
+    stores: dict[str, list[Instruction]]
     firsts: dict[str, str]  # of the first round's load, that of the loop
     left: str  # name of how many rounds are left behind the first
     whole: frozenset[Pack] = frozenset()  # loads of which nobody wants one alone
@@ -237,14 +238,16 @@ def rounds_of(e: Emitter, block: Block) -> Rounds | None:
         return None
     loads: dict[str, list[Instruction]] = {}
     sums: dict[str, list[Instruction]] = {}
+    stores: dict[str, list[Instruction]] = {}
+    by_kind = {"load": loads, "store": stores}
     firsts, left = {}, ""
     for i in block.body:
         if (said := _said(i)) is None:
             continue
         own, number, left = said
-        (loads if i.opcode == "load" else sums).setdefault(own, []).append(i)
+        by_kind.get(i.opcode, sums).setdefault(own, []).append(i)
         firsts.update({i.name: own} if number == "0" else {})
-    return Rounds(e, loads, sums, firsts, left) if loads else None
+    return Rounds(e, loads, sums, stores, firsts, left) if loads or stores else None
 
 
 def _said(i: Instruction) -> tuple[str, str, str] | None:
