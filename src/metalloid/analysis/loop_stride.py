@@ -2,7 +2,8 @@
 
 A stride is a sum of products: `{(): 4}` is four, `{("n",): 4}` four times the value n, `{}` nothing: the value stays.
 Products are of values made before the loop. What is said holds but for wrapping round: good for hints, not for
-addresses.
+addresses. With `exact` it holds for those as well, inside a memory: nobody has one in which 32 bits go round, and
+narrower numbers are followed only as counters that do not.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from metalloid.ir.values import Int, Local, Value
 from metalloid.records import dataclass, field
 
 Stride = dict[tuple[str, ...], int]
+WIDE = 32  # bits of a number that does not go round inside any memory
 DEEP = 64  # values in values; what is deeper is not looked at
 ALIKE = {"zext", "sext", "trunc", "freeze"}
 
@@ -27,6 +29,7 @@ class Strides:
     function: Function
     loop: Loop
     layout: DataLayout
+    exact: bool = False
     _known: dict[str, Stride | None] = field(default_factory=dict)
 
     def of(self, value: Value, deep: int = 0) -> Stride | None:
@@ -42,7 +45,8 @@ class Strides:
         if i.opcode == "phi":
             return self._round(i)
         if i.opcode in ALIKE:
-            return self.of(i.operands[0], deep + 1)
+            found = self.of(i.operands[0], deep + 1)
+            return found if not found or not self.exact or self._is_whole(i) else None
         if i.opcode == "getelementptr":
             return self._address(i, deep)
         if i.opcode == "or" and "disjoint" not in i.flags:
@@ -58,6 +62,21 @@ class Strides:
         if i.opcode == "shl":
             return times(first, 1 << b.value) if isinstance(b, Int) and b.value < 64 else None
         return self._product(a, first, b, second)
+
+    def _is_whole(self, i: Instruction) -> bool:
+        """Whether what is made wider or narrower moves on as before."""
+        value, kinds = i.operands[0], (i.type, i.operands[0].type)
+        if i.opcode == "freeze" or all(isinstance(kind, IntType) and kind.bits >= WIDE for kind in kinds):
+            return True
+        flag = {"zext": "nuw", "sext": "nsw"}.get(i.opcode)
+        made = self.function.definitions[value.name] if isinstance(value, Local) else None
+        if made is None or made.opcode != "phi":
+            return False
+        return any(
+            flag in self.function.definitions[v.name].flags
+            for v, source in made.cases
+            if source in self.loop.blocks and isinstance(v, Local)
+        )
 
     def _before(self, value: Local) -> bool:
         """Whether a value is made before the loop."""

@@ -2,18 +2,20 @@
 
 With that it takes a row's index for a counter of 64 bits; without, it adds in 32 and widens in each round, and asks
 before each row whether the index goes round in it. A widening is marked by the proof (`analysis/intervals/no_wrap.py`);
-what it is made of in its own block runs whenever it does.
+what it is made of in its own block runs whenever it does. A number that is widened with its sign has not wrapped as one
+with a sign; nothing is said of it as one without.
 """
 
 from __future__ import annotations
 
 from metalloid.analysis.intervals import EXACT, is_no_wrap
 from metalloid.ir import Block, Function
-from metalloid.ir.values import Local, Value
+from metalloid.ir.values import Local
 from metalloid.records import replace
 
 _SUMS = ("add", "mul", "shl")
 _HANDED_ON = ("or", "freeze")
+_SAID = {"sext": "nsw", "zext": "nuw"}
 
 
 def with_exact_sums(function: Function) -> Function:
@@ -22,20 +24,21 @@ def with_exact_sums(function: Function) -> Function:
 
 def _with_exact_sums(function: Function, block: Block) -> Block:
     made = {i.name: i for i in block.body if i.name}
-    exact: set[str] = set()
-    work: list[Value] = [o for i in block.body if is_no_wrap(i) for o in i.operands]
+    said: dict[str, set[str]] = {}
+    work = [(o, _SAID[i.opcode]) for i in block.body if is_no_wrap(i) for o in i.operands]
     while work:
-        value = work.pop()
+        value, flag = work.pop()
         i = made.get(value.name) if isinstance(value, Local) else None
-        if i is None or i.name in exact or i.opcode not in (*_SUMS, *_HANDED_ON):
+        if i is None or flag in said.get(i.name, ()) or i.opcode not in (*_SUMS, *_HANDED_ON):
             continue
-        exact.add(i.name)
-        work += i.operands
-    if not exact:
+        said.setdefault(i.name, set()).add(flag)
+        work += [(o, flag) for o in i.operands]
+    if not said:
         return block
-    said = ((EXACT, "!{}"),)
     code = [
-        replace(i, metadata=(*i.metadata, *said)) if i.name in exact and i.opcode in _SUMS else i
+        replace(i, metadata=(*i.metadata, (EXACT, " ".join(sorted(said[i.name])))))
+        if i.name in said and i.opcode in _SUMS
+        else i
         for i in block.instructions
     ]
     return replace(block, instructions=tuple(code))

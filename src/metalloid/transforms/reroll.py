@@ -64,6 +64,8 @@ def _counted(function: Function, block: Block) -> _Counted | None:
         return None
     step = next.operands[1]
     assert isinstance(step, Int)
+    if step.signed & (step.signed - 1) and not {"nuw", "nsw"} & {*next.flags}:
+        return None  # it may go past its limit, go round, and meet it another time
     return _Counted(block, counter, next, step.signed, test)
 
 

@@ -10,7 +10,7 @@ and written as masked ones where the code is for one lane (`lower/access/round_s
 from __future__ import annotations
 
 from metalloid.ir import Block, Function, Instruction
-from metalloid.ir.types import I1, VOID, IntType
+from metalloid.ir.types import I1, I32, I64, VOID, IntType
 from metalloid.ir.values import Local, Value, const
 from metalloid.records import dataclass, replace
 from metalloid.transforms.masked_rounds import ROUND
@@ -52,6 +52,8 @@ def written(function: Function, header: str) -> Written | None:
     value = block.phis[0].operands[block.phis[0].labels.index(header)]
     assert isinstance(value, Local)
     next_ = function.definitions[value.name]
+    if not (order or {"nuw", "nsw"} & {*next_.flags} or next_.type in (I32, I64)):
+        return None  # a narrow one that starts at its limit goes round: so many rounds are not counted
     asked = block.terminator.operands[0]
     assert isinstance(asked, Local)
     test = function.definitions[asked.name]
@@ -60,6 +62,15 @@ def written(function: Function, header: str) -> Written | None:
     }:
         return None
     return Written(header, outside[0], behind, block.phis[0], next_, test, limit, order)
+
+
+def moving(block: Block) -> set[str]:
+    """What a round makes of the counter."""
+    found = {phi.name for phi in block.phis}
+    for i in block.body:
+        if i.name and found & {*i.uses}:
+            found.add(i.name)
+    return found
 
 
 def with_masked_rest(function: Function, found: Written, count: int) -> Function:
@@ -134,18 +145,15 @@ class _Rest:
         return [Block(self.check, (none, last, jump)), Block(self.tail, tuple(self._rounds(block)))]
 
     def _rounds(self, block: Block) -> list[Instruction]:
-        moving = {self.found.counter.name}
+        counted = moving(block)
         code: list[Instruction] = []
         stores: list[Instruction] = []
         once: dict[str, Value] = {}
         body = [i for i in block.body[:-1] if i not in (self.found.next, self.found.test)]
         for i in body:
-            if moving & {*i.uses} or i.opcode == "store":
-                moving.add(i.name)
-            elif i.name:
+            if i.name and i.name not in counted:
                 code.append(replace(i.substitute(once), name=f"{i.name}.t"))
                 once[i.name] = code[-1].value
-        moving.discard("")
         for n in range(self.count):
             here = self._i("icmp", self.last, const(self.kind, n), f"{block.name}.here{n}", "uge")
             beyond = self._i("add", self.end, const(self.kind, n), f"{block.name}.beyond{n}")
@@ -154,7 +162,7 @@ class _Rest:
             code += [here, beyond, at]
             values = {**once, self.found.counter.name: at.value}
             for m, i in enumerate(body):
-                if i.opcode != "store" and i.name not in moving:
+                if i.opcode != "store" and i.name not in counted:
                     continue
                 copy = replace(i.substitute(values), name=i.name and f"{i.name}.t{n}")
                 if i.opcode in ("load", "store"):

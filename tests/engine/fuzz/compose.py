@@ -22,6 +22,7 @@ from tests.engine.fuzz.features import (
     messages,
     private,
     quantise,
+    rings,
     rows,
     running,
     sharing,
@@ -71,6 +72,7 @@ FEATURES: dict[str, Feature] = {
     "strides": Feature(strides.write, switch="rows"),
     "quantise": Feature(quantise.write, most=2, switch="rows"),
     "running": Feature(running.write, most=2, switch="rows"),
+    "rings": Feature(rings.write, most=2, switch="rows"),
 }
 ROWS = tuple(name for name, feature in FEATURES.items() if feature.switch == "rows")
 LANES = ("take", "reduce", "fill", "fold")
@@ -79,7 +81,7 @@ MATHS = ("maths", "turned", "complex", "halves", "math vectors")
 TOP = ("columns", "classic", "some lanes", "some groups")
 LEAVES = ("early", "columns", "classic")  # after these, some threads of a threadgroup may be gone
 # Numbers of their own: other seeds make what they made before there were such programs.
-COUNTING, BELOW, IN_ROWS = 0xC0DE, 0xBE10, 0x2035
+COUNTING, BELOW, IN_ROWS, RINGS = 0xC0DE, 0xBE10, 0x2035, 0x2165
 # Kinds of programs that can be left out: threads that leave before barriers, SIMD-groups that pass them by, pointers
 # of two address spaces; nothing but programs about rows of memory, which else are one of twelve.
 SWITCHES = {"leaving": True, "skipping": True, "spaces": False, "rows": False}
@@ -171,7 +173,9 @@ def _short(seed: int, r: random.Random) -> Case:
 def _rows(seed: int, r: random.Random, leaving: bool) -> Case:
     """Two of three have nothing else, as most kernels; the others have one or two more features."""
     math = r.choice(("safe", "fast", "fast", "relaxed"))
-    chosen = r.choices(ROWS, (3, 1, 2, 2, 2), k=r.choice((1, 1, 2)))
+    chosen = r.choices(ROWS, (3, 1, 2, 2, 2, 0), k=r.choice((1, 1, 2)))
+    if random.Random(seed ^ RINGS).randrange(5) == 0:
+        chosen[0] = "rings"
     if r.randrange(3):
         w = Writer(r, math)
         rows.bare(w, [FEATURES[name].write for name in chosen])

@@ -7,7 +7,7 @@ from metalloid.ir import Instruction
 SHORT = 64  # rounds of a loop: one with fewer is short
 PROVED = "mt.proved"  # metadata of an access that needs no guard
 NO_WRAP = "mt.whole"  # of a widening whose number cannot have wrapped
-EXACT = "mt.exact"  # of a sum or a product that such a number is made of
+EXACT = "mt.exact"  # of a sum or a product that such a number is made of: as what it has not wrapped
 FIXED = "mt.fixed"  # of a load of a parameter that nobody can change while the launch runs
 EARLY = (
     "mt.early"  # of a load that is inside before the branch that it is behind as well: from which blocks on
@@ -23,8 +23,9 @@ def is_no_wrap(i: Instruction) -> bool:
     return any(kind == NO_WRAP for kind, _ in i.metadata)
 
 
-def is_exact(i: Instruction) -> bool:
-    return any(kind == EXACT for kind, _ in i.metadata)
+def exact(i: Instruction) -> str:
+    """The flags of a sum or a product that has not wrapped."""
+    return next((flags for kind, flags in i.metadata if kind == EXACT), "")
 
 
 def is_fixed(i: Instruction) -> bool:

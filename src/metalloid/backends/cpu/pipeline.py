@@ -102,15 +102,13 @@ def vector_code(
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))
     if lanes.width == 1 and isinstance(proof, Proof):
-        if proof.apart and target.info.masks_memory and check is None and not brief:
-            module = with_masked_rests(module, loops, target.info)
+        rests = proof.apart and target.info.masks_memory and check is None and not brief
+        module = with_masked_rests(module, loops, target.info) if rests else module
         module = module.with_function(with_exact_sums(module.function[ENTRY]))
     if check is None and lanes.width > 1 and not brief:  # it writes code twice
         layout = data_layout(module.datalayout)
-        found = (
-            row_gangs(module.function[ENTRY], lanes, layout, guard, target.info) if not backwards else None
-        )
-        if found is None:
+        function = module.function[ENTRY]
+        if backwards or row_gangs(function, lanes, layout, guard, target.info) is None:
             module, loops = _in_one_row(module, lanes, loops, target.info.masks_memory)
     made = vectorize(
         *(module, lanes, guard, backwards, target.info, loops, check, way, table, brief, proof != SHARED),

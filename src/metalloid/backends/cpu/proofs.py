@@ -15,7 +15,6 @@ from metalloid.backends.base import Launch, Triple
 from metalloid.backends.cpu.kernel_cache import KernelCache, stable_repr
 from metalloid.backends.fallback import slow_way
 from metalloid.hashes import sha256
-from metalloid.ir.intrinsics import ENTRY
 from metalloid.records import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -130,6 +129,7 @@ def provable(shelf: KernelCache, prover: Callable[[], Prover], target: Target) -
 def _writes_rows(module: Module, target: TargetInfo) -> bool:
     """Whether threads run one after the other, and store in loops."""
     from metalloid.backends.cpu.lower.lane_or_loop import alone
+    from metalloid.ir.intrinsics import ENTRY
     from metalloid.ir.loops import loops
 
     function = module.function[ENTRY]

@@ -106,7 +106,7 @@ def _ways(flow: Flow, row: Row, layout: DataLayout, target: TargetInfo) -> tuple
     """What is left of a row, under a mask, where its rounds load neighbours: one by one it would take as long as the
     rest."""
     function, loop = flow.function, flow.forest.loops[row.header]
-    strides = Strides(function, loop, layout)
+    strides = Strides(function, loop, layout, exact=True)
     loads = [i for i in function.block[row.header].instructions if i.opcode == "load"]
     beside = all(strides.of(i.operands[0]) == {(): layout.store_size(i.type)} for i in loads)
     return ENDS if target.masks_memory and beside and may_be_masked(function, row) else ()
@@ -178,7 +178,8 @@ def sums_of(flow: Flow, row: Row, layout: DataLayout, target: TargetInfo) -> tup
 def looks_up(flow: Flow, row: Row, layout: DataLayout, target: TargetInfo) -> bool:
     """Whether a loop goes to where a row of indices leads, and a gather brings that sooner than loads do."""
     function, loop = flow.function, flow.forest.loops[row.header]
-    body, strides = list(function.block[row.header].instructions), Strides(function, loop, layout)
+    body = list(function.block[row.header].instructions)
+    strides = Strides(function, loop, layout, exact=True)
     if not target.quick_gathers or straight(function, loop, body, strides):
         return False
     return straight(function, loop, body, strides, lookups=True) and may_be_masked(function, row)

@@ -18,9 +18,9 @@ from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.layout import data_layout
 from metalloid.ir.loops import Loop
 from metalloid.ir.types import FloatType, IntType
-from metalloid.ir.values import Value
+from metalloid.ir.values import Local, Value
 from metalloid.targets import TargetInfo
-from metalloid.transforms.written_rests import with_masked_rest, written
+from metalloid.transforms.written_rests import moving, with_masked_rest, written
 
 WORD = 4  # bytes: of narrower numbers a register has more than most rows are long
 
@@ -52,10 +52,14 @@ def _access(i: Instruction) -> tuple[Value, Value]:
 def _is_row(flow: Flow, loop: Loop, known: Uniformity) -> bool:
     """Whether rounds write neighbours from neighbours, all of them known to be inside a buffer."""
     body = list(flow.function.block[loop.header].instructions)
-    if not writes_row(flow.function, loop, body, Strides(flow.function, loop, known.layout), known):
+    strides = Strides(flow.function, loop, known.layout, exact=True)
+    if not writes_row(flow.function, loop, body, strides, known):
         return False
+    counted = moving(flow.function.block[loop.header])
     for i in (i for i in body if i.opcode in ("load", "store")):
         pointer, value = _access(i)
+        if isinstance(pointer, Local) and pointer.name in counted and strides.of(pointer) == {}:
+            return False  # made of the counter in each round, and the same
         root, kind = known.roots.root(pointer), value.type
         if not is_proved(i) or i.ordering or i.flags or root is None or root.kind != "buffer":
             return False

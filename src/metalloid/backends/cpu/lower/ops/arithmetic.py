@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from metalloid.analysis.intervals import is_exact
+from metalloid.analysis.intervals import exact
 from metalloid.analysis.lane_shape import seam, splits
 from metalloid.backends.cpu.lower.access.pointers import absolute, pointer_like
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
@@ -96,8 +96,8 @@ def operation(e: Emitter, i: Instruction, vector: bool) -> str:
         return moved
     elif i.opcode in ("udiv", "sdiv", "urem", "srem"):
         return divide(e, i.opcode, i.type.bits, a, b, vector, i.operands[1])
-    sure = " nuw nsw" if e.width == 1 and is_exact(i) else ""
-    return e.put(f"{i.opcode}{sure} {type} {a}, {b}")
+    sure = exact(i) + " " if e.width == 1 and exact(i) else ""
+    return e.put(f"{i.opcode} {sure}{type} {a}, {b}")
 
 
 def divide(e: Emitter, opcode: str, bits: int, a: str, b: str, vector: bool, divisor: Value) -> str:
