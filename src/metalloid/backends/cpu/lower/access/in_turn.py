@@ -14,7 +14,7 @@ from metalloid.backends.cpu.lower.access import held
 from metalloid.backends.cpu.lower.access.alike_lanes import as_lanes
 from metalloid.backends.cpu.lower.access.load_groups import space_of
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, alignment, memory_type, resolve
-from metalloid.backends.cpu.lower.access.packs import MEMORY, Pack, Packs
+from metalloid.backends.cpu.lower.access.packs import MEMORY, Pack, Packs, whole_only
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.ops.lanes_in_memory import Lanes
 from metalloid.backends.cpu.lower.ops.partial_total import total
@@ -49,23 +49,7 @@ def find(e: Emitter, block: Block) -> Found:
             packs = Packs(e.function, block, e.out.layout, e.shape)
             if packs.collect(i.operands) and packs.found and _may_wait(e, packs, block.body[:n], i):
                 totals[i.name] = packs
-    return Found(totals, _gone(e, totals))
-
-
-def _gone(e: Emitter, totals: Mapping[str, Packs]) -> frozenset[str]:
-    """What nobody wants lane by lane: neither somebody else, nor a sum for all of its numbers."""
-    inside = {name for packs in totals.values() for pack in packs.found for name in pack}
-    users, made = e.function.users, e.function.definitions
-    work = [name for packs in totals.values() for name in packs.shared]
-    work += [
-        n for n in inside if any(u.name not in inside and u.name not in totals for u in users.get(n, ()))
-    ]
-    while work:
-        name = work.pop()
-        if name in inside:
-            inside.remove(name)
-            work += made[name].uses
-    return frozenset(inside)
+    return Found(totals, whole_only(e.function, totals.values(), lambda user: user.name in totals))
 
 
 def _may_wait(e: Emitter, packs: Packs, before: tuple[Instruction, ...], sum: Instruction) -> bool:

@@ -5,7 +5,7 @@ share. Nothing is written here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from metalloid.analysis.lane_shape import LaneShape
 from metalloid.ir import Block, Function, Instruction
@@ -104,3 +104,23 @@ class Packs:
 
     def loads(self) -> list[list[Instruction]]:
         return [[self.made[n] for n in names] for names in self.found if self.made[names[0]].opcode == "load"]
+
+
+def whole_only(
+    function: Function, found: Iterable[Packs], fine: Callable[[Instruction], bool]
+) -> frozenset[str]:
+    """What nobody wants number by number: neither a user that is not `fine`, nor a pack for all of its numbers."""
+    made = list(found)
+    inside = {name for packs in made for pack in packs.found for name in pack}
+
+    def wants(user: Instruction) -> bool:
+        return user.name not in inside and not fine(user)
+
+    work = [name for packs in made for name in packs.shared]
+    work += [name for name in inside if any(map(wants, function.users.get(name, ())))]
+    while work:
+        name = work.pop()
+        if name in inside:
+            inside.remove(name)
+            work += function.definitions[name].uses
+    return frozenset(inside)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from metalloid.backends.cpu.lower import masked
 from metalloid.backends.cpu.lower.access.in_turn import Writer
 from metalloid.backends.cpu.lower.access.mem_ref import address, alignment, memory_type, resolve
-from metalloid.backends.cpu.lower.access.packs import Pack, Packs
+from metalloid.backends.cpu.lower.access.packs import Pack, Packs, whole_only
 from metalloid.backends.cpu.lower.access.round_loads import Rounds
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.ir import Block, Instruction
@@ -47,18 +47,11 @@ def find(e: Emitter, block: Block, rounds: Rounds) -> Stored | None:
         return None
     if packs.loads():
         return None
-    users, made = e.function.users, e.function.definitions
-    gone = {name for pack in packs.found for name in pack}
-    work = [*packs.shared]
-    work += [n for n in gone if any(u.name not in gone and u.opcode != "store" for u in users.get(n, ()))]
-    while work:
-        name = work.pop()
-        if name in gone:
-            gone.remove(name)
-            work += made[name].uses
+    users = e.function.users
+    gone = whole_only(e.function, [packs], lambda user: user.opcode == "store")
     whole = {
         pack
         for pack in packs.given
         if all(u.name in gone or u.opcode == "store" for n in pack for u in users.get(n, ()))
     }
-    return Stored(stores, packs, frozenset(gone), frozenset(whole))
+    return Stored(stores, packs, gone, frozenset(whole))

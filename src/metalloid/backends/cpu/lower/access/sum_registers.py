@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from metalloid.backends.cpu.lower.access.in_turn import Writer, is_plain
-from metalloid.backends.cpu.lower.access.packs import Pack, Packs
+from metalloid.backends.cpu.lower.access.packs import Pack, Packs, whole_only
 from metalloid.backends.cpu.lower.access.round_loads import Rounds, rounds_of
 from metalloid.backends.cpu.lower.emitter import Emitter, lowered
 from metalloid.backends.cpu.lower.ops.partial_total import FEW
@@ -98,7 +98,8 @@ class SumRegisters:
             self.e.do(f"store {self._type(pack)} {made[pack]}, ptr {self._slot(pack)}")
 
     def _writer(self, made: _Made, given: dict[Pack, str]) -> Writer:
-        for pack in made.packs.given - given.keys():
+        asked = {name for pack in made.packs.found for name in made.packs.made[pack[0]].uses}
+        for pack in (p for p in made.packs.given - given.keys() if p[0] in asked):
             values = tuple(self.e.function.definitions[name].value for name in pack)
             given[pack] = self._now(pack) if pack[0] in self._register else self._from(values)
         writer = Writer(self.e, made.packs, given)
@@ -240,18 +241,10 @@ def _made(
         return None
     if not all(is_plain(e, i) for pack in packs.loads() for i in pack):
         return None
-    users, made = e.function.users, e.function.definitions
-    gone = {name for pack in packs.found for name in pack}
-    work = [*packs.shared]
-    work += [n for n in gone if any(u.name not in gone and u.name not in phis for u in users.get(n, ()))]
-    while work:
-        name = work.pop()
-        if name in gone:
-            gone.remove(name)
-            work += made[name].uses
+    gone = whole_only(e.function, [packs], lambda user: user.name in phis)
     if not gone.issuperset(name for values in wanted for name in _names(values)):
         return None
-    return _Made(block.name, packs, frozenset(gone))
+    return _Made(block.name, packs, gone)
 
 
 def _names(values: tuple[Value, ...]) -> Pack:
