@@ -12,6 +12,7 @@ import pytest
 from metalloid.analysis.intervals.prove import Prover
 from metalloid.analysis.intervals.values import Facts
 from metalloid.backends import interpret
+from metalloid.backends.cpu.lower.lane_or_loop import alone
 from metalloid.backends.cpu.pipeline import vector_code
 from metalloid.records import replace
 from metalloid.transforms.canonicalize import canonical
@@ -28,6 +29,8 @@ LOOPS = {
     "exchanged": "for (int j = 0; j < n; j++) { float v = y[i * n + j]; y[i * n + j] = z[i * n + j]; z[i * n + j] = v; }",
     "behind a sum": "float s = 0; for (int j = 0; j < n; j++) s += x[i * n + j]; for (int j = 0; j < n; j++) y[i * n + j] = x[i * n + j] - s;",
     "turned round": "for (int j = 0; j < n; j++) y[i * n + j] = x[i * n + n - 1 - j];",
+    "from the end": "for (int j = 0; j < n; j++) y[i * n + n - 1 - j] = x[i * n + j] + 1;",
+    "both from the end": "for (int j = n - 1; j >= 0; j--) y[i * n + j] = x[i * n + j] * 3;",
 }  # fmt: skip
 APART, OVER = [(0, 2000, 4000), (0, 0, 4000), (3, 3, 3)], [(0, 1, 4000), (1, 0, 4000), (5, 0, 2), (0, 16, 17)]
 
@@ -69,6 +72,12 @@ def test_launches_of_one_size_with_memory_bound_once_and_twice(body):
             interpret.run(ir, launch(views(expected), 1, 1))
             made.run(launch(views(got), 1, 1))
             np.testing.assert_array_equal(got, expected, err_msg=f"{n} elements, buffers from {starts}")
+
+
+@pytest.mark.parametrize("name", ["from another", "turned round", "from the end"])
+def test_threads_run_alone_in_either_direction(name):
+    """Rows that are read or written backwards are rows: LLVM turns registers round."""
+    assert alone(canonical(scalar_ir(TEXT.format(body=LOOPS[name]), "k")[0]), WIDE.info) is not None
 
 
 @pytest.mark.parametrize("apart", [True, False])

@@ -13,7 +13,7 @@ from metalloid.ir.gep import steps
 from metalloid.ir.layout import DataLayout
 from metalloid.ir.loops import Loop
 from metalloid.ir.types import IntType
-from metalloid.ir.values import Int, Local, Value
+from metalloid.ir.values import Int, Local, Value, const
 from metalloid.records import dataclass, field
 
 Stride = dict[tuple[str, ...], int]
@@ -51,6 +51,9 @@ class Strides:
             return self._address(i, deep)
         if i.opcode == "or" and "disjoint" not in i.flags:
             return None
+        if i.opcode == "xor" and i.operands[1] == const(i.type, -1):  # what is left of a row: -1 - x
+            found = self.of(i.operands[0], deep + 1)
+            return times(found, -1) if found is not None else None
         if i.opcode not in ("add", "or", "sub", "mul", "shl"):
             return None
         a, b = i.operands

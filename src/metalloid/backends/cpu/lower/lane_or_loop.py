@@ -255,8 +255,8 @@ def straight(
 def writes_row(
     function: Function, loop: Loop, body: list[Instruction], strides: Strides, known: Uniformity
 ) -> bool:
-    """Whether LLVM takes several rounds at once that write a row: neighbours from neighbours, each from what stands in
-    its place or in other memory."""
+    """Whether LLVM takes several rounds at once that write a row: neighbours from neighbours, in either direction, each
+    from what stands in its place or in other memory."""
     quiet = [i for i in body if i.opcode != "store"]
     stores = [i for i in body if i.opcode == "store"]
     if not stores or not _calm(loop, quiet) or not ends_by_count(function, loop.header):
@@ -266,9 +266,10 @@ def writes_row(
     places = [(i.operands[0], i.type) for i in body if i.opcode == "load"]
     written = [(i.operands[1], i.operands[0].type) for i in stores]
     steps = [(strides.of(pointer), strides.layout.store_size(type)) for pointer, type in places]
-    if any(step not in ({}, {(): size}) for step, size in steps):
+    if any(step not in ({}, {(): size}, {(): -size}) for step, size in steps):
         return False
-    if any(strides.of(pointer) != {(): strides.layout.store_size(type)} for pointer, type in written):
+    steps = [(strides.of(pointer), strides.layout.store_size(type)) for pointer, type in written]
+    if any(step not in ({(): size}, {(): -size}) for step, size in steps):
         return False
     own = {
         known.roots.root(pointer): constant_base(function, pointer, strides.layout) for pointer, _ in written

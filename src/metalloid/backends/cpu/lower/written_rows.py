@@ -58,8 +58,9 @@ def _is_row(flow: Flow, loop: Loop, known: Uniformity) -> bool:
     counted = moving(flow.function.block[loop.header])
     for i in (i for i in body if i.opcode in ("load", "store")):
         pointer, value = _access(i)
-        if isinstance(pointer, Local) and pointer.name in counted and strides.of(pointer) == {}:
-            return False  # made of the counter in each round, and the same
+        forwards = strides.of(pointer) == {(): known.layout.store_size(value.type)}
+        if isinstance(pointer, Local) and pointer.name in counted and not forwards:
+            return False  # backwards; or made of the counter in each round, and the same
         root, kind = known.roots.root(pointer), value.type
         if not is_proved(i) or i.ordering or i.flags or root is None or root.kind != "buffer":
             return False
