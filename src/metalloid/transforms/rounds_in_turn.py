@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from metalloid.analysis.intervals import PROVED
 from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.layout import DataLayout
 from metalloid.ir.types import I1, I32, VOID, ArrayType, PointerType
 from metalloid.ir.values import Int, Local, Value, const
 from metalloid.records import replace
@@ -64,8 +65,8 @@ class InTurn(SideBySide):
 class InMemory(InTurn):
     """The same with the rounds as a loop, which puts what they add into an array; then that is added up."""
 
-    def __init__(self, function: Function, row: Row, count: int) -> None:
-        super().__init__(function, row, count)
+    def __init__(self, function: Function, row: Row, count: int, layout: DataLayout | None = None) -> None:
+        super().__init__(function, row, count, layout)
         self.back = f"{row.header}.added{self.tag}"
         self.values: dict[str, Value] = {}  # of a round
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from metalloid.analysis.intervals import NO_WRAP
+from metalloid.analysis.intervals import NO_WRAP, is_proved
+from metalloid.analysis.loop_stride import Strides
 from metalloid.ir import Block, Function, Instruction
-from metalloid.ir.types import I1, IntType
+from metalloid.ir.layout import DataLayout
+from metalloid.ir.loops import loops
+from metalloid.ir.types import I1, I8, I64, IntType
 from metalloid.ir.values import Int, Local, Value, const, poison
 from metalloid.records import replace
 from metalloid.transforms.folds import again, starts_alike, step_of
@@ -26,8 +29,11 @@ class SideBySide:
 
     goes_on = True  # with parts
 
-    def __init__(self, function: Function, row: Row, count: int) -> None:
+    def __init__(self, function: Function, row: Row, count: int, layout: DataLayout | None = None) -> None:
+        """With a layout, all that a proved load reads lies at a distance from what the first round's does."""
         self.function, self.row, self.count = function, row, count
+        loop = loops(function).loops[row.header]
+        self.strides = Strides(function, loop, layout, exact=True) if layout is not None else None
         self.body = function.block[row.header]
         self.tag, self.kinds = row.tag, dict(zip(row.sums, row.kinds, strict=True))
         self.many, self.rounds, self.few = (
@@ -227,6 +233,7 @@ class SideBySide:
             for p in self.body.phis
             if p.name not in self.row.sums
         }
+        places: dict[str, Value] = {}
         for n in range(self.count):
             if n:
                 code.append(self._counter(n))
@@ -241,6 +248,15 @@ class SideBySide:
                 copy = replace(
                     i.substitute(values), name=i.name and ends.get(i.name, f"{i.name}.r{n}{self.tag}")
                 )
+                if (stride := self._stride(i)) and n:
+                    first, at = places[i.name], const(I64, n * stride)
+                    place = Instruction(
+                        "getelementptr", first.type, (first, at), f"{copy.name}.at", element=I8
+                    )
+                    code.append(place)
+                    copy = replace(copy, operands=(place.value,))
+                elif stride:
+                    places[i.name] = copy.operands[0]
                 code.append(self._told(i, copy))
                 if i.name:
                     values[i.name] = copy.value
@@ -252,6 +268,13 @@ class SideBySide:
         code += self._added_up()
         code.append(Instruction("br", end.type, (), labels=(self.many,), metadata=end.debug_only))
         return Block(self.rounds, tuple(code))
+
+    def _stride(self, i: Instruction) -> int:
+        """How many bytes a load that is inside its memory moves from round to round; 0 where that is not known."""
+        if self.strides is None or i.opcode != "load" or not is_proved(i):
+            return 0
+        found = self.strides.of(i.operands[0])
+        return found.get((), 0) if found is not None and len(found) == 1 else 0
 
     def _added_up(self) -> list[Instruction]:
         """Behind the rounds of one time."""

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from metalloid.ir import Block, Function
+from metalloid.ir.layout import DataLayout
 from metalloid.ir.loops import loops
 from metalloid.ir.types import IntType
 from metalloid.records import replace
@@ -33,7 +34,9 @@ _WAYS: Mapping[Way, type[SideBySide]] = {
 }
 
 
-def split(function: Function, row: Row, counts: tuple[int, ...], *ways: Way) -> Function:
+def split(
+    function: Function, row: Row, counts: tuple[int, ...], *ways: Way, layout: DataLayout | None = None
+) -> Function:
     """The function with as many rounds of the loop at once as `counts` says, as many sums in the place of each; then
     with fewer, and the old loop for the rest. The first in the first of these ways, the others in the last. It is left
     alone where it is no longer there, or would be too long."""
@@ -44,7 +47,7 @@ def split(function: Function, row: Row, counts: tuple[int, ...], *ways: Way) -> 
             break  # its limit may be another load of the same
         row = replace(found, tag=_tag(n))
         way = ways[min(n, len(ways) - 1)] if ways else "side by side"
-        made = _split(function, row, count, way)
+        made = _split(function, row, count, way, layout)
         if made is function:
             break
         function = made
@@ -61,13 +64,13 @@ def _tag(n: int) -> str:
     return f".{n + 1}" if n else ""
 
 
-def _split(function: Function, row: Row, count: int, way: Way) -> Function:
+def _split(function: Function, row: Row, count: int, way: Way, layout: DataLayout | None) -> Function:
     body = function.block[row.header]
     if way == "masked" and not may_be_masked(function, row):
         return function
     if count < 2 or count * len(body.body) > MOST or count * row.step > _largest(row):
         return function
-    made = _WAYS[way](function, row, count)
+    made = _WAYS[way](function, row, count, layout)
     new = [*made.blocks(), made.rest()]
     blocks: list[Block] = []
     for block in function.blocks:

@@ -150,8 +150,10 @@ def _alone(
     short, full = turns.may_be_short, SUMS * target.info.lanes32
     most, chosen = (parts(target.info), turns.sums) if short else (full, None)
     function = split_trees(rerolled(module.function[ENTRY]), most, chosen)
+    layout = data_layout(module.datalayout)
     for row, (counts, ways) in rows.items():
-        function = split(function, row, counts, *(ALONE if short and SUM in row.kinds else ways))
+        chosen_ways = ALONE if short and SUM in row.kinds else ways
+        function = split(function, row, counts, *chosen_ways, layout=layout)
     loops |= {name for row in rows if row.header in loops for name in splits(row, rows[row][0])}
     return module.with_function(function), loops
 

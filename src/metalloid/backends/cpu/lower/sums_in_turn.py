@@ -128,7 +128,7 @@ def in_turn(module: Module, found: InTurn, target: TargetInfo, guard: bool) -> M
         data_layout(module.datalayout),
     )
     for row, counts in found.rows.items():
-        made = split(function, row, counts, "in turn")
+        made = split(function, row, counts, "in turn", layout=layout)
         known = share(made)
         totals = [
             b for b in known.blocks if b.name in splits(row, counts) and any(map(is_total, b.instructions))

@@ -143,11 +143,24 @@ class Writer:
     def _load(self, loads: list[Instruction]) -> str:
         e, (kind, size), (base, low) = self.e, memory_type(loads[0].type), self._base(loads)
         place, lanes = self.places[str(base)]
-        offset = lanes[self.lane]
-        at = address(e, place.ptr, e.put(f"add i64 {offset}, {low}") if low else offset)
-        return e.put(
-            f"load <{len(loads)} x {kind}>, ptr {at}, align {min(alignment(i, size) for i in loads)}"
-        )
+        offset, n, step = lanes[self.lane], len(loads), self.packs.steps[tuple(i.name for i in loads)]
+        align = min(alignment(i, size) for i in loads)
+
+        def vector(start: int, align: int) -> str:
+            at = address(e, place.ptr, e.put(f"add i64 {offset}, {start}") if start else offset)
+            return e.put(f"load <{n} x {kind}>, ptr {at}, align {align}")
+
+        if step == 1:
+            return vector(low, align)
+        ups = [m * abs(step) for m in range(n)][:: 1 if step > 0 else -1]  # elements above the lowest
+        made, low = "poison", low + min(0, (n - 1) * step * size)
+        for k in range(abs(step)):  # none goes past the last element
+            begin = min(k * n, max(ups) + 1 - n)
+            own = (n + up - begin if min(up // n, abs(step) - 1) == k else m for m, up in enumerate(ups))
+            picks = ", ".join(f"i32 {x}" for x in own)
+            type, found = f"<{n} x {kind}>", vector(low + begin * size, min(align, size))
+            made = e.put(f"shufflevector {type} {made}, {type} {found}, <{n} x i32> <{picks}>")
+        return made
 
     def _operand(self, given: tuple[Value, ...]) -> Val:
         e, kind = self.e, lowered(given[0].type)

@@ -29,6 +29,7 @@ CALLS = tuple(
     for name in "fma fmuladd minnum maxnum fabs sqrt floor ceil trunc rint smin smax umin umax abs copysign".split()
 )
 
+STEPS = (1, -1, 2, -2, 3, 4)  # elements from load to load, of which some registers are shuffled to one
 SATURATING = ("llvm.fptosi.sat.", "llvm.fptoui.sat.")
 
 
@@ -48,13 +49,19 @@ def alike(made: list[Instruction], shape: Shape) -> bool:
 
 def side_by_side(function: Function, loads: list[Instruction], layout: DataLayout) -> bool:
     """Whether plain loads of one type read neighbours, in order."""
+    return distance(function, loads, layout) == 1
+
+
+def distance(function: Function, loads: list[Instruction], layout: DataLayout) -> int:
+    """How many elements there are from one of such loads to the next; 0 where not all are as far apart."""
     first = loads[0]
     if any(i.opcode != "load" or i.ordering or i.flags or i.type != first.type for i in loads):
-        return False
+        return 0
     places = [constant_base(function, i.operands[0], layout) for i in loads]
+    (start, low), step = places[0], places[1][1] - places[0][1]
     size = layout.store_size(first.type)
-    start, low = places[0]
-    return all(place == (start, low + n * size) for n, place in enumerate(places))
+    regular = all(place == (start, low + n * step) for n, place in enumerate(places))
+    return step // size if regular and step % size == 0 else 0
 
 
 class Packs:
@@ -73,6 +80,7 @@ class Packs:
         self.made = {i.name: i for i in block.body if i.name}
         self.found: dict[Pack, None] = {}
         self.shared: dict[str, Local] = {}
+        self.steps: dict[Pack, int] = {}  # of loads, in elements
 
     def collect(self, values: tuple[Value, ...]) -> bool:
         """False where the values are not made alike."""
@@ -88,7 +96,8 @@ class Packs:
         made = [self.made[n] for n in names]
         if made[0].opcode == "load":
             plain = isinstance(made[0].type, FloatType | IntType)
-            fits = plain and side_by_side(self.function, made, self.layout)
+            self.steps[names] = distance(self.function, made, self.layout) if plain else 0
+            fits = self.steps[names] in STEPS
         else:
             fits = alike(made, self.shape) and all(
                 self.collect(operands) for operands in zip(*(i.operands for i in made), strict=True)
