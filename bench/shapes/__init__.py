@@ -37,7 +37,7 @@ def main() -> None:
     only = os.environ.get("BENCH_ONLY", "")
     chosen = cases(BOOKS, only, "BENCH_FEW" in os.environ)
     if not chosen:
-        names = ", ".join(book.name for book in BOOKS)
+        names = ", ".join(dict.fromkeys(book.name for book in BOOKS))
         raise SystemExit(f"BENCH_ONLY is {only!r}, which is in no case's name. Kernels: {names}.")
     print(HEAD, flush=True)
     times = []

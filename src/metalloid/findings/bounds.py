@@ -10,6 +10,7 @@ from math import prod
 from metalloid.findings import launch_words as words
 
 Triple = tuple[int, int, int]
+_PRODUCT = re.compile(r"[^-+]*(\*|<<)[^-+]*")
 _INDEX = re.compile(r"\[([^\[\]]*)\]")
 
 
@@ -100,9 +101,9 @@ def _rows(o: Outside) -> str:
 
 
 def _stride(o: Outside) -> str:
-    """`i * 4` where each thread has one element of its own."""
+    """`i * 4` where each thread has one element of its own; `i * n + j` is a row, whatever it is a multiple of."""
     x, stride = o.thread[0], o.index // o.thread[0] if o.thread[0] else 0
-    scaled = any("*" in index or "<<" in index for index in _INDEX.findall(o.line))
+    scaled = any(_PRODUCT.fullmatch(index) for index in _INDEX.findall(o.line))
     if o.thread[1:] != (0, 0) or stride < 2 or o.index != x * stride or not scaled or o.threads > o.count:
         return ""
     return (
