@@ -12,7 +12,7 @@ from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from bench.shapes import grids, lookups, pointwise, products, reductions, rows, scans
+from bench.shapes import grids, lookups, more_rows, pointwise, products, reductions, rows, scans
 from bench.shapes.textbook import Textbook
 
 BOOKS: tuple[Textbook, ...] = (
@@ -21,6 +21,7 @@ BOOKS: tuple[Textbook, ...] = (
     *products.BOOKS,
     *reductions.BOOKS,
     *rows.BOOKS,
+    *more_rows.BOOKS,
     *scans.BOOKS,
     *lookups.BOOKS,
 )

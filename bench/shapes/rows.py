@@ -7,7 +7,7 @@ import numpy as np
 from bench.shapes.textbook import PLANE, Array, Data, Size, Textbook, double, empty, numbers
 
 
-def _rows(*arrays: Array, expected: Array, out: Array, size: Size) -> Data:
+def rows_data(*arrays: Array, expected: Array, out: Array, size: Size) -> Data:
     """Of a kernel that takes its arrays, what it writes, and how wide and how many rows are."""
     rows, width = size
     return Data((*arrays, out), {len(arrays): expected}, (rows,), (width, rows))
@@ -17,21 +17,21 @@ def cosine_rows(kind: str, size: Size, group: Size) -> Data:
     a, b = numbers(size, kind), numbers(size, kind, seed=1)
     x, y = double(a), double(b)
     expected = (x * y).sum(1) / np.sqrt((x * x).sum(1) * (y * y).sum(1))
-    return _rows(a, b, expected=expected, out=empty(size[0]), size=size)
+    return rows_data(a, b, expected=expected, out=empty(size[0]), size=size)
 
 
 def limits_of_rows(kind: str, size: Size, group: Size) -> Data:
     a = numbers(size, kind)
     expected = np.stack([double(a).min(1), double(a).max(1)], 1)
-    return _rows(a, expected=expected, out=empty((size[0], 2)), size=size)
+    return rows_data(a, expected=expected, out=empty((size[0], 2)), size=size)
 
 
 def greatest_of_rows(kind: str, size: Size, group: Size) -> Data:
     a = numbers(size, kind, *((0, 256) if kind == "uchar" else (-1, 1)))
     return (
-        _rows(a, expected=a.max(1).astype(np.int64), out=empty(size[0], kind), size=size)
+        rows_data(a, expected=a.max(1).astype(np.int64), out=empty(size[0], kind), size=size)
         if kind == "uchar"
-        else (_rows(a, expected=double(a).max(1), out=empty(size[0], kind), size=size))
+        else (rows_data(a, expected=double(a).max(1), out=empty(size[0], kind), size=size))
     )
 
 
@@ -39,12 +39,14 @@ def unit_rows(kind: str, size: Size, group: Size) -> Data:
     a = numbers(size, kind)
     x = double(a)
     expected = x / np.sqrt((x * x).mean(1, keepdims=True) + 1e-5)
-    return _rows(a, expected=expected, out=empty(size, kind), size=size)
+    return rows_data(a, expected=expected, out=empty(size, kind), size=size)
 
 
 def scale_rows(kind: str, size: Size, group: Size) -> Data:
     a, scales = numbers(size, kind), numbers(size[0], seed=1)
-    return _rows(a, scales, expected=double(a) * double(scales)[:, None], out=empty(size, kind), size=size)
+    return rows_data(
+        a, scales, expected=double(a) * double(scales)[:, None], out=empty(size, kind), size=size
+    )
 
 
 def quantise_blocks(kind: str, size: Size, group: Size) -> Data:

@@ -14,7 +14,7 @@ from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.loops import Loop, loops
 from metalloid.ir.types import PTR, FloatType, Type
 from metalloid.ir.values import Global, Int, Local, Value
-from metalloid.records import dataclass
+from metalloid.records import dataclass, replace
 from metalloid.transforms.folds import step_from
 
 TOTAL = "llvm.partial.total"  # of sums, by halves; the engine's own
@@ -62,6 +62,14 @@ def rows(function: Function) -> tuple[Row, ...]:
 
 
 def row_of(function: Function, loop: Loop) -> Row | None:
+    row, block = around(function, loop), function.block[loop.header]
+    floats = [phi for phi in block.phis if isinstance(phi.type, FloatType)]
+    sums = {phi.name: kind for phi in floats if (kind := sum_kind(function, block, phi))}
+    return replace(row, sums=tuple(sums), kinds=tuple(sums.values())) if row and sums else None
+
+
+def around(function: Function, loop: Loop) -> Row | None:
+    """A loop of one block that ends by a counter, whatever it is for."""
     block = function.block[loop.header]
     if loop.blocks != {loop.header} or len(loop.exits) != 1:
         return None
@@ -74,11 +82,7 @@ def row_of(function: Function, loop: Loop) -> Row | None:
     if into.count(loop.header) != 1 or behind == loop.header:
         return None
     counted = counter_of(function, block)
-    floats = [phi for phi in block.phis if isinstance(phi.type, FloatType)]
-    sums = {phi.name: kind for phi in floats if (kind := sum_kind(function, block, phi))}
-    if not counted or not sums:
-        return None
-    return Row(loop.header, outside, behind, tuple(sums), tuple(sums.values()), *counted)
+    return Row(loop.header, outside, behind, (), (), *counted) if counted else None
 
 
 def counter_of(function: Function, block: Block) -> tuple[str, int, Value, str] | None:

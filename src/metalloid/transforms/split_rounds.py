@@ -13,12 +13,27 @@ from metalloid.records import replace
 from metalloid.transforms.folds import again, starts_alike, step_of
 from metalloid.transforms.partial_sums import Row, is_total, total_of
 
+_POINTER = {"load": 0, "store": 1}  # operands
 _WIDENED = {"slt": "sext", "ult": "zext"}  # by the order that a counter goes up in
 
 
 def rounds_of(row: Row) -> str:
     """The name of the block with the rounds."""
     return f"{row.header}.rounds{row.tag}"
+
+
+def enough(row: Row, at: Value, count: int) -> list[Instruction]:
+    """Whether `count` rounds are left: the counter of the last of them is still below the limit."""
+    kind, tag = row.limit.type, row.tag
+    assert isinstance(kind, IntType)
+    left = Instruction("sub", kind, (row.limit, at), f"{row.header}.left{tag}")
+    most = const(kind, (count - 1) * row.step + 1)
+    code = [left, Instruction("icmp", I1, (left.value, most), f"{row.header}.enough{tag}", predicate="uge")]
+    if row.order:
+        below = Instruction("icmp", I1, (at, row.limit), f"{row.header}.below{tag}", predicate=row.order)
+        both = Instruction("and", I1, (code[-1].value, below.value), f"{row.header}.go{tag}")
+        code += below, both
+    return code
 
 
 class SideBySide:
@@ -203,28 +218,7 @@ class SideBySide:
         return Instruction("phi", first.type, (first, again), name, labels=(self.row.outside, self.back))
 
     def _enough(self) -> list[Instruction]:
-        """Whether `count` rounds are left: the counter of the last of them is still below the limit."""
-        row, kind = self.row, self.row.limit.type
-        assert isinstance(kind, IntType)
-        at, left = Local(f"{row.counter}.many{self.tag}", kind), Local(f"{row.header}.left{self.tag}", kind)
-        most = const(kind, (self.count - 1) * row.step + 1)
-        code = [
-            Instruction("sub", kind, (row.limit, at), left.name),
-            Instruction("icmp", I1, (left, most), f"{row.header}.enough{self.tag}", predicate="uge"),
-        ]
-        if row.order:
-            code += [
-                Instruction(
-                    "icmp", I1, (at, row.limit), f"{row.header}.below{self.tag}", predicate=row.order
-                ),
-                Instruction(
-                    "and",
-                    I1,
-                    (Local(f"{row.header}.enough{self.tag}", I1), Local(f"{row.header}.below{self.tag}", I1)),
-                    f"{row.header}.go{self.tag}",
-                ),
-            ]
-        return code
+        return enough(self.row, Local(f"{self.row.counter}.many{self.tag}", self.row.limit.type), self.count)
 
     def _rounds(self) -> Block:
         code: list[Instruction] = []
@@ -233,7 +227,7 @@ class SideBySide:
             for p in self.body.phis
             if p.name not in self.row.sums
         }
-        places: dict[str, Value] = {}
+        places: dict[int, Value] = {}
         for n in range(self.count):
             if n:
                 code.append(self._counter(n))
@@ -244,19 +238,18 @@ class SideBySide:
                 made = self.next[name]
                 assert isinstance(made, Local)
                 ends[made.name] = f"{name}.part{n}{self.tag}.next"
-            for i in self.body.body[:-1]:
+            for m, i in enumerate(self.body.body[:-1]):
                 copy = replace(
                     i.substitute(values), name=i.name and ends.get(i.name, f"{i.name}.r{n}{self.tag}")
                 )
-                if (stride := self._stride(i)) and n:
-                    first, at = places[i.name], const(I64, n * stride)
-                    place = Instruction(
-                        "getelementptr", first.type, (first, at), f"{copy.name}.at", element=I8
-                    )
-                    code.append(place)
-                    copy = replace(copy, operands=(place.value,))
-                elif stride:
-                    places[i.name] = copy.operands[0]
+                if stride := self._stride(i):
+                    at = _POINTER[i.opcode]
+                    first = places.setdefault(m, copy.operands[at])
+                    if n:
+                        name = f"{self.row.header}.m{m}.r{n}{self.tag}.at"
+                        moved = (first, const(I64, n * stride))
+                        code.append(Instruction("getelementptr", first.type, moved, name, element=I8))
+                        copy = replace(copy, operands=(*copy.operands[:at], code[-1].value))
                 code.append(self._told(i, copy))
                 if i.name:
                     values[i.name] = copy.value
@@ -270,10 +263,10 @@ class SideBySide:
         return Block(self.rounds, tuple(code))
 
     def _stride(self, i: Instruction) -> int:
-        """How many bytes a load that is inside its memory moves from round to round; 0 where that is not known."""
-        if self.strides is None or i.opcode != "load" or not is_proved(i):
+        """How many bytes an access that is inside its memory moves from round to round; 0 where that is not known."""
+        if self.strides is None or i.opcode not in _POINTER or not is_proved(i):
             return 0
-        found = self.strides.of(i.operands[0])
+        found = self.strides.of(i.operands[_POINTER[i.opcode]])
         return found.get((), 0) if found is not None and len(found) == 1 else 0
 
     def _added_up(self) -> list[Instruction]:

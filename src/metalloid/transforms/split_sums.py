@@ -65,12 +65,19 @@ def _tag(n: int) -> str:
 
 
 def _split(function: Function, row: Row, count: int, way: Way, layout: DataLayout | None) -> Function:
-    body = function.block[row.header]
     if way == "masked" and not may_be_masked(function, row):
         return function
+    return with_rounds(function, row, count, _WAYS[way], layout)
+
+
+def with_rounds(
+    function: Function, row: Row, count: int, kind: type[SideBySide], layout: DataLayout | None
+) -> Function:
+    """The function with so many rounds of a loop at once; alone where that would be too long."""
+    body = function.block[row.header]
     if count < 2 or count * len(body.body) > MOST or count * row.step > _largest(row):
         return function
-    made = _WAYS[way](function, row, count, layout)
+    made = kind(function, row, count, layout)
     new = [*made.blocks(), made.rest()]
     blocks: list[Block] = []
     for block in function.blocks:

@@ -45,7 +45,7 @@ class Proof:
     fixed: frozenset[tuple[str, int]] = frozenset()  # loads of numbers that the launch has its own copy of
     short: frozenset[str] = (
         frozenset()
-    )  # loops of one block, by header, with few rounds for the sums of a thread
+    )  # loops of one block, by header, with few rounds for the sums of a thread, or for what it writes
     # loads behind branches, and a block before from which on they are inside as well
     early: frozenset[tuple[str, int, str]] = frozenset()
     apart: bool = False  # no memory is bound twice
@@ -179,9 +179,9 @@ class Prover:
         return at.lo >= 0 and at.hi + size <= room
 
     def _is_short(self, e: Evaluator, loop: Loop) -> bool:
-        if len(loop.blocks) > 1 or not any(
-            p.type in (FLOAT, HALF) for p in self.function.block[loop.header].phis
-        ):
+        block = self.function.block[loop.header]
+        sums = any(p.type in (FLOAT, HALF) for p in block.phis)
+        if len(loop.blocks) > 1 or not (sums or any(i.opcode == "store" for i in block.body)):
             return False
         rounds = e.loops.rounds(loop)
         return rounds is not None and rounds + 1 < SHORT

@@ -25,8 +25,9 @@ from metalloid.backends.cpu.lower.gang_width import by_rows, choose
 from metalloid.backends.cpu.lower.kept_values import regions
 from metalloid.backends.cpu.lower.lane_or_loop import SUMS, Split, alone
 from metalloid.backends.cpu.lower.row_gangs import row_gangs
-from metalloid.backends.cpu.lower.sums_in_turn import ALONE, NONE, TURNS, InTurn, in_turn, parts, sums_in_turn
+from metalloid.backends.cpu.lower.sums_in_turn import NONE, TURNS, InTurn, in_turn, parts, sums_in_turn
 from metalloid.backends.cpu.lower.vectorize import VectorCode, vectorize
+from metalloid.backends.cpu.lower.walked_rows import LANES, by_fours, walked
 from metalloid.backends.cpu.lower.written_rows import with_masked_rests
 from metalloid.backends.line_table import LineTable, debug_info
 from metalloid.backends.specialize import FAR, SHARED
@@ -54,6 +55,7 @@ from metalloid.transforms.one_row import DIVISIONS, in_one_row
 from metalloid.transforms.partial_sums import Row
 from metalloid.transforms.prune_edges import prune
 from metalloid.transforms.reroll import rerolled
+from metalloid.transforms.short_rows import with_short
 from metalloid.transforms.split_sums import split, splits
 from metalloid.transforms.stage_rows import ACROSS, stage_rows, stageable
 from metalloid.transforms.sum_trees import split_trees
@@ -77,8 +79,11 @@ def vector_code(
     free = check is None and not width
     turns = sums_in_turn(plain or module, target.info) if free else NONE
     rows = alone(plain or module, target.info) if free else None
-    if rows is not None and isinstance(proof, Proof) and (few := turns.if_short(proof.short)):
-        rows, turns = None, few
+    short = None
+    if rows is not None and isinstance(proof, Proof):
+        short = turns.if_short(rows, proof.short, proof.apart)
+    if short is not None:
+        rows, turns = None, short
     if isinstance(proof, Proof):
         module = _proved(module, proof, size, check is not None, free and rows is None)
     if not guard and check is None:
@@ -93,11 +98,17 @@ def vector_code(
     )
     lanes, way = _gangs(module, lanes, bool(width), check)
     module = module if lanes.width % target.info.lanes32 else dots
+    walks: tuple[str, ...] = ()
+    if isinstance(proof, Proof) and free and lanes.width > 1 and not (backwards or brief):
+        walks = walked(module, lanes, target.info, proof.apart)
+        lanes = replace(lanes, width=min(lanes.width, LANES)) if walks and not lanes.rows else lanes
     if rows is not None and lanes.width == 1:
         module, loops = _alone(module, rows, turns, target, loops)
     elif lanes.width > 1:
         module = in_turn(module, turns, target.info, bool(guard))
         loops |= {n for row, counts in turns.rows.items() if row.header in loops for n in splits(row, counts)}
+        module, new = by_fours(module, walks)
+        loops |= {name for header, names in new.items() if header in loops for name in names}
     module = module.with_function(fuse_products(module.function[ENTRY]))
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))
@@ -147,14 +158,19 @@ def _alone(
 ) -> tuple[Module, frozenset[str]]:
     """For threads that run one after the other: with sums that fill registers. Where lanes may take turns instead, all
     code adds up as they do; the least and the greatest are the same in any order."""
-    short, full = turns.may_be_short, SUMS * target.info.lanes32
+    short, full = turns.may_be_short(rows), SUMS * target.info.lanes32
     most, chosen = (parts(target.info), turns.sums) if short else (full, None)
     function = split_trees(rerolled(module.function[ENTRY]), most, chosen)
     layout = data_layout(module.datalayout)
     for row, (counts, ways) in rows.items():
-        chosen_ways = ALONE if short and SUM in row.kinds else ways
-        function = split(function, row, counts, *chosen_ways, layout=layout)
-    loops |= {name for row in rows if row.header in loops for name in splits(row, rows[row][0])}
+        new = splits(row, counts)
+        if short and SUM in row.kinds:
+            function, row, few = with_short(function, row)
+            function = split(function, few, counts[-1:], "in turn", layout=layout)
+            new += [few.header, *splits(few, counts[-1:])]
+        function = split(function, row, counts, *ways, layout=layout)
+        if row.header in loops:
+            loops |= {*new}
     return module.with_function(function), loops
 
 

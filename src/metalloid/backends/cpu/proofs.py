@@ -109,7 +109,7 @@ class Provable:
     parameters: Sequence[int]
     outputs: Sequence[int]
     adds: bool  # threads may have copies of buffers that it only adds to: code rests on memory that is bound once
-    writes_rows: bool  # threads that run alone write rows: better code rests on it
+    writes_rows: bool  # threads write rows of their own: better code rests on it
 
 
 def provable(shelf: KernelCache, prover: Callable[[], Prover], target: Target) -> Provable:
@@ -127,15 +127,16 @@ def provable(shelf: KernelCache, prover: Callable[[], Prover], target: Target) -
 
 
 def _writes_rows(module: Module, target: TargetInfo) -> bool:
-    """Whether threads run one after the other, and store in loops."""
+    """Whether a loop of one block stores, or threads that run one after the other store in any."""
     from metalloid.backends.cpu.lower.lane_or_loop import alone
     from metalloid.ir.intrinsics import ENTRY
     from metalloid.ir.loops import loops
 
     function = module.function[ENTRY]
-    inside = loops(function).innermost
-    stores = any(i.opcode == "store" for name in inside for i in function.block[name].instructions)
-    return stores and alone(module, target) is not None
+    forest = loops(function)
+    stores = {n for n in forest.innermost if any(i.opcode == "store" for i in function.block[n].instructions)}
+    rows = any(loop.blocks == {loop.header} and loop.header in stores for loop in forest.loops.values())
+    return rows or (bool(stores) and alone(module, target) is not None)
 
 
 def _only_adds(function: Function) -> bool:

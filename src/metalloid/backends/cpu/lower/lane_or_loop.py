@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.intervals.prove import read_parameters
 from metalloid.analysis.lane_layout import LaneLayout, Triple
-from metalloid.analysis.loop_stride import Strides
+from metalloid.analysis.loop_stride import Stride, Strides
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
-from metalloid.backends.cpu.lower.access.packs import CALLS, MEMORY, SATURATING
+from metalloid.backends.cpu.lower.access.packs import CALLS, MEMORY, SATURATING, STEPS
 from metalloid.backends.cpu.lower.access.round_loads import WORD, lookup
 from metalloid.backends.cpu.lower.free_shape import Accesses, access_of, footprint, vectors
 from metalloid.backends.cpu.lower.vectorize import uses_lanes
@@ -125,13 +125,17 @@ def _with_parameters_once(function: Function, layout: DataLayout) -> Function:
 
 
 def dense(function: Function, loop: Loop, row: Row, layout: DataLayout) -> list[Instruction]:
-    """What a loop loads from round to round, where that lies side by side."""
+    """What a loop loads from round to round, where that lies side by side, or nearly so."""
     body, strides = list(function.block[row.header].instructions), Strides(function, loop, layout)
     if row.step != 1 or not straight(function, loop, body, strides):
         return []
     loads = [i for i in body if i.opcode == "load" and strides.of(i.operands[0]) != {}]
-    fits = all(strides.of(i.operands[0]) == {(): layout.store_size(i.type)} for i in loads)
+    fits = all(strides.of(i.operands[0]) in _near(layout.store_size(i.type)) for i in loads)
     return loads if fits else []
+
+
+def _near(size: int) -> list[Stride]:
+    return [{(): step * size} for step in STEPS]
 
 
 def walks(loads: list[Instruction], known: Uniformity, target: TargetInfo) -> bool:

@@ -10,15 +10,25 @@ alone, as there, and is the same for threads that run alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from metalloid.analysis.divergence import Flow
-from metalloid.analysis.intervals import SHORT, is_proved
+from metalloid.analysis.intervals import is_proved
 from metalloid.analysis.lane_layout import LaneLayout
+from metalloid.analysis.loop_stride import Strides
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
+from metalloid.backends.cpu.lower.access.in_turn import FOUND, TURN, TURNED
 from metalloid.backends.cpu.lower.access.packs import MEMORY, Packs
-from metalloid.backends.cpu.lower.lane_or_loop import LANES, dense, is_far, row_of_threads, sums_of, walks
+from metalloid.backends.cpu.lower.lane_or_loop import (
+    LANES,
+    dense,
+    is_far,
+    row_of_threads,
+    sums_of,
+    walks,
+    writes_row,
+)
 from metalloid.ir import Block, Function, Instruction, Module
 from metalloid.ir.intrinsics import ENTRY
 from metalloid.ir.layout import DataLayout, data_layout
@@ -29,16 +39,9 @@ from metalloid.records import dataclass, field, replace
 from metalloid.targets import TargetInfo
 from metalloid.transforms.common_gep_base import share
 from metalloid.transforms.partial_sums import Row, is_total, rows
-from metalloid.transforms.split_sums import Way, split, splits
+from metalloid.transforms.split_sums import split, splits
 from metalloid.transforms.sum_trees import LEAST, Sum, long_sums, split_trees
 
-# Instructions, of one lane: an element that is loaded for itself; one of a register that is turned round; what a lane
-# costs that has its turn, with the total of a register.
-FOUND = 1.5
-TURNED = 0.5
-TURN = 12
-# How a thread that runs alone adds up most of a row, and the rest.
-ALONE: tuple[Way, ...] = ("side by side", "in turn")
 TURNS = 32  # lanes, at most, that take turns in a loop: more gain nothing, and share the cache
 
 
@@ -49,25 +52,29 @@ def parts(target: TargetInfo) -> int:
 
 @dataclass(frozen=True)
 class InTurn:
-    """Sums in a block, by their last additions; loops along a row, and how many rounds they run at once; whether these
-    are all innermost loops, and lanes leave them together."""
+    """Sums in a block, by their last additions; loops along a row, and how many rounds they run at once; loops that
+    write one; whether these are all innermost loops, and lanes leave them together."""
 
     sums: frozenset[str] = frozenset()
     rows: Mapping[Row, tuple[int, ...]] = field(default_factory=dict)
+    written: frozenset[str] = frozenset()
     all_loops: bool = False
 
-    @property
-    def may_be_short(self) -> bool:
-        """Whether threads that could run alone may take turns instead, where the proof of a launch says that their rows
-        are short: too short for as many sums as a thread alone has, so that all code adds up alike."""
-        fits = all(len(counts) == len(ALONE) and counts[0] >= SHORT for counts in self.rows.values())
-        return self.all_loops and fits
+    def may_be_short(self, alone: Iterable[Row]) -> bool:
+        """Whether threads that could run alone, with the sums of these rows split, may take turns instead, where the
+        proof of a launch says that rows are short. A thread alone asks each row how long it is
+        (`transforms/short_rows.py`), so that all code adds up alike."""
+        return self.all_loops and {row.header for row in self.rows} == {row.header for row in alone}
 
-    def if_short(self, short: frozenset[str]) -> InTurn | None:
-        """What is left of it in such a launch: then the ends of rows, and what stands around them, run side by side."""
-        if not self.may_be_short or any(row.header not in short for row in self.rows):
+    def if_short(self, alone: Iterable[Row], short: frozenset[str], apart: bool) -> InTurn | None:
+        """What is left of it in such a launch: then the ends of rows, and what stands around them, run side by side.
+        `apart`: no memory is bound twice, or what is written might be read in the next round."""
+        rows = {row.header for row in self.rows}
+        if not self.may_be_short(alone) or not rows | self.written <= short:
             return None
-        return replace(self, rows={row: counts[1:] for row, counts in self.rows.items()})
+        if self.written and not apart:
+            return None
+        return replace(self, rows={row: counts[-1:] for row, counts in self.rows.items()})
 
 
 NONE = InTurn()
@@ -100,12 +107,20 @@ def sums_in_turn(module: Module, target: TargetInfo) -> InTurn:
         if loads and walks([function.definitions[i.name] for i in loads], known, target)
     }
     parents = {loop.parent for loop in flow.forest.loops.values()}
-    together = {row.header for row in found} - known.divergence.loops
+    written = frozenset(header for header in flow.forest.loops.keys() - parents if _writes(known, header))
+    together = ({row.header for row in found} | written) - known.divergence.loops
     return InTurn(
         frozenset(s.root.name for s, packs in packed if _pays(packs, known, target)),
         found,
+        written,
         bool(found) and flow.forest.loops.keys() - parents <= together,
     )
+
+
+def _writes(known: Uniformity, header: str) -> bool:
+    function, loop = known.flow.function, known.flow.forest.loops[header]
+    body = list(function.block[header].instructions)
+    return writes_row(function, loop, body, Strides(function, loop, known.layout), known)
 
 
 def _packs(

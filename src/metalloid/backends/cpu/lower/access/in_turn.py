@@ -7,14 +7,14 @@ neighbours, the operations on them, and their total.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from metalloid.analysis.intervals import is_proved
 from metalloid.backends.cpu.lower.access import held
 from metalloid.backends.cpu.lower.access.alike_lanes import as_lanes
 from metalloid.backends.cpu.lower.access.load_groups import space_of
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, alignment, memory_type, resolve
-from metalloid.backends.cpu.lower.access.packs import MEMORY, Pack, Packs, whole_only
+from metalloid.backends.cpu.lower.access.packs import MEMORY, Pack, Packs, distance, whole_only
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.ops.lanes_in_memory import Lanes
 from metalloid.backends.cpu.lower.ops.partial_total import total
@@ -37,6 +37,12 @@ class Found:
         Writer(e, self.totals[sum.name]).write(sum)
 
 
+# Instructions, of one lane: an element that is loaded for itself; one of a register that is turned round; what a lane
+# costs that has its turn, with the total of a register.
+FOUND = 1.5
+TURNED = 0.5
+TURN = 12
+WORD = 4  # bytes of an element of such a register
 NOTHING = Found({}, frozenset())
 
 
@@ -49,7 +55,28 @@ def find(e: Emitter, block: Block) -> Found:
             packs = Packs(e.function, block, e.out.layout, e.shape)
             if packs.collect(i.operands) and packs.found and _may_wait(e, packs, block.body[:n], i):
                 totals[i.name] = packs
+    if totals and _turns_round(e, totals.values()):
+        return NOTHING
     return Found(totals, whole_only(e.function, totals.values(), lambda user: user.name in totals))
+
+
+def _turns_round(e: Emitter, totals: Collection[Packs]) -> bool:
+    """Whether all lanes add up at once for less, what each has loaded turned round in registers: of what several totals
+    are made of, that is turned once, while each total has its turns."""
+    if e.width == 1 or e.mask is not None:
+        return False
+    every = {tuple(i.name for i in pack): pack for packs in totals for pack in packs.loads()}
+    turns = sum(TURN + len(packs.loads()) for packs in totals)
+    return sum(_turned(e, loads) for loads in every.values()) < turns
+
+
+def _turned(e: Emitter, loads: list[Instruction]) -> float:
+    """What it costs a lane to have numbers side by side with those of other lanes."""
+    if (shape := e.shape(loads[0].operands[0])) is not None and shape.uniform:
+        return 0
+    if abs(distance(e.function, loads, e.out.layout)) != 1:
+        return FOUND * len(loads)
+    return TURNED * len(loads) * memory_type(loads[0].type)[1] / WORD
 
 
 def _may_wait(e: Emitter, packs: Packs, before: tuple[Instruction, ...], sum: Instruction) -> bool:
