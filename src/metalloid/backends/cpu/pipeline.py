@@ -38,6 +38,7 @@ from metalloid.ir.layout import data_layout
 from metalloid.ir.lines import Lined
 from metalloid.ir.name_privates import name_privates
 from metalloid.records import replace
+from metalloid.targets import TargetInfo
 from metalloid.transforms.byte_dots import byte_dots
 from metalloid.transforms.call_notes import without_notes
 from metalloid.transforms.canonicalize import canonical
@@ -79,9 +80,7 @@ def vector_code(
     free = check is None and not width
     turns = sums_in_turn(plain or module, target.info) if free else NONE
     rows = alone(plain or module, target.info) if free else None
-    short = None
-    if rows is not None and isinstance(proof, Proof):
-        short = turns.if_short(rows, proof.short, proof.apart)
+    short = turns.if_short(rows, proof.short, proof.apart) if rows and isinstance(proof, Proof) else None
     if short is not None:
         rows, turns = None, short
     if isinstance(proof, Proof):
@@ -105,10 +104,7 @@ def vector_code(
     if rows is not None and lanes.width == 1:
         module, loops = _alone(module, rows, turns, target, loops)
     elif lanes.width > 1:
-        module = in_turn(module, turns, target.info, bool(guard))
-        loops |= {n for row, counts in turns.rows.items() if row.header in loops for n in splits(row, counts)}
-        module, new = by_fours(module, walks)
-        loops |= {name for header, names in new.items() if header in loops for name in names}
+        module, loops = _in_turn(module, turns, walks, target, bool(guard), loops)
     module = module.with_function(fuse_products(module.function[ENTRY]))
     if check is None:
         module = module.with_function(share(module.function[ENTRY]))
@@ -117,10 +113,7 @@ def vector_code(
         module = with_masked_rests(module, loops, target.info) if rests else module
         module = module.with_function(with_exact_sums(module.function[ENTRY]))
     if check is None and lanes.width > 1 and not brief:  # it writes code twice
-        layout = data_layout(module.datalayout)
-        function = module.function[ENTRY]
-        if backwards or row_gangs(function, lanes, layout, guard, target.info) is None:
-            module, loops = _in_one_row(module, lanes, loops, target.info.masks_memory)
+        module, loops = _in_one_row(module, lanes, variant, loops, target.info)
     made = vectorize(
         *(module, lanes, guard, backwards, target.info, loops, check, way, table, brief, proof != SHARED),
         isinstance(proof, Proof) and proof.apart,
@@ -174,6 +167,22 @@ def _alone(
     return module.with_function(function), loops
 
 
+def _in_turn(
+    module: Module,
+    turns: InTurn,
+    walks: tuple[str, ...],
+    target: codegen.Target,
+    guard: bool,
+    loops: frozenset[str],
+) -> tuple[Module, frozenset[str]]:
+    """For lanes that each have a row of their own: with sums of neighbours, and several rounds at once."""
+    module = in_turn(module, turns, target.info, guard)
+    loops |= {n for row, counts in turns.rows.items() if row.header in loops for n in splits(row, counts)}
+    module, new = by_fours(module, walks)
+    loops |= {name for header, names in new.items() if header in loops for name in names}
+    return module, loops
+
+
 def _staged(
     module: Module, size: Triple, guard: bool, loops: frozenset[str]
 ) -> tuple[Module, frozenset[str]]:
@@ -188,13 +197,16 @@ def _staged(
 
 
 def _in_one_row(
-    module: Module, lanes: LaneLayout, loops: frozenset[str], some_lanes: bool
+    module: Module, lanes: LaneLayout, variant: Variant, loops: frozenset[str], target: TargetInfo
 ) -> tuple[Module, frozenset[str]]:
-    function = module.function[ENTRY]
+    function, layout = module.function[ENTRY], data_layout(module.datalayout)
+    *_, guard, backwards, _ = variant
+    if not backwards and row_gangs(function, lanes, layout, guard, target) is not None:
+        return module, loops
     if not any(i.opcode in DIVISIONS or i.called in CLAMPS for i in function.instructions()):
         return module, loops
-    known = Uniformity(Flow(function), UnderlyingObjects(function), lanes, data_layout(module.datalayout))
-    function, loops = in_one_row(function, known, loops, some_lanes)
+    known = Uniformity(Flow(function), UnderlyingObjects(function), lanes, layout)
+    function, loops = in_one_row(function, known, loops, target.masks_memory)
     return module.with_function(function), loops
 
 
