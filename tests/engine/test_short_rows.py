@@ -92,7 +92,7 @@ def test_rows_of_all_lengths_in_every_code(name: str, kind: str) -> None:
         known = {"proved": (b, np.int32(n)), "guarded": (shared, count)}
         found = {}
         for guard, way in ((True, "proved"), (True, "guarded"), ("robust", "guarded"), (False, "guarded")):
-            for group, good in product((7, 64), (False, True)):
+            for group, good in product((7, 48), (False, True)):
                 out, row = np.full(threads, np.nan, np.float32), before.copy()
                 with patience.measuring() if good else nullcontext():
                     for _ in range(2 if good else 1):
@@ -121,6 +121,19 @@ def test_rows_of_all_lengths_in_every_code(name: str, kind: str) -> None:
         assert (row[threads * n :] == before[threads * n :]).all()
         different = [key for key in found if found[key] != found[True, "proved", 7, False]]
         assert not different, (name, n, different)
+
+
+@pytest.mark.parametrize("group", [10, 12, 17, 48])
+def test_gangs_of_fewer_lanes(group: int) -> None:
+    """A launch of ten threads has gangs of 16 lanes, or of 8."""
+    made, n = program(text("three").removeprefix(HEAD), "k", 0, "fast"), 19
+    a, b, rows = (RNG.uniform(-1, 1, 400).astype(np.float32) for _ in range(3))
+    right, _ = expected("three", a, b, rows, n, 10)
+    for guard in ("robust", True):
+        for _ in range(2):
+            out = np.full(10, np.nan, np.float32)
+            made.run(launch([a, b, out, rows, np.int32([n])], 10, group), guard=guard)
+            np.testing.assert_allclose(out, right, atol=1e-4)
 
 
 OVER = {

@@ -74,6 +74,25 @@ def test_launches_of_one_size_with_memory_bound_once_and_twice(body):
             np.testing.assert_array_equal(got, expected, err_msg=f"{n} elements, buffers from {starts}")
 
 
+AGAIN = """kernel void k(device const float* x, device float* y, device float* z, device float* w, device float* out, constant int& n, uint i [[thread_position_in_grid]]) {{
+    {before} for (int j = 0; j < n; j++) {{ y[i * n + j] = x[i * n + j] + 1; z[i * n + j] = 5; w[i * n + j] = y[i * n + j] * 2; }} }}"""
+SUM = "float s = 0; for (int j = 0; j < n; j++) s += x[i * n + j]; out[i] = s;"
+
+
+@pytest.mark.parametrize("before", ["", SUM], ids=["alone", "behind a sum"])
+def test_a_row_that_is_read_after_it_is_written(before):
+    """The store between keeps the load, and loads of all rounds went before the stores: the rest of a row, and short
+    rows, were made of what had been there before."""
+    made = program(AGAIN.format(before=before), "k", 0, "fast")
+    for n in (3, 7, 20, 33, 70):
+        x = RNG.integers(-9, 9, 40 * n).astype(np.float32)
+        for _ in range(3):
+            y, z, w, out = (np.full(40 * n, -99, np.float32) for _ in range(4))
+            made.run(launch([x, y, z, w, out, np.int32([n])], 40, 40))
+            np.testing.assert_array_equal(y, x + 1)
+            np.testing.assert_array_equal(w, (x + 1) * 2, err_msg=f"rows of {n}")
+
+
 @pytest.mark.parametrize("name", ["from another", "turned round", "from the end"])
 def test_threads_run_alone_in_either_direction(name):
     """Rows that are read or written backwards are rows: LLVM turns registers round."""

@@ -1,5 +1,5 @@
 """Loops that count in few bits: a counter that goes round on its way to the limit, one that starts there, steps that
-pass it by. And places that a counter moves one way and an index the other.
+pass it by. Places that a counter moves one way and an index the other. Rows that are read after they are written.
 """
 
 from __future__ import annotations
@@ -25,13 +25,17 @@ FOLDS = (
 )
 NUMBERS = ("250", "130", "0", "255", "3", "66", "20")
 NUMBER = "uchar({a} + {n})"  # which clang does not know
+# Rows of sixteen bytes of each thread, each in a buffer of its own; the first has places to itself.
+OTHERS = ("((device uchar*)wout)[i * 16 + {}]", "((device uchar*)out)[i * 32 + {}]")
 ALL = 4  # regions of `vecs`: together 128 bytes of each thread
 
 
 def write(w: Writer, place: Place) -> None:
-    what = w.choose(0, 3)
+    what = w.choose(0, 4)
     if what == 0:
         _there_and_back(w, place)
+    elif what == 4 and (base := rows.region(w)) is not None:
+        _read_again(w, place, base)
     elif what == 1 and (base := rows.region(w, ALL)) is not None:
         _written(w, place, base)
     else:
@@ -97,3 +101,25 @@ def _there_and_back(w: Writer, place: Place) -> None:
         w.line(below, f"const device float* {p} = {start};")
         w.line(below, f"{s} += {p}{index} + {w.pick(rows.REALS).format(f'i * 16 + {j}')};")
     rows.show(w, place, s, "float")
+
+
+def _read_again(w: Writer, place: Place, base: str) -> None:
+    """Three rows: what a round stores in the first, before or after it stores in the second, goes into the third."""
+    j, count = w.fresh("j"), w.pick(("args[0] % 17", "args[1] % 17", "min(N, 16u)", "16"))
+    first, (second, third) = f"((device uchar*){base})[i * 32 + {{}}]", w.pick((OTHERS, OTHERS[::-1]))
+    at = w.pick((j, j, f"15 - {j}"))
+    x = w.pick(rows.REALS).format(f"i * 16 + {j}")
+    steps = [
+        f"{first.format(at)} = uchar(int({x}));",
+        f"{second.format(j)} = uchar({j} * 3);",
+        f"{third.format(w.pick((j, at)))} = uchar({first.format(at)} + {w.choose(1, 9)});",
+    ]
+    order = w.pick(((0, 1, 2), (0, 1, 2), (1, 0, 2), (0, 2, 1), (2, 0, 1), (2, 1, 0)))
+    if w.chance(3):
+        w.line(place, f"float s{j} = 0;")
+        with w.block(place, f"for (int {j} = 0; {j} < int({count}); {j}++)", loop=True) as below:
+            w.line(below, f"s{j} += {x};")
+        rows.show(w, place, f"s{j}", "float")
+    with w.block(place, f"for (int {j} = 0; {j} < int({count}); {j}++)", loop=True) as below:
+        for n in order:
+            w.line(below, steps[n])

@@ -148,8 +148,8 @@ def walks(loads: list[Instruction], known: Uniformity, target: TargetInfo) -> bo
 
 def is_far(known: Uniformity, load: Instruction, target: TargetInfo) -> bool:
     """Whether every lane has a load of its own."""
-    size = known.layout.store_size(load.type)
-    return footprint(known.shape(load.operands[0]), size, target, LANES)[0] >= LANES
+    size, lanes = known.layout.store_size(load.type), min(LANES, known.lanes.width)
+    return footprint(known.shape(load.operands[0]), size, target, lanes)[0] >= lanes
 
 
 def row_of_threads(calls: list[Instruction]) -> Triple:
@@ -260,7 +260,7 @@ def writes_row(
     function: Function, loop: Loop, body: list[Instruction], strides: Strides, known: Uniformity
 ) -> bool:
     """Whether LLVM takes several rounds at once that write a row: neighbours from neighbours, in either direction, each
-    from what stands in its place or in other memory."""
+    from what stood in its place before or stands in other memory."""
     quiet = [i for i in body if i.opcode != "store"]
     stores = [i for i in body if i.opcode == "store"]
     if not stores or not _calm(loop, quiet) or not ends_by_count(function, loop.header):
@@ -278,13 +278,25 @@ def writes_row(
     own = {
         known.roots.root(pointer): constant_base(function, pointer, strides.layout) for pointer, _ in written
     }
-    if len(own) < len(written) or None in own:
+    if len(own) < len(written) or None in own or _reads_again(body, known):
         return False
     return all(
         (root := known.roots.root(pointer)) is not None
         and own.get(root) in (None, constant_base(function, pointer, strides.layout))
         for pointer, _ in places
     )
+
+
+def _reads_again(body: list[Instruction], known: Uniformity) -> bool:
+    """Whether a round loads from where it has stored: whoever has all rounds load first would get what was there
+    before."""
+    stored = set()
+    for i in body:
+        if i.opcode == "store":
+            stored.add(known.roots.root(i.operands[1]))
+        elif i.opcode == "load" and known.roots.root(i.operands[0]) in stored:
+            return True
+    return False
 
 
 def _in_row(function: Function, i: Instruction, strides: Strides) -> bool:
