@@ -123,6 +123,26 @@ def test_rows_of_all_lengths_in_every_code(name: str, kind: str) -> None:
         assert not different, (name, n, different)
 
 
+@pytest.mark.parametrize("kind", ["constant", "device const"])
+def test_a_limit_that_is_loaded_before_each_loop(kind: str) -> None:
+    """Of two loads of the launch's number the loop has its own."""
+    source = f"""kernel void k(device const float* a, device float* out, {kind} int* n, uint i [[thread_position_in_grid]]) {{
+        float s = 0, q = 0; for (int j = 0; j < n[0]; j++) s += a[i * 80 + j]; out[2 * i] = s;
+        for (int j = 0; j < n[0]; j++) q += a[i * 80 + j] * a[i * 80 + j]; out[2 * i + 1] = q; }}"""
+    made = program(source, "k", 0, "fast")
+    a = RNG.uniform(-1, 1, (40, 80)).astype(np.float32)
+    for n in (5, 63, 64, 79):
+        found = set()
+        for guard in ("robust", False, True):
+            for _ in range(2):
+                out = np.full((40, 2), np.nan, np.float32)
+                made.run(launch([a, out, np.int32([n])], 40, 20), guard=guard)
+                found.add(out.tobytes())
+        x = a[:, :n].astype(np.float64)
+        np.testing.assert_allclose(out, np.stack([x.sum(1), (x * x).sum(1)], 1), atol=1e-4)
+        assert len(found) == 1, n
+
+
 @pytest.mark.parametrize("group", [10, 12, 17, 48])
 def test_gangs_of_fewer_lanes(group: int) -> None:
     """A launch of ten threads has gangs of 16 lanes, or of 8."""
@@ -179,7 +199,9 @@ def test_a_loop_for_short_rows_beside_that_for_long_ones() -> None:
     module = canonical(scalar_ir(text("three").removeprefix(HEAD), "k", "fast")[0])
     function = module.function[ENTRY]
     (row,) = rows(function)
-    made, long, short = with_short(function, row)
+    two = with_short(function, row)
+    assert two is not None
+    made, long, short = two
     verify(module.with_function(made))
     assert {found.header for found in rows(made)} == {long.header, short.header}
     for n, right in ((SHORT - 1, "short"), (SHORT, "long")):

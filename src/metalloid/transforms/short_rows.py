@@ -9,17 +9,26 @@ from __future__ import annotations
 
 from metalloid.analysis.intervals import SHORT
 from metalloid.ir import Block, Function, Instruction
+from metalloid.ir.loops import loops
 from metalloid.ir.types import VOID
 from metalloid.ir.values import Local, Value
 from metalloid.records import replace
-from metalloid.transforms.partial_sums import Row
+from metalloid.transforms.partial_sums import Row, row_of
 from metalloid.transforms.split_rounds import enough
 
 END = ".short"  # of the names of the first
 
 
-def with_short(function: Function, row: Row) -> tuple[Function, Row, Row]:
-    """The function, and its two loops: that for long rows, and that for short ones."""
+def with_short(function: Function, row: Row) -> tuple[Function, Row, Row] | None:
+    """The function, and its two loops: that for long rows, and that for short ones. None where it has no such loop."""
+    loop = loops(function).loops.get(row.header)
+    found = row_of(function, loop) if loop is not None else None
+    if found is None or replace(found, limit=row.limit) != row:
+        return None
+    return _with_short(function, found)  # its limit may be another load of the same
+
+
+def _with_short(function: Function, row: Row) -> tuple[Function, Row, Row]:
     body, ask = function.block[row.header], f"{row.header}.ask"
     start = next(
         v for phi in body.phis if phi.name == row.counter for v, source in phi.cases if source == row.outside

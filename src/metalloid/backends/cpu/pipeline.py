@@ -157,8 +157,8 @@ def _alone(
     layout = data_layout(module.datalayout)
     for row, (counts, ways) in rows.items():
         new = splits(row, counts)
-        if short and SUM in row.kinds:
-            function, row, few = with_short(function, row)
+        if short and SUM in row.kinds and (two := with_short(function, row)) is not None:
+            function, row, few = two
             function = split(function, few, counts[-1:], "in turn", layout=layout)
             new += [few.header, *splits(few, counts[-1:])]
         function = split(function, row, counts, *ways, layout=layout)

@@ -24,6 +24,7 @@ from metalloid.transforms.partial_sums import around
 from metalloid.transforms.unroll import unrolled
 
 ROUNDS = 4
+LONG = 64  # instructions of a round: in longer ones a load makes no difference
 LANES = 32  # at most: the columns of more do not fit the registers, nor their rows the first cache
 
 
@@ -51,7 +52,9 @@ def by_fours(module: Module, headers: tuple[str, ...]) -> tuple[Module, dict[str
 def _may_walk(function: Function, loop: Loop, layout: DataLayout) -> bool:
     """Whether a loop counts up by one, and loads neighbours."""
     row = around(function, loop)
-    return row is not None and row.step == 1 and bool(_neighbours(function, loop, layout))
+    if row is None or row.step != 1 or len(function.block[loop.header].body) > LONG:
+        return False
+    return bool(_neighbours(function, loop, layout))
 
 
 def _neighbours(function: Function, loop: Loop, layout: DataLayout) -> list[Instruction]:
