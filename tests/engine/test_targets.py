@@ -10,6 +10,7 @@ import pytest
 from metalloid.backends import interpret
 from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.build import cpu_program
+from metalloid.targets import probe, x86
 from tests.engine.both import LESSER, compare, launch, scalar_ir
 
 RNG = np.random.default_rng(3)
@@ -76,3 +77,23 @@ def test_a_lesser_processor(name, level):
     cpu_program(ir, signature, target=codegen.limited(level)).run(launch(got, grid, group))
     for a, b in zip(expected, got, strict=True):
         compare(a, b, 0.0, f"{name} on {level}")
+
+
+@pytest.mark.parametrize(
+    ("said", "quick"),
+    [
+        ("Not affected", True),
+        ("Vulnerable: No microcode", True),
+        ("Mitigation: Microcode", False),
+        ("Unknown: Dependent on hypervisor status", False),
+        (None, False),
+    ],
+)
+def test_gathers_are_quick_where_linux_says_that_nothing_slows_them_down(tmp_path, monkeypatch, said, quick):
+    file = tmp_path / "gather_data_sampling"
+    if said is not None:
+        file.write_text(said + "\n")
+    monkeypatch.setattr(probe, "_GATHERS", file)
+    monkeypatch.setattr(probe.platform, "machine", lambda: "x86_64")
+    assert (probe.features() == "+fast-gather") == quick
+    assert x86.info(frozenset(("+avx512f", probe.features()))).quick_gathers == quick

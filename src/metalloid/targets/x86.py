@@ -30,8 +30,9 @@ _DOTS = "llvm.x86.avx512.vpdpbusd"  # bytes without a sign times bytes with one
 
 def info(features: frozenset[str]) -> TargetInfo:
     if "+avx512f" in features:
-        recent = "+avx512fp16" in features  # gathers of those before are slowed down, for what they gave away
-        found = replace(AVX512, fuses_halves=recent, quick_gathers=recent)
+        recent = "+avx512fp16" in features  # gathers of most of those before are slowed down (probe.py)
+        quick = recent or "+fast-gather" in features
+        found = replace(AVX512, fuses_halves=recent, quick_gathers=quick)
         return _with_dots(found) if "+avx512vnni" in features else found
     if "+avx2" not in features:
         return SSE
