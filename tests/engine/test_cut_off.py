@@ -30,6 +30,14 @@ FORMS = {
     "in a loop": "int s = 0; for (int n = -2; n <= 2; n++) s = 3 * s + a[clamp(int(i) + n, lo, hi) & 1023]; out[i] = s;",
     "a store": "int j = clamp(int(i) + d, 0, hi); if (j == int(i) + d) out[j & 1023] = a[i] + 7;",
     "an atomic": "int j = clamp(int(i) + d, 0, hi) & 1023; atomic_fetch_add_explicit((device atomic_int*)(out + j), 3, memory_order_relaxed);",
+    "round": "uint n = uint(hi & 1023) + 1, x = i % n, l = x == 0 ? n - 1 : x - 1, r = x == n - 1 ? 0 : x + 1; out[i] = a[l] + 10 * a[r] + 1000 * int(l - r);",
+    "round by signs": "int w = max(hi, 1), x = int(i) + d, j = x < 0 ? x + w : x, k = j >= w ? j - w : j; out[i] = a[k & 1023] + j;",
+    "above": "int x = int(i) + d, j = x > lo ? x - 1 : hi; out[i] = a[j & 1023] + j;",
+    "limit on the left": "int x = int(i), j = hi < x ? 5 : x; uint k = uint(lo) >= i + 3 ? i : 9u; out[i] = a[j & 1023] + int(k);",
+    "not at one place": "int x = int(i) + d, j = x != hi ? x + 2 : 7, k = lo == x ? hi : x; out[i] = a[j & 1023] - 3 * a[k & 1023];",
+    "both sides count": "int x = int(i), j = x > hi ? x - 3 : x + 3; uint k = i >= uint(lo) ? i + 1 : i; out[i] = a[j & 1023] + a[k & 1023];",
+    "choice of choices": "int x = int(i) + d, j = x < lo ? lo : x > hi ? 2 * hi - x : x, k = j == 0 ? hi : j - 1; out[i] = a[k & 1023] + j;",
+    "other numbers by it": "int x = int(i), v = x < hi ? a[x & 1023] : 3, j = x < lo ? v : x; out[i] = j + v;",
     "rows": "int w = max(d, 1), x = int(i) % w, y = int(i) / w; int j = clamp(int(i) + 1, 0, hi); out[i] = a[(y * w + x) & 1023] + a[j & 1023];",
 }  # fmt: skip
 MOST, LEAST = 2**31 - 1, -(2**31)

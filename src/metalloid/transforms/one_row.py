@@ -22,7 +22,7 @@ from metalloid.ir.types import I1, I32, PTR, VOID, IntType
 from metalloid.ir.values import Global, Int, Local, Value
 from metalloid.records import dataclass, replace
 from metalloid.transforms.cut_off import MOST as MOST_CLAMPS
-from metalloid.transforms.cut_off import Clamp, clamp_of, hoisted, is_count, uncut
+from metalloid.transforms.cut_off import Clamp, Limits, clamp_of, hoisted, is_count, uncut
 
 DIVISIONS = ("udiv", "sdiv", "urem", "srem")
 MOST = 400  # instructions that are written twice
@@ -103,9 +103,10 @@ def _clamps(
     needed: dict[str, Instruction] = {}
     for i in function.block[name].instructions[at:]:
         clamp = clamp_of(known, i) if len(found) < MOST_CLAMPS else None
-        before = (
-            hoisted(function, name, at, (clamp.number, clamp.low, clamp.high)) if clamp is not None else None
-        )
+        before = None
+        if clamp is not None:
+            wanted = (clamp.whole, clamp.number, clamp.limits.low, clamp.limits.high)
+            before = hoisted(function, name, at, wanted)
         if clamp is not None and before is not None:
             found.append(clamp)
             needed |= {i.name: i for i in before}
@@ -199,12 +200,18 @@ class _Writer:
             flags.append(one.value)
         steps: dict[str, Instruction] = {}
         clamps = {clamp.name: clamp for clamp in self.cut.clamps}
+        numbers: list[tuple[Value, Limits]] = []
         for name, clamp in clamps.items():
-            self.uncut[name] = uncut(self.function, clamps, clamp.number, steps)
+            self.uncut[name] = uncut(self.function, clamps, clamp.whole, steps)
+            numbers.append((uncut(self.function, clamps, clamp.number, steps), clamp.limits))
         code += steps.values()
-        for n, (name, clamp) in enumerate(clamps.items()):
-            made = [_call(BETWEEN, I1, (self.uncut[name], clamp.low, clamp.high), f"between.{n}")]
-            for limit in clamp.limits:
+        for n, (number, limits) in enumerate(dict.fromkeys(numbers)):
+            high = limits.high
+            if limits.below:
+                code.append(Instruction("sub", I32, (high, Int(I32, 1)), f"below.{n}"))
+                high = code[-1].value
+            made = [_call(BETWEEN, I1, (number, limits.low, high), f"between.{n}")]
+            for limit in limits.positive:
                 made.append(Instruction("icmp", I1, (limit, Int(I32, 0)), f"positive.{n}", predicate="sge"))
             code += made
             flags += [i.value for i in made]

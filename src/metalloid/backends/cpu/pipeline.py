@@ -44,7 +44,7 @@ from metalloid.transforms.call_notes import without_notes
 from metalloid.transforms.canonicalize import canonical
 from metalloid.transforms.check_sites import Options
 from metalloid.transforms.common_gep_base import share
-from metalloid.transforms.cut_off import CLAMPS
+from metalloid.transforms.cut_off import may_cut
 from metalloid.transforms.exact_sums import with_exact_sums
 from metalloid.transforms.fold_sizes import asks_for_size, folded
 from metalloid.transforms.folds import SUM
@@ -203,7 +203,7 @@ def _in_one_row(
     *_, guard, backwards, _ = variant
     if not backwards and row_gangs(function, lanes, layout, guard, target) is not None:
         return module, loops
-    if not any(i.opcode in DIVISIONS or i.called in CLAMPS for i in function.instructions()):
+    if not any(i.opcode in DIVISIONS or may_cut(function, i) for i in function.instructions()):
         return module, loops
     known = Uniformity(Flow(function), UnderlyingObjects(function), lanes, layout)
     function, loops = in_one_row(function, known, loops, target.masks_memory)
