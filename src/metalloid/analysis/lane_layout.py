@@ -15,7 +15,7 @@ from metalloid.analysis.lane_shape import UNIFORM, LaneShape
 from metalloid.ir import Instruction
 from metalloid.ir.intrinsics import FIXED_POSITIONS, VARYING_POSITIONS, short
 from metalloid.ir.values import Int
-from metalloid.records import dataclass
+from metalloid.records import dataclass, replace
 
 Triple = tuple[int, int, int]
 SIMD, QUAD = 32, 4
@@ -183,7 +183,9 @@ class LaneLayout:
         else:
             shape = S.lanes(place.pattern, align, place.limit - 1, base)
         if name == "thread_position_in_grid":
-            shape = S.clamp(S.add(shape, LaneShape((), self.size[axis], TOP)), 32)  # type: ignore[assignment]
+            # Grids end below 2^32, so no thread's position goes round; what idle lanes have nobody looks at.
+            found = S.add(shape, LaneShape((), self.size[axis], TOP))
+            shape = replace(found, umax=TOP - 1) if found is not None else shape
         return shape
 
     def _fixed(self, name: str, axis: int) -> LaneShape:
