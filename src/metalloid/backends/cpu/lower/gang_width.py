@@ -96,7 +96,7 @@ def choose(
         most = count if count & (count - 1) == 0 else most  # one gang: nothing is kept across barriers
     if trial.divergence.loops:
         most = min(most, DIVERGENT * lanes)
-    elif not flow.forest.loops and not barriers:
+    elif not flow.forest.loops and not barriers and not _folds(function, trial):
         most = min(most, TILE if _turns(function, trial) else STRAIGHT * lanes * _narrow(function, trial))
     work = sum(1 for i in function.instructions() if i.name and trial.varies(i.value))
     while most > lanes and work * most // lanes > CODE:
@@ -182,6 +182,14 @@ def _within_row(flow: Flow, size: Triple, most: int, layout: DataLayout) -> int:
         return sum(known.shape(i.operands[-1]) is None for i in code)
 
     return row if irregular(row) < irregular(most) else most
+
+
+def _folds(function: Function, known: Uniformity) -> bool:
+    """Whether what all lanes add goes to one place: it is folded to one number, and added, once for each gang."""
+    return any(
+        i.opcode == "atomicrmw" and not known.varies(i.operands[0]) and not function.users.get(i.name)
+        for i in function.instructions()
+    )
 
 
 def _turns(function: Function, known: Uniformity) -> bool:
