@@ -122,9 +122,10 @@ def overlapping(addresses: Sequence[int], lengths: Sequence[int]) -> bool:
 # Lengths of the buffers, contents of the parameters, buffers to be written past the caches, whether memory is bound
 # twice (where that makes a difference).
 Key = tuple[tuple[int, ...], bytes | None, tuple[Stream, ...], bool]
-# In place of a proof: code for launches with a buffer of so many bytes, where indices of 32 bits must wrap exactly; and
+# In place of a proof: code for launches with a buffer of so many bytes, where indices of 32 bits must wrap exactly, and
+# offsets have more (some code counts from the word before a buffer's first byte); and
 # such code that may meet the memory of one buffer under another.
-FAR, SHARED = 1 << 32, "shared"
+FAR, SHARED = (1 << 32) - 64, "shared"
 Made = TypeVar("Made")
 
 

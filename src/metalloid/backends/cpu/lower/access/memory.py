@@ -12,7 +12,7 @@ from metalloid.analysis.intervals import is_fixed
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.access import called, held, prefetch, scopes
 from metalloid.backends.cpu.lower.access.atomic_guard import atomic_lanes, atomic_scalar
-from metalloid.backends.cpu.lower.access.gathers import gather, scatter
+from metalloid.backends.cpu.lower.access.gathers import looked_up, scatter
 from metalloid.backends.cpu.lower.access.guard import (
     access_slowly,
     checked_mask,
@@ -172,7 +172,7 @@ def _vector_load(
         if (found := lookup(e, i.operands[0], place)) is not None:
             return look_up(e, i, place, found, kind, size, align)
         mask = checked_mask(e, i, place, size, False)
-        return gather(e, place.ptr, e.expand(place.offset), mask, kind, align)
+        return looked_up(e, i.operands[0], place, mask, kind, align)
 
     def quick() -> str:
         if plan.lie is Lie.SOME_STEPS:
