@@ -318,6 +318,31 @@ def test_an_access_outside_is_told_and_the_rest_arrives() -> None:
         kernel(x, out, grid=4096, threadgroup=64)
 
 
+@pytest.mark.parametrize("kind", ["int", "float"])
+@pytest.mark.parametrize("wrong", [-1, 5000, 2**30, -(2**31), 2**31 - 1])
+def test_each_lane_sees_whether_where_it_goes_is_inside(kind: str, wrong: int) -> None:
+    """Lanes look up where they go, and add, one by one."""
+    source = f"""{HEAD}kernel void k(device const int* at, device const {kind}* x, device atomic_{kind}* out,
+        constant uint& n, uint i [[thread_position_in_grid]]) {{
+        if (i < n) {ADD}(&out[at[i]], x[i], memory_order_relaxed); }}"""
+    kernel, type = (
+        mt.device("cpu").library(source)["k"],
+        np.dtype(kind.replace("int", "int32").replace("float", "float32")),
+    )
+    at = np.random.default_rng(0).integers(0, 5000, 40_000).astype(np.int32)
+    x, out = np.arange(40_000).astype(type) % 7, np.zeros(5000, type)
+    for _ in range(3):
+        out[...] = 0
+        kernel(at, x, out, 40_000, grid=40_000, threadgroup=256)
+        np.testing.assert_array_equal(out, np.bincount(at, x, 5000))
+    at[30_011] = wrong
+    with pytest.raises(mt.KernelFault) as caught:
+        kernel(at, x, out, 40_000, grid=40_000, threadgroup=256)
+    assert (caught.value.finding.rule, caught.value.finding.thread[0]) == ("M102", 30_011)
+    distance = f"{-4 * wrong} bytes before" if wrong < 0 else f"{4 * (wrong - 5000) + 4} bytes past"
+    assert distance in caught.value.finding.message
+
+
 LIST = """kernel void k(device const int* a, device atomic_uint* count, device int* out,
     device atomic_int* low, device atomic_int* high, uint i [[thread_position_in_grid]]) {
     if (a[i] > 50) {

@@ -51,7 +51,7 @@ def atomic_lanes(
     if not e.out.guard or size == 1:
         return mask
     if whole and e.out.check is None and not e.out.robust:
-        _even_start(e, i, place, size, write, mask)
+        even_start(e, i, place, size, write, mask)
         return mask
     vi, vb = e.vt("i64"), e.vt("i1")
     start = e.put(f"ptrtoint ptr {place.ptr} to i64")
@@ -72,7 +72,7 @@ def atomic_lanes(
     return e.put(f"freeze {vb} {e.both(mask, good)}")
 
 
-def _even_start(e: Emitter, i: Instruction, place: MemRef, size: int, write: bool, mask: str | None) -> None:
+def even_start(e: Emitter, i: Instruction, place: MemRef, size: int, write: bool, mask: str | None) -> None:
     """Stop where memory starts at an odd address; the first lane is told."""
     start = e.put(f"ptrtoint ptr {place.ptr} to i64")
     odd = e.put(f"icmp ne i64 {e.put(f'and i64 {start}, {size - 1}')}, 0")

@@ -6,10 +6,11 @@ numbers and want it (slots of a list that grows), they add once, and each gets w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
-from metalloid.backends.cpu.lower.access.atomic_guard import atomic_lanes, atomic_scalar
-from metalloid.backends.cpu.lower.access.guard import only_where, settle
+from metalloid.backends.cpu.lower.access.atomic_guard import atomic_lanes, atomic_scalar, even_start
+from metalloid.backends.cpu.lower.access.guard import fault, only_where, settle
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, memory_type, resolve
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.ops import lanes_again
@@ -63,9 +64,12 @@ def atomic_rmw(e: Emitter, i: Instruction) -> None:
     if used and place.offset.uniform and i.predicate == "add" and lowered(operand.type) == kind:
         _counted(e, i, place)
         return
+    copy = None if used else _copy(e, pointer)
+    if copy is not None and (one := _examined_one_by_one(e, i, place, size)) is not None:
+        either(e, copy, one, lambda: _with_locks(e, i, place, size))
+        return
     mask = atomic_lanes(e, i, place, size, True, whole_steps(e, pointer, size))
     settle(e, place.offset, e.get(operand))
-    copy = None if used else _copy(e, pointer)
     if copy is not None:
         values = Val(kind, vec=e.vector(operand))
         either(
@@ -81,6 +85,73 @@ def atomic_rmw(e: Emitter, i: Instruction) -> None:
         _lanes_in_turn(e, i, place, e.get(operand), mask, total)
         if used:
             e.set(i.name, Val(kind, vec=e.put(f"load {e.vt(kind)}, ptr {total}")))
+
+
+def _examined_one_by_one(
+    e: Emitter, i: Instruction, place: MemRef, size: int
+) -> Callable[[str], None] | None:
+    """Code for lanes that each look up where they go, see whether that is inside, and add, as plain C would: out[at[i]]
+    += x. None where they had better be looked at together."""
+    pointer, operand = i.operands
+    if (
+        place.limit is None
+        or e.mask is not None
+        or not numbered(e, None)
+        or not whole_steps(e, pointer, size)
+    ):
+        return None
+    if e.out.robust or e.out.brief or e.out.continue_after_fault or e.out.check is not None:
+        return None
+    places = lanes_again.offsets(e, i, examined=True)
+    if places is None or places.step < 1 or places.step & (places.step - 1):
+        return None
+    settle(e, place.check, place.offset, e.get(operand))
+    e.expand(place.check), e.expand(place.offset), e.vector(operand)  # both ways find them here
+    numbers = lanes_again.again(e, operand, i) or Lanes(e, e.get(operand), True)
+    site, kind = e.out.site(i, place.root, size, True), memory_type(operand.type)[0]
+    low, room = _room(e, places, place)
+
+    def act(start: str) -> None:
+        even_start(e, i, place, size, True, None)
+        outside, done = e.fresh_label("out"), e.fresh_label("done")
+        found: list[tuple[str, str]] = []
+        for lane in map(str, range(e.width)):
+            here, on = e.fresh_label("lane"), e.fresh_label("in")
+            e.do(f"br label %{here}")
+            e.label(here)
+            number = places.number(lane)
+            fine = e.put(f"icmp ult i64 {e.put(f'add i64 {number}, {low}')}, {room}")
+            e.do(f"br i1 {fine}, label %{on}, label %{outside}, !prof !1")
+            found.append((number, here))
+            e.label(on)
+            update(e, i.predicate, address(e, start, places.of(number)), kind, numbers[lane], size)
+        e.do(f"br label %{done}")
+        e.label(outside)
+        number = e.put("phi i64 " + ", ".join(f"[ {number}, %{here} ]" for number, here in found))
+        lane = e.put("phi i32 " + ", ".join(f"[ {n}, %{here} ]" for n, (_, here) in enumerate(found)))
+        fault(e, site, e.put(f"add i64 {places.of(number)}, {place.moved}"), lane)
+        e.do("br label %stopped")
+        e.label(done)
+
+    return act
+
+
+def _room(e: Emitter, places: lanes_again.Offsets, place: MemRef) -> tuple[str, str]:
+    """What is added to an index, and how many there are then that lead inside: counted in elements, each lane has one
+    comparison."""
+    start, shift = e.put(f"add i64 {places.base}, {place.moved}"), places.step.bit_length() - 1
+    low = e.put(f"ashr i64 {start}, {shift}")
+    end = e.put(f"add i64 {e.put(f'sub i64 {place.limit}, {start}')}, {places.step - 1}")
+    count = e.put(f"add i64 {e.put(f'ashr i64 {end}, {shift}')}, {low}")
+    none = e.put(f"icmp slt i64 {count}, 0")
+    return low, e.put(f"select i1 {none}, i64 0, i64 {count}")
+
+
+def _with_locks(e: Emitter, i: Instruction, place: MemRef, size: int) -> None:
+    mask = atomic_lanes(e, i, place, size, True, True)
+    _lanes_in_turn(
+        e, i, place, Val(memory_type(i.operands[1].type)[0], vec=e.vector(i.operands[1])), mask, ""
+    )
 
 
 def _once(e: Emitter, i: Instruction, place: MemRef, value: str, used: bool) -> str:

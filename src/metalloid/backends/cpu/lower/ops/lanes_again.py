@@ -37,8 +37,10 @@ class Again:
     def __getitem__(self, lane: str) -> str:
         e, load = self.e, self.work[0]
         kind, size = memory_type(load.type)
-        start = e.put(f"add i64 {self.row.offset.base}, {self.spots[int(lane)].offset}")
-        now = e.put(f"load {kind}, ptr {address(e, self.row.ptr, start)}, align {load.align or size}")
+        # In two steps: LLVM would make an `or` of the sum, which no address can hold.
+        first = address(e, self.row.ptr, self.row.offset.base or "0")
+        at = e.put(f"getelementptr i8, ptr {first}, i64 {self.spots[int(lane)].offset}")
+        now = e.put(f"load {kind}, ptr {at}, align {load.align or size}")
         before: Value = load.value
         for i in self.work[1:]:
             if i.opcode in _CASTS:
@@ -60,17 +62,24 @@ class Offsets:
     step: int
 
     def __getitem__(self, lane: str) -> str:
-        e, now, kind = self.e, self.index[lane], lowered(self.index.work[-1].type)
-        wide = now if kind == "i64" else e.put(f"sext {kind} {now} to i64")
-        return e.put(f"add i64 {self.base}, {e.put(f'mul i64 {wide}, {self.step}')}")
+        return self.of(self.number(lane))
+
+    def number(self, lane: str) -> str:
+        """The index, as 64 bits."""
+        now, kind = self.index[lane], lowered(self.index.work[-1].type)
+        return now if kind == "i64" else self.e.put(f"sext {kind} {now} to i64")
+
+    def of(self, number: str) -> str:
+        return self.e.put(f"add i64 {self.base}, {self.e.put(f'mul i64 {number}, {self.step}')}")
 
 
-def offsets(e: Emitter, i: Instruction) -> Offsets | None:
-    """How the lanes of an atomic find their offsets by themselves; None where registers are as good."""
+def offsets(e: Emitter, i: Instruction, examined: bool = False) -> Offsets | None:
+    """How the lanes of an atomic find their offsets by themselves; None where registers are as good. `examined`: each
+    lane looks whether what it has found is inside."""
     gep = _made(e, i.operands[0])
     if gep is None or gep.opcode != "getelementptr":
         return None
-    if e.out.guard and not is_proved(i):
+    if e.out.guard and not (examined or is_proved(i)):
         return None  # what was looked at has to be what is used, whoever writes meanwhile
     base, ways = e.get(gep.operands[0]), list(steps(e.out.layout, gep.element, gep.operands[1:]))
     index = ways[0][0] if len(ways) == 1 else None
