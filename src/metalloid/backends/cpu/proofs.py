@@ -127,7 +127,7 @@ def provable(shelf: KernelCache, prover: Callable[[], Prover], target: Target) -
 
 
 def _writes_rows(module: Module, target: TargetInfo) -> bool:
-    """Whether a loop of one block stores, or threads that run one after the other store in any."""
+    """Whether a loop of one block stores, or threads that run one after the other store in any, or without loops."""
     from metalloid.backends.cpu.lower.lane_or_loop import alone
     from metalloid.ir.intrinsics import ENTRY
     from metalloid.ir.loops import loops
@@ -136,6 +136,7 @@ def _writes_rows(module: Module, target: TargetInfo) -> bool:
     forest = loops(function)
     stores = {n for n in forest.innermost if any(i.opcode == "store" for i in function.block[n].instructions)}
     rows = any(loop.blocks == {loop.header} and loop.header in stores for loop in forest.loops.values())
+    stores = stores or not forest.loops
     return rows or (bool(stores) and alone(module, target) is not None)
 
 

@@ -111,10 +111,16 @@ class Driver:
             *(self._last(n) if returns else []),
             f"  %n{n}.next = add i32 %n{n}, 1",
             f"  %more{n} = icmp ult i32 %n{n}.next, %instances",
-            f"  br i1 %more{n}, label %s{n}.loop, label %s{n}.end",
+            f"  br i1 %more{n}, label %s{n}.loop, label %s{n}.end{self._by_ones}",
             f"s{n}.end:",
             *self._onward(n, last),
         ]
+
+    @property
+    def _by_ones(self) -> str:
+        """Where threads run alone, their own rows and blocks are for LLVM to fill registers with, not several threads:
+        those lie a row apart."""
+        return ", !llvm.loop !5" if self.out.lanes.width == 1 else ""
 
     def _begin(self, n: int) -> list[str]:
         """Behind a barrier a cancelled launch stops: a loop whose rounds all pass a barrier is closed only here."""

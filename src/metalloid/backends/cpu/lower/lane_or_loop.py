@@ -23,6 +23,7 @@ from metalloid.backends.cpu.lower.access.packs import CALLS, MEMORY, SATURATING,
 from metalloid.backends.cpu.lower.access.round_loads import WORD, lookup
 from metalloid.backends.cpu.lower.free_shape import Accesses, access_of, footprint, vectors
 from metalloid.backends.cpu.lower.vectorize import uses_lanes
+from metalloid.backends.cpu.lower.written_blocks import writes_blocks
 from metalloid.ir import Function, Instruction, Module
 from metalloid.ir.gep import constant_base
 from metalloid.ir.intrinsics import BARRIER, ENTRY, POSITIONS, is_ours, short
@@ -83,6 +84,8 @@ def alone(module: Module, target: TargetInfo) -> dict[Row, Split] | None:
         return None
     flow = Flow(function)
     layout = data_layout(module.datalayout)
+    if not flow.forest.loops:
+        return {} if writes_blocks(function, layout, target) else None
     if not may_pay(flow, layout, target):
         return None
     lanes = LaneLayout(LANES, row_of_threads(calls))
