@@ -58,10 +58,10 @@ SCALARS = frozenset(np.dtype(code).type for code in "?bBhHiIlLqQefd")  # numpy's
 class Fact(NamedTuple):
     """What an argument of a launch has to be for the launch to be the same: numbers of this process."""
 
-    # "integer", "float", "scalar" (numpy's), "array", "frozen" (one that nobody may write), "buffer" or "shared" (a
-    # buffer whose array is the caller's own)
+    # "integer", "float", "scalar" (numpy's), "same" (an object that never changes), "array", "frozen" (one that nobody
+    # may write), "buffer" or "shared" (a buffer whose array is the caller's own)
     kind: str
-    object: int = 0  # which buffer
+    object: int = 0  # which one: a buffer, or one that never changes
     place: int = 0  # of the array in it
     array: int = 0  # which one it is
     value: int = 0  # of a number, its bits; of an array, where its elements lie

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ctypes
 import struct
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,12 +19,14 @@ import numpy as np
 from metalloid.backends.backend import SCALARS, Fact
 from metalloid.backends.base import Launch
 from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.contents import frozen
 
 _address = ctypes.addressof
 _exported = ctypes.c_char.from_buffer  # refuses what is not writable or not contiguous
 _MOST = 8
 Repeat = Callable[[Callable[[], Launch]], bool]
 Told = Callable[[tuple[Any, ...]], Launch]
+Array = np.ndarray[Any, Any]
 
 
 class Again:
@@ -88,8 +91,11 @@ def _told_apart(value: Any) -> Any:
     return (kind, value.tobytes()) if kind in SCALARS else id(value)
 
 
-def repeats(value: Any) -> bool:
-    """Whether a launch with the same argument finds the same memory, or the same number."""
+def repeats(value: Any, converted: bool = False) -> bool:
+    """Whether a launch with the same argument finds the same memory, or the same number; `converted`: what was made
+    of a value."""
+    if converted and frozen(value):
+        return True
     if type(value) is Buffer and value._parent is not None:
         return False  # a slice
     array = _own(value)
@@ -100,8 +106,11 @@ def repeats(value: Any) -> bool:
 
 def fact(value: Any, place: int) -> Fact | None:
     """What an argument that repeats has to be the next time, in numbers; None where that cannot be said. `place` is
-    where the launch reads it: a copy of a parameter that code rests on, where its elements lie elsewhere."""
+    where the launch reads it: a copy of a parameter that code rests on, where its elements lie elsewhere; or a copy
+    of a value that was converted, as the value was."""
     kind = type(value)
+    if kind in (bool, tuple, bytes):
+        return Fact("same", id(value))
     if kind is int:
         return Fact("integer", value=value & (1 << 64) - 1) if -(1 << 63) <= value < 1 << 63 else None
     if kind is float:
@@ -165,9 +174,10 @@ class Repeats(Protocol):
         code: Any,
         addresses: list[int],
         lengths: list[int],
+        converted: Mapping[int, Array] = MappingProxyType({}),
     ) -> bool:
         """Repeat this launch from now on, with a spare that nobody else has any more. `places` are the addresses of
-        the arguments one by one."""
+        the arguments one by one; `converted` is what was made of some of them."""
         ...
 
 
@@ -189,14 +199,18 @@ class ByArguments:
         code: Any,
         addresses: list[int],
         lengths: list[int],
+        converted: Mapping[int, Array] = MappingProxyType({}),
     ) -> bool:
-        facts = [fact(a, place) for a, place in zip(arguments, places, strict=True)]
+        as_given = {n: a.copy() for n in converted if type(a := arguments[n]) is np.ndarray}
+        copies = {n: a.ctypes.data for n, a in as_given.items()}
+        facts = [fact(a, copies.get(n, places[n])) for n, a in enumerate(arguments)]
         if None in facts:
             return False
         kept: list[object] = [
-            spare,
-            *(a.dtype for a in map(_own, arguments) if a is not None),
-        ]  # known by their places
+            *(spare, *converted.values(), *as_given.values()),
+            *(a.dtype for a in map(_own, arguments) if a is not None),  # known by their places
+            *(a for a, found in zip(arguments, facts, strict=True) if found and found.kind == "same"),
+        ]
         gone = self._quick.repeat(self._found, spare.room, code, addresses, lengths, facts, kept)
         if gone is None:
             return False
@@ -242,8 +256,9 @@ class ByKey:
         code: Any,
         addresses: list[int],
         lengths: list[int],
+        converted: Mapping[int, Array] = MappingProxyType({}),
     ) -> bool:
-        if any(type(a) is np.ndarray for a in arguments):
+        if converted or any(type(a) is np.ndarray for a in arguments):
             return False
         start = self._repeat(spare.room, code, addresses, lengths)
         if start is None:

@@ -19,6 +19,7 @@ from metalloid.backends.base import Launch
 from metalloid.runtime.again import repeats, repeats_of
 from metalloid.runtime.arguments import WRITES, argument, element
 from metalloid.runtime.buffer import Buffer
+from metalloid.runtime.contents import content
 from metalloid.runtime.kernel_code import KernelCode
 from metalloid.types import Matrix, Parameter, Scalar, Struct, Vector
 
@@ -73,7 +74,7 @@ def _plain(wanted: type, value: Any) -> Any:
 class Slot:
     """What one parameter accepts on the short road."""
 
-    __slots__ = ("cell", "dtype", "high", "index", "low", "number", "parameter", "size", "written")
+    __slots__ = ("cell", "dtype", "high", "index", "low", "made", "number", "parameter", "size", "written")
 
     def __init__(self, parameter: Parameter) -> None:
         self.parameter, self.index = parameter, parameter.index
@@ -88,6 +89,9 @@ class Slot:
             self.dtype = np.dtype(np.uint8)  # its bytes, when they are as many as they should be
         scalar = parameter.reference and isinstance(parameter.type, Scalar) and not self.written
         self.number, self.cell, self.low, self.high = _PLAIN.get(self.dtype, _NOTHING) if scalar else _NOTHING
+        self.made: dict[
+            Any, np.ndarray[Any, Any]
+        ] = {}  # parameters that values were converted to, by their contents
 
 
 class Spare:
@@ -104,6 +108,7 @@ class Spare:
 Below = Mapping[int, int]
 Held = tuple[Buffer, np.ndarray[Any, Any]]
 Known = dict[tuple[int, ...], Any]
+Kept = dict[int, np.ndarray[Any, Any]]  # by argument: the copies that were made of values
 # What a launch needs of its memory: room, addresses, lengths, bytes below, code by numbers, the numbers where all are
 # known, the arguments, copies that were made of them, and buffers with their memory: they may be released meanwhile.
 Bound = tuple[
@@ -114,7 +119,7 @@ Bound = tuple[
     Known,
     tuple[int, ...] | None,
     tuple[Any, ...],
-    list[object],
+    Kept,
     list[Held],
 ]
 
@@ -175,12 +180,12 @@ class Plan:
         if repeated is None or not repeated.worth():
             return False
         spare, addresses, lengths, below, _, said, arguments, kept, _ = bound
-        if below or kept or (said is None and not repeated.contents):
+        if below or (said is None and not repeated.contents):
             return False
-        if not all(map(repeats, arguments)):
+        if not all(repeats(a, n in kept) for n, a in enumerate(arguments)):
             return False
         places = [addresses[slot.index] for slot in self._slots] if self._gaps else addresses
-        return repeated.keep(arguments, places, spare, code, addresses, lengths)
+        return repeated.keep(arguments, places, spare, code, addresses, lengths, kept)
 
     def bind(
         self,
@@ -200,9 +205,9 @@ class Plan:
         lengths: list[int] = []
         places: list[int] = []  # the same, but for cells: which one a number lies in says nothing
         numbers: list[int] = []  # what parameters hold
-        kept: list[object] = []  # copies, alive until the kernel has read them
+        kept: Kept = {}  # alive until the kernel has read them
         held: list[Held] = []  # memory of buffers
-        for slot, given, (cell, at) in zip(slots, arguments, spare.cells):  # noqa: B905  # counted above; strict costs
+        for n, (slot, given, (cell, at)) in enumerate(zip(slots, arguments, spare.cells)):  # noqa: B905  # counted above; strict costs
             kind, value = type(given), given
             number = given if kind is slot.number or slot.number is None else _plain(slot.number, given)
             if type(number) is slot.number and slot.low <= number <= slot.high:
@@ -220,11 +225,11 @@ class Plan:
                 size = value.nbytes if kind is np.ndarray else 0
                 exact = kind is np.ndarray and value.dtype is slot.dtype
                 if not exact or (slot.size and size != slot.size):
-                    found = _converted(kernel, slot, given, raw)
+                    found = _as_parameter(kernel, slot, given, raw)
                     if found is None:
                         return None
                     if found is not value:  # rows of structs are looked at, and stay what they are
-                        kept.append(found)
+                        kept[n] = found
                     value, size = found, found.nbytes
                 try:
                     at = address(value, slot.written)
@@ -337,7 +342,7 @@ class Plan:
     def launch_of(self, bound: Bound) -> Launch:
         """The long road's launch over the same memory, numbers and copies included."""
         spare, addresses, _, below, _, _, arguments, kept, held = bound
-        made: dict[int, Any] = {array.ctypes.data: array for array in kept if isinstance(array, np.ndarray)}
+        made = {array.ctypes.data: array for array in kept.values()}
         launch = self._told(arguments, below, held)
         buffers = dict(launch.buffers)
         for n, (slot, (cell, at)) in enumerate(zip(self._slots, spare.cells, strict=True)):
@@ -363,6 +368,19 @@ class Plan:
 
 def _none_of_them(arguments: tuple[Any, ...]) -> None:
     """What `Repeats.has` says where nothing repeats."""
+
+
+def _as_parameter(kernel: KernelCode, slot: Slot, value: Any, raw: bool) -> np.ndarray[Any, Any] | None:
+    """The same as `_converted`; what a value was converted to serves all that are equal to it."""
+    key = None if raw or slot.written else content(value)
+    found = slot.made.get(key) if key is not None else None
+    if found is None:
+        found = _converted(kernel, slot, value, raw)
+        if key is not None and found is not None and found is not value:
+            if len(slot.made) >= _MOST_KNOWN:
+                slot.made.clear()
+            slot.made[key] = found
+    return found
 
 
 def _converted(kernel: KernelCode, slot: Slot, value: Any, raw: bool) -> np.ndarray[Any, Any] | None:

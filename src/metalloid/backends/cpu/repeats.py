@@ -23,6 +23,7 @@ _KINDS = (
     "integer",
     "float",
     "scalar",
+    "same",
     "array",
     "frozen",
     "buffer",

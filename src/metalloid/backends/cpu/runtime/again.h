@@ -24,13 +24,13 @@ struct Python {
     u64 main;  // the main thread
 };
 
-// SCALAR: a number of numpy's. FROZEN: an array that nobody may write. SHARED: a buffer whose array is the caller's own.
-enum Kind : u64 { INTEGER, FLOAT, SCALAR, ARRAY, FROZEN, BUFFER, SHARED };
+// SCALAR: a number of numpy's. SAME: an object that never changes, as a tuple of numbers. FROZEN: an array that nobody may write. SHARED: a buffer whose array is the caller's own.
+enum Kind : u64 { INTEGER, FLOAT, SCALAR, SAME, ARRAY, FROZEN, BUFFER, SHARED };
 constexpr u64 WRITEABLE = 0x400;  // numpy's flag
 
 struct Argument {
     Kind kind;
-    const void *object;  // a buffer
+    const void *object;  // a buffer, or one that never changes
     u64 place;           // of the array in it
     const void *array;   // in it
     u64 value;           // of a number, its bits; of an array, where its elements lie
@@ -98,6 +98,8 @@ inline bool same_argument(const Python &p, const Argument &a, const void *given)
     case SCALAR:
         return field<const void *>(given, p.type) == a.description &&
                same_bytes(static_cast<const char *>(given) + p.scalar, &a.value, a.bytes);
+    case SAME:
+        return given == a.object;
     default:
         return same_memory(p, a, given) &&
                (!a.copy || same_bytes(a.copy, reinterpret_cast<const void *>(a.value), a.bytes));
