@@ -136,8 +136,7 @@ def _writes_rows(module: Module, target: TargetInfo) -> bool:
     forest = loops(function)
     stores = {n for n in forest.innermost if any(i.opcode == "store" for i in function.block[n].instructions)}
     rows = any(loop.blocks == {loop.header} and loop.header in stores for loop in forest.loops.values())
-    stores = stores or not forest.loops
-    return rows or (bool(stores) and alone(module, target) is not None)
+    return rows or (bool(stores or not forest.loops) and alone(module, target) is not None)
 
 
 def _only_adds(function: Function) -> bool:

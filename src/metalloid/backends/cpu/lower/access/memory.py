@@ -24,6 +24,7 @@ from metalloid.backends.cpu.lower.access.guard import (
 )
 from metalloid.backends.cpu.lower.access.lane_ranges import range_load, range_store, steps_load, steps_store
 from metalloid.backends.cpu.lower.access.lookups import look_up, lookup
+from metalloid.backends.cpu.lower.access.masked_runs import load_runs, store_runs
 from metalloid.backends.cpu.lower.access.masked_steps import load_steps
 from metalloid.backends.cpu.lower.access.mem_ref import (
     MemRef,
@@ -166,6 +167,10 @@ def _vector_load(
         return range_load(e, i, place, kind, size, align)
     if plan.lie is Lie.STEPS:
         return steps_load(e, i, place, plan, kind, size, align)
+    if plan.lie is Lie.SOME_RUNS:
+        mask = checked_mask(e, i, place, size, False)
+        assert mask is not None
+        return load_runs(e, place, plan, mask, kind, size, align)
     if plan.lie is Lie.FREE:
         if called.is_called(e, place):
             return called.access(e, i, place, kind, size, align)
@@ -190,6 +195,11 @@ def _vector_store(
         return
     if plan.lie is Lie.STEPS:
         steps_store(e, i, place, plan, kind, size, align, value)
+        return
+    if plan.lie is Lie.SOME_RUNS:
+        mask = checked_mask(e, i, place, size, True)
+        assert mask is not None
+        store_runs(e, place, plan, mask, kind, size, align, value)
         return
     if plan.lie is Lie.FREE:
         if called.is_called(e, place):

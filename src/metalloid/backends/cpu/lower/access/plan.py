@@ -50,6 +50,7 @@ class Lie(Enum):
     STEPS = "at constant distances, in a known range of lanes: as a pattern, and no other lane"
     ROW = "side by side: a vector, masked where lanes are idle"
     SOME_STEPS = "at equal distances of a few elements, some lanes idle: vectors of all that lies between"
+    SOME_RUNS = "in rows, or rows of lanes at one address, some lanes idle: a masked vector for each"
     PATTERN = "at known distances: register by register"
     FREE = "anywhere: gather and scatter"
 
@@ -66,6 +67,7 @@ FEW = 2  # registers of lanes: as many loads one by one are no slower than a gat
 MAX_STEP = 8  # elements from lane to lane: more vectors with gaps take as long as a scatter
 MAX_BETWEEN = 4  # the same of loads under a mask
 ROW = 16  # bytes that a load brings for one lane as well as for many
+LEAST_RUN = 4  # lanes of a run under a mask
 DENSE = 2  # times as many elements as are wanted, at most, are read in one piece
 MAX_PARTS = 32  # spots of more coefficients: a gather takes fewer instructions
 
@@ -93,6 +95,8 @@ def access_plan(e: Emitter, place: MemRef, size: int, write: bool) -> AccessPlan
             lie = Lie.STEPS
     elif e.mask is not None and not write and _near(e, found, size):
         lie = Lie.SOME_STEPS
+    elif e.mask is not None and _in_runs(e, found, size, write):
+        lie = Lie.SOME_RUNS
     elif (
         e.mask is None
         and not e.out.brief
@@ -106,6 +110,25 @@ def access_plan(e: Emitter, place: MemRef, size: int, write: bool) -> AccessPlan
 def _near(e: Emitter, found: Sequence[Spot], size: int) -> bool:
     """Whether a masked vector of all between the lanes is quicker than a gather."""
     return e.out.target.masks_memory and not e.out.brief and 0 < abs(step_of(found, size)) <= MAX_BETWEEN
+
+
+def _in_runs(e: Emitter, found: Sequence[Spot], size: int, write: bool) -> bool:
+    target = e.out.target
+    if not target.masks_memory or e.out.brief or e.range is not None or (size < 4 and not target.mask_bits):
+        return False
+    length = run_of(found, size)
+    return length >= max(LEAST_RUN, target.lanes32 // 2) and not (write and found[0] == found[1])
+
+
+def run_of(found: Sequence[Spot], size: int) -> int:
+    """The lanes of a run, where all lanes lie in runs as long: side by side, or all at one address; else 0."""
+    step = found[1].offset - found[0].offset
+    if step not in (0, size) or found[1].part != found[0].part:
+        return 0
+    follows = [b == a.beyond(step) for a, b in itertools.pairwise(found)]
+    length = follows.index(False) + 1 if False in follows else len(found)
+    whole = length & (length - 1) == 0
+    return length if whole and all(f == bool(n % length) for n, f in enumerate(follows, 1)) else 0
 
 
 def step_of(found: Sequence[Spot], size: int) -> int:
