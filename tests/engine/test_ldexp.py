@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
+import metalloid as mt
+from metalloid.backends import patience
 from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.build import cpu_program
 from metalloid.backends.cpu.pipeline import vector_code
 from metalloid.transforms.canonicalize import canonical
-from tests.engine.both import LESSER, launch, same, scalar_ir
+from tests.engine.both import HEADER, LESSER, launch, same, scalar_ir
 
 RNG = np.random.default_rng(5)
 TARGETS = ("host", *LESSER)
@@ -62,7 +66,11 @@ def test_scaling_one_number(target):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_exponentials_have_the_same_bits(target):
-    x = np.concatenate([SPECIAL, RNG.uniform(-160, 130, 500).astype(np.float32)])
+    """The least normal number is e^-87.3 and 2^-126, the least of all e^-103.3 and 2^-149."""
+    signs = np.array([0xFFC00000, 0xFFFFFFFF, 0x7FFFFFFF, 0x7F800001], np.uint32).view(np.float32)
+    edges = [RNG.uniform(low, low + 2, 100) for low in (-88, -105, -127, -150, -151, -39, -46)]
+    plain = np.concatenate([*edges, RNG.uniform(-160, 130, 500)]).astype(np.float32)
+    x = np.concatenate([SPECIAL, signs, plain])
     arrays = [x, np.full(6 * len(x), 7, np.float32)]
     expected = same(EXPONENTIALS, arrays, len(x), 64)[1]
     np.testing.assert_array_equal(run(EXPONENTIALS, arrays, len(x), target), expected)
@@ -74,3 +82,37 @@ def test_no_exponential_goes_lane_by_lane():
     for target in (codegen.host(), codegen.limited("avx2")):
         code = vector_code(module, ((64, 1, 1), False, False, False, False, None), 8, target)
         assert "ldexpf" not in codegen.to_assembly(code.text, target)
+
+
+LDEXP_OF_METAL = """kernel void k(device const float* x, device const int* n, device float* out,
+    uint i [[thread_position_in_grid]]) { out[i] = ldexp(x[i], n[i]); }"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_metals_own_ldexp(target):
+    """It scales numbers below zero as well."""
+    x, n = pairs()
+    with np.errstate(all="ignore"):
+        exact = np.ldexp(x.astype(np.float64), np.clip(n, -900, 900)).astype(np.float32)
+    got = run(LDEXP_OF_METAL, [x, n, np.full(len(x), 7, np.float32)], len(x), target)
+    np.testing.assert_array_equal(got, exact)
+
+
+def test_what_is_below_all_normal_numbers_takes_no_longer():
+    """A result that is no normal number takes a hundred cycles, on processors of Intel's."""
+    kernel = mt.device("cpu").library(HEADER + EXP)["k"]
+    out, times = np.zeros(1 << 15, np.float32), {}
+    with patience.measuring():
+        for x in (-1.0, -95.0, -200.0, -np.inf):
+            a = np.full(1 << 15, x, np.float32)
+            runs = []
+            for _ in range(30):
+                start = time.perf_counter()
+                kernel(a, out, grid=1 << 15, threadgroup=256)
+                runs.append(time.perf_counter() - start)
+            times[x] = min(runs)
+    assert max(times.values()) < 3 * times[-1.0], times
+
+
+EXP = """kernel void k(device const float* a, device float* out, uint i [[thread_position_in_grid]]) {
+    out[i] = exp(a[i]); }"""

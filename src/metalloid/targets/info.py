@@ -33,6 +33,9 @@ class TargetInfo:
     mask_bits: bool = False  # which lanes: a number of 64 bits, one for each
     shuffle_part: int = 16  # of a register: what is inside moves in one cycle
     scales_floats: bool = False  # x * 2^n is one instruction
+    # LLVM's names of that instruction, which takes n as a float, and of the one that rounds some lanes of a register
+    scaling: tuple[str, ...] = ()
+    slow_denormals: bool = False  # a result below 2^-126, zero included, takes as long as a hundred others
     saturates: bool = False  # floats to integers: the nearest there is, in one instruction
     fuses_halves: bool = True  # a * b + c of halves is one instruction
     # LLVM's name of a * b + c of floats, rounded as a fourth operand says; "": there is none

@@ -15,12 +15,20 @@ AVX512 = TargetInfo(
     masks_memory=True,
     mask_bits=True,
     scales_floats=True,
+    scaling=("llvm.x86.avx512.mask.scalef.ps.512", "llvm.x86.avx512.mask.cvtps2dq.512"),
+    slow_denormals=True,
     fuses_halves=False,
     fused_rounding="llvm.x86.avx512.vfmadd.ps.512",
     float_table="llvm.x86.avx512.permvar.sf.512",
 )
 AVX2 = TargetInfo(
-    "AVX2", vector_bytes=32, vector_registers=16, gathers=True, masks_memory=True, fuses_halves=False
+    "AVX2",
+    vector_bytes=32,
+    vector_registers=16,
+    gathers=True,
+    masks_memory=True,
+    slow_denormals=True,
+    fuses_halves=False,
 )
 SSE = replace(AVX2, name="SSE", vector_bytes=16, gathers=False, masks_memory=False)
 

@@ -31,7 +31,7 @@ inline bool is_finite(float x) { return absolute(x) < __MT_INF; }
 // 2^n as a float, -126 <= n <= 127.
 inline float power_of_two(int n) { return from_bits(uint(n + 127) << 23); }
 
-// p * 2^n rounded once, for |n| <= 252. That is what an exponent of 64 bits tells the engine (backends/cpu/lower/ops/ldexp.py),
+// p * 2^n rounded once, for |n| <= 252 and p > 0 (or NaN, with any n). That is what an exponent of 64 bits tells the engine (backends/cpu/lower/ops/ldexp.py),
 // which has one instruction for it, or two products.
 inline float scaled(float p, int n) { return __builtin_elementwise_ldexp(p, long(n)); }
 

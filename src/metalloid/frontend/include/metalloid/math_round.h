@@ -60,7 +60,7 @@ inline float ldexp(float x, int k) {
   k = k > 400 ? 400 : k < -400 ? -400 : k;
   int e = b.exponent + k;
   e = e > 130 ? 130 : e < -160 ? -160 : e;
-  return x != 0 && is_finite(x) ? scaled(b.mantissa, e) : x;
+  return x != 0 && is_finite(x) ? with_sign(scaled(absolute(b.mantissa), e), x) : x;
 }
 inline float nextafter(float x, float y) {
   int u = int(bits(x));

@@ -255,6 +255,9 @@ def _copy(e: Emitter, pointer: Value) -> OwnCopy | None:
 
 
 def _folded(e: Emitter, i: Instruction, kind: str) -> str:
+    first, end = e.range or (0, e.width)
+    if end - first == 1:
+        return e.put(f"extractelement {e.vt(kind)} {e.vector(i.operands[1])}, i64 {first}")
     what = FOLDS[i.predicate]
     sign = "u" if i.predicate.startswith("u") else "i"
     return reduce_all(
