@@ -12,7 +12,20 @@ from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from bench.shapes import grids, lookups, more_rows, pointwise, products, reductions, rows, scans
+from bench.shapes import (
+    engines,
+    grids,
+    groups,
+    images,
+    lookups,
+    mixed,
+    more_rows,
+    pointwise,
+    products,
+    reductions,
+    rows,
+    scans,
+)
 from bench.shapes.textbook import Textbook
 
 BOOKS: tuple[Textbook, ...] = (
@@ -24,6 +37,10 @@ BOOKS: tuple[Textbook, ...] = (
     *more_rows.BOOKS,
     *scans.BOOKS,
     *lookups.BOOKS,
+    *images.BOOKS,
+    *mixed.BOOKS,
+    *engines.BOOKS,
+    *groups.BOOKS,
 )
 
 
