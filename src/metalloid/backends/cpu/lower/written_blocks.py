@@ -21,14 +21,15 @@ from metalloid.targets import TargetInfo
 from metalloid.transforms.common_gep_base import share
 
 _WIDENS = ("zext", "sext")
-WORD = 4  # bytes that shorter numbers are computed in
+WORD, MOST_BYTES = 4, 8  # bytes that shorter numbers are computed in, and of the longest
 MOST_WORK = 0.75  # of a block's work, at least, is for numbers that are made alike
 
 
 def writes_blocks(function: Function, layout: DataLayout, target: TargetInfo) -> bool:
     """Whether all that a kernel stores are blocks of a register and more, made alike, as far as no index wraps: most
     launches are proved so."""
-    if not any(i.opcode == "store" for i in function.instructions()):
+    least = target.vector_bytes // max(WORD, MOST_BYTES)
+    if not any(sum(i.opcode == "store" for i in b.body) >= least for b in function.blocks):
         return False
     function, found = share(_whole(function)), False
     for block in function.blocks:
