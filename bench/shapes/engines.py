@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bench.shapes.textbook import LINE, PLANE, Array, Data, Size, Textbook, double, empty, numbers
+from bench.shapes.textbook import PLANE, Array, Data, Size, Textbook, double, empty, numbers
 
 
 def gelu(kind: str, size: Size, group: Size) -> Data:
@@ -140,11 +140,12 @@ def particles(kind: str, size: Size, group: Size) -> Data:
 
 ALL = "engines"
 BOTH, FLAT = ("float", "half"), ((32,), (256,), (1000,))
+STRIDED = "copy_by_strides"
 SOLID = ((8, 8, 1), (32, 8, 1), (64, 1, 1))
 BOOKS = (
     Textbook("gelu", ALL, gelu, ((1 << 17,), (100001,)), FLAT, BOTH),
     Textbook("copy_by_strides", ALL, copy_by_strides, ((40, 64, 128), (30, 50, 70)), FLAT, BOTH),
-    Textbook("slices", ALL, slices, ((40, 64, 128), (30, 50, 70)), FLAT, BOTH, c="copy_by_strides", kernel="copy_by_strides"),
+    Textbook("slices", ALL, slices, ((40, 64, 128), (30, 50, 70)), FLAT, BOTH, STRIDED, STRIDED),
     Textbook("max_pool", ALL, max_pool, ((16, 112, 112), (3, 55, 77)), SOLID, BOTH),
     Textbook("ell", ALL, ell, ((16384, 16), (5000, 33)), FLAT),
     Textbook("gauss", ALL, gauss, ((512, 512, 3), (300, 500, 8)), PLANE),

@@ -22,7 +22,9 @@ def softmax_simd(kind: str, size: Size, group: Size) -> Data:
 def layernorm_simd(kind: str, size: Size, group: Size) -> Data:
     a, w, b, out = numbers(size, kind), numbers(size[1], seed=1), numbers(size[1], seed=2), empty(size, kind)
     x = double(a)
-    expected = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5) * double(w) + double(b)
+    expected = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5) * double(w) + double(
+        b
+    )
     return rowwise(a, w, b, expected={3: expected}, out=out, size=size, threads=total(group))
 
 

@@ -34,7 +34,9 @@ def bilinear(kind: str, size: Size, group: Size) -> Data:
 
 
 def _limits(kind: str) -> tuple[float, float]:
-    return (0, 256) if kind == "uchar" else (-0.25, 0.25)  # places are rounded: a pixel beside counts a little
+    return (
+        (0, 256) if kind == "uchar" else (-0.25, 0.25)
+    )  # places are rounded: a pixel beside counts a little
 
 
 def dilate(kind: str, size: Size, group: Size) -> Data:

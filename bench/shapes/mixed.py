@@ -9,7 +9,11 @@ from bench.shapes.textbook import LINE, POWERS, Data, Size, Textbook, double, em
 
 def table_of_bytes(kind: str, size: Size, group: Size) -> Data:
     (n,) = size
-    a, table, out = numbers(size, "uchar", 0, 256), numbers(256, "uchar", 0, 256, seed=1), empty(size, "uchar")
+    a, table, out = (
+        numbers(size, "uchar", 0, 256),
+        numbers(256, "uchar", 0, 256, seed=1),
+        empty(size, "uchar"),
+    )
     return Data((a, table, out), {2: table[a]}, size, (n,), numpy=lambda: np.take(table, a, out=out))
 
 
@@ -42,7 +46,9 @@ def votes(kind: str, size: Size, group: Size) -> Data:
 def block_total(kind: str, size: Size, group: Size) -> Data:
     (n,) = size
     a, out = numbers(size, low=0), empty(1)
-    return Data((a, out), {1: double(a).sum(keepdims=True)}, (-(-n // 1024) * 1024,), (n,), group, start={1: 0})
+    return Data(
+        (a, out), {1: double(a).sum(keepdims=True)}, (-(-n // 1024) * 1024,), (n,), group, start={1: 0}
+    )
 
 
 def dequantise(kind: str, size: Size, group: Size) -> Data:
@@ -93,12 +99,17 @@ def collatz(kind: str, size: Size, group: Size) -> Data:
 
 def lower_bound(kind: str, size: Size, group: Size) -> Data:
     n, count = size
-    a, wanted, out = numbers(count, kind, -10000, 10000), numbers(n, kind, -10000, 10000, seed=1), empty(n, "uint")
+    a, wanted, out = (
+        numbers(count, kind, -10000, 10000),
+        numbers(n, kind, -10000, 10000, seed=1),
+        empty(n, "uint"),
+    )
     a.sort()
     return Data((a, wanted, out), {2: np.searchsorted(a, wanted)}, (n,), (count, n))
 
 
 ALL = "mixed"
+PAIRS = ((8, 8), (16, 16), (32, 1), (20, 20))
 BOOKS = (
     Textbook("table_of_bytes", ALL, table_of_bytes, ((1 << 18,), (100001,)), LINE, ("uchar",)),
     Textbook("transform_points", ALL, transform_points, ((1 << 16,), (10001,)), LINE),
@@ -107,7 +118,7 @@ BOOKS = (
     Textbook("votes", ALL, votes, ((4096, 32), (1000, 500)), LINE, ("uchar",)),
     Textbook("block_total", ALL, block_total, ((1 << 18,), (100001,)), POWERS),
     Textbook("dequantise", ALL, dequantise, ((8192,), (3001,)), LINE, ("float", "half")),
-    Textbook("pair_distances", ALL, pair_distances, ((300, 400, 32), (512, 512, 3), (200, 200, 100)), ((8, 8), (16, 16), (32, 1), (20, 20))),
+    Textbook("pair_distances", ALL, pair_distances, ((300, 400, 32), (512, 512, 3), (200, 200, 100)), PAIRS),
     Textbook("bits_apart", ALL, bits_apart, ((8192, 8), (4000, 33)), LINE, ("uint",)),
     Textbook("value_noise", ALL, value_noise, ((1 << 16,), (10001,)), LINE),
     Textbook("collatz", ALL, collatz, ((20000,),), LINE, ("uint",)),

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from bench.shapes.measure import Times
+from bench.shapes.measure import BEHIND, Times
 
-BEHIND = 0.7
 CLIFF = 2.5
 
 
