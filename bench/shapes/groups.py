@@ -61,12 +61,16 @@ def scan_simd(kind: str, size: Size, group: Size) -> Data:
 ALL = "groups"
 ONE, FLOATS = ((32,),), ("float", "half")
 WIDTHS = ((256, 1024), (1000, 100), (64, 4096))
+LONG, SHORT = ((256, 1024), (64, 4096)), ((1000, 100),)
+FEW, MANY = ((32,), (128,)), ((32,), (128,), (256,), (1024,))
 BOOKS = (
     Textbook("softmax_simd", ALL, softmax_simd, WIDTHS, ONE, FLOATS),
-    Textbook("layernorm_simd", ALL, layernorm_simd, WIDTHS, ((32,), (128,), (256,), (1024,)), FLOATS),
+    Textbook("layernorm_simd", ALL, layernorm_simd, LONG, MANY, FLOATS),
+    Textbook("layernorm_simd", ALL, layernorm_simd, SHORT, FEW, FLOATS),
     Textbook("quantise_rows", ALL, quantise_rows, WIDTHS, ONE, FLOATS),
     Textbook("gemv_simd4", ALL, gemv_simd4, WIDTHS, ((32,), (64,), (256,)), FLOATS),
-    Textbook("logsumexp", ALL, logsumexp, WIDTHS, ((32,), (128,), (256,), (1024,)), FLOATS),
+    Textbook("logsumexp", ALL, logsumexp, LONG, MANY, FLOATS),
+    Textbook("logsumexp", ALL, logsumexp, SHORT, FEW, FLOATS),
     Textbook("dot_atomic", ALL, dot_atomic, ((1 << 17,), (100001,)), ((32,), (256,), (1024,)), FLOATS),
     Textbook("scan_simd", ALL, scan_simd, WIDTHS, ONE),
 )

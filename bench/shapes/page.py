@@ -45,7 +45,6 @@ What most of them have in common:
   loop over float4 takes its vectors apart into columns in each round; a SIMD-group's total is made in five steps, and
   each addition to one place waits for the one before.
 - Rows of 33 by one thread each: the last number is a masked load and a masked store of its own.
-- A thousand threads for a hundred numbers: each SIMD-group asks whether it has work, at each barrier.
 """
 
 

@@ -168,7 +168,13 @@ def _once(e: Emitter, i: Instruction, place: MemRef, value: str, used: bool) -> 
     if copy is None:
         return shared()
     either(
-        e, copy, lambda start: update(e, i.predicate, address(e, start, offset), kind, value, size), shared
+        *(
+            e,
+            copy,
+            lambda start: update(e, i.predicate, address(e, start, offset), kind, value, size),
+            shared,
+        ),
+        one=True,
     )
     return ""
 

@@ -102,13 +102,25 @@ def _last(flow: Flow, threads: Triple, layout: DataLayout, pointer: Value, block
     return total
 
 
-def either(e: Emitter, copy: OwnCopy, own: Callable[[str], object], shared: Callable[[], object]) -> None:
-    """Code for a thread that has a copy, where it is given the address, and for one that has none."""
+LINE = 64  # bytes: as in runtime/copies.h
+
+
+def either(
+    e: Emitter, copy: OwnCopy, own: Callable[[str], object], shared: Callable[[], object], one: bool = False
+) -> None:
+    """Code for a thread that has a copy, where it is given the address, and for one that has none. `one`: all lanes add
+    to one number. Where a copy is no longer than a line it has several ways, which gangs take in turn, so that nobody
+    waits for the addition of the gang before."""
     behind = e.copy_field(copy.slot)
     has, none, done = (e.fresh_label(x) for x in ("own", "shared", "added"))
     e.do(f"br i1 {e.put(f'icmp ne i64 {behind}, 0')}, label %{has}, label %{none}")
     e.label(has)
-    own(e.put(f"getelementptr i8, ptr %tg, i64 {behind}"))
+    start = e.put(f"getelementptr i8, ptr %tg, i64 {e.put(f'and i64 {behind}, -{LINE}')}")
+    if one and e.width > 1:
+        turn = e.put(f"zext i32 {e.put('add i32 %gx, %j')} to i64")
+        way = e.put(f"and i64 {turn}, {e.put(f'and i64 {behind}, {LINE - 1}')}")
+        start = e.put(f"getelementptr i8, ptr {start}, i64 {e.put(f'mul i64 {way}, {LINE}')}")
+    own(start)
     e.do(f"br label %{done}")
     e.label(none)
     shared()
