@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import metalloid as mt
+from metalloid.backends.base import Launch
 from metalloid.backends.cpu.pipeline import vector_stage
+from metalloid.backends.specialize import FAR
 from metalloid.errors import KernelFault
-from metalloid.runtime.encoder import FAR
 from tests.engine.both import HEADER, WIDE, launch, program, same, scalar_ir
 
 RNG = np.random.default_rng(11)
@@ -83,12 +84,23 @@ def test_registers_have_sixteen_indices() -> None:
     assert "zext nneg <64 x i32>" in code and "inttoptr <64 x i64>" not in code
 
 
-def test_what_is_farther_before_an_offset_is_outside() -> None:
-    """Code for memory of less than 4 GiB counts from the first byte that may be read."""
-    huge = np.zeros(FAR + 4096, np.uint8)  # never touched: it takes no memory
-    encoder = mt.device("cpu").queue().command_buffer().compute_encoder()
-    encoder.set_buffer(huge, offset=FAR, index=0)
-    assert encoder._below[0] + 4096 == FAR
-    encoder.set_buffer(huge, offset=4096, index=0)
-    assert encoder._below[0] == 0
-    encoder.end_encoding()
+@pytest.mark.parametrize("below", [0, 4096, 3 << 30, FAR - 4096 - 64, FAR, (4 << 30) + 4096, 5 << 30])
+def test_however_much_lies_before_a_buffer(below: int) -> None:
+    """Code for memory of less than 4 GiB counts from the first byte that may be read; memory farther from the buffer is
+    outside."""
+    memory = np.zeros((5 << 30) + 4096, np.uint8)  # what is not touched takes no memory
+    a = memory[5 << 30 :].view(np.float32)
+    a[:] = np.arange(1024)
+    at, out = RNG.integers(0, 1024, 6400).astype(np.int32), np.zeros(6400, np.float32)
+    made = program(TEXT.format(t="float", i="int"), "k")
+    given = {0: a, 1: at, 2: out}
+    for _ in range(3):
+        out[:] = -1
+        made.run(Launch((6400, 1, 1), (64, 1, 1), given, {}, kernel="k", below={0: below} if below else {}))
+        np.testing.assert_array_equal(out, a[at])
+    at[5000] = -(below // 4) - 1
+    if below <= 4 << 30:  # an index of 32 bits does not lead farther
+        with pytest.raises(KernelFault):
+            made.run(
+                Launch((6400, 1, 1), (64, 1, 1), given, {}, kernel="k", below={0: below} if below else {})
+            )

@@ -343,6 +343,27 @@ def test_each_lane_sees_whether_where_it_goes_is_inside(kind: str, wrong: int) -
     assert distance in caught.value.finding.message
 
 
+def test_what_is_added_below_a_binding_arrives() -> None:
+    """Bound with an offset, a buffer may be added to below it: a copy would have nothing there."""
+    source = f"""{HEAD}kernel void k(device const int* at, device atomic_int* bins,
+        uint i [[thread_position_in_grid]]) {{ bins -= 1; {ADD}(&bins[at[i] & 63], 1, memory_order_relaxed); }}"""
+    kernel, device = mt.device("cpu").library(source)["k"], mt.device("cpu")
+    at = np.random.default_rng(0).integers(0, 64, 50_000).astype(np.int32)
+    for _ in range(3):
+        memory = np.zeros(70, np.int32)
+        commands = device.queue().command_buffer()
+        with commands.compute_encoder() as encoder:
+            encoder.set_pipeline(kernel)
+            encoder.set_buffer(at, index=0)
+            encoder.set_buffer(memory, offset=12, index=1)
+            encoder.dispatch_threads(50_000, 256)
+        commands.commit()
+        commands.wait_until_completed()
+        expected = np.zeros(70, np.int32)
+        expected[2:66] = np.bincount(at, minlength=64)
+        np.testing.assert_array_equal(memory, expected)
+
+
 LIST = """kernel void k(device const int* a, device atomic_uint* count, device int* out,
     device atomic_int* low, device atomic_int* high, uint i [[thread_position_in_grid]]) {
     if (a[i] > 50) {

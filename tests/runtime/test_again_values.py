@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import struct
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -98,6 +99,47 @@ def test_a_launch_that_is_refused_is_refused_again() -> None:
             with pytest.raises(mt.LaunchError):
                 result(made, wrong)
         assert result(made, (1.0, 2.0, 3.0)) == 1
+
+
+@pytest.mark.parametrize("type", ["float4x4", "float4x2", "float2x2"])
+def test_a_matrix_and_its_numbers_in_a_row_are_not_alike(type: str) -> None:
+    """Rows become columns; a line of numbers is columns as they lie."""
+    columns, rows = int(type[5]), int(type[7])
+    made, matrix = kernel(type, "p[0][1] + 10 * p[1][0]"), np.arange(rows * columns, dtype=np.float32)
+    matrix = matrix.reshape(rows, columns)
+    for _ in range(30):
+        assert result(made, matrix) == matrix[1, 0] + 10 * matrix[0, 1]
+    for _ in range(3):
+        flat = matrix.reshape(-1)
+        assert result(made, flat) == flat[1] + 10 * flat[rows]
+
+
+def test_memory_that_is_looked_at_closely_stays_the_callers() -> None:
+    """bfloat16 is handed on as another type, of the same memory."""
+    made = DEVICE.library(
+        SOURCE.replace("constant {type}&", "device const bfloat3*").format(use="float(p[i].x)")
+    )["k"]
+    a, b, out = np.ones(16, ml_dtypes.bfloat16), np.ones(16, ml_dtypes.bfloat16), np.zeros(4, np.float32)
+    for n in range(40):
+        a[:] = 5 + n // 10
+        for array in (a, b):
+            made(out, array, grid=4, threadgroup=4)
+            assert (out == float(array[0])).all()
+
+
+def test_a_command_buffer_has_a_value_as_it_was_encoded() -> None:
+    made, matrix, out = kernel("float4x4", "p[0][1]"), np.zeros((4, 4), np.float32), np.zeros(40, np.float32)
+    for n in range(40):
+        matrix[:] = n // 9
+        commands = DEVICE.queue().command_buffer()
+        with commands.compute_encoder() as encoder:
+            encoder.dispatch(made, out, matrix, grid=40, threadgroup=8)
+        matrix[:] = -1
+        commands.commit()
+        commands.wait_until_completed()
+        assert (out == n // 9).all()
+        if n % 3:
+            result(made, matrix)
 
 
 def test_contents_tell_types_apart() -> None:

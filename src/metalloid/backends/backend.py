@@ -62,8 +62,8 @@ class Fact(NamedTuple):
     # may write), "buffer" or "shared" (a buffer whose array is the caller's own)
     kind: str
     object: int = 0  # which one: a buffer, or one that never changes
-    place: int = 0  # of the array in it
-    array: int = 0  # which one it is
+    place: int = 0  # of the array in it; of an array whose shape counts, one more than its axes
+    array: int = 0  # which one it is; of such an array, where its lengths are kept
     value: int = 0  # of a number, its bits; of an array, where its elements lie
     description: int = 0  # which dtype; of a number of numpy's, which type
     elements: int = 0

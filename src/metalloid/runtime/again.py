@@ -107,7 +107,7 @@ def repeats(value: Any, converted: bool = False) -> bool:
 def fact(value: Any, place: int) -> Fact | None:
     """What an argument that repeats has to be the next time, in numbers; None where that cannot be said. `place` is
     where the launch reads it: a copy of a parameter that code rests on, where its elements lie elsewhere; or a copy
-    of a value that was converted, as the value was."""
+    of an array that was converted, as it was."""
     kind = type(value)
     if kind in (bool, tuple, bytes):
         return Fact("same", id(value))
@@ -181,6 +181,20 @@ class Repeats(Protocol):
         ...
 
 
+class Snapshot:
+    """An array that was converted, as it was: rows of a matrix are not a line of as many numbers."""
+
+    def __init__(self, array: Array) -> None:
+        self._copy = array.copy()
+        self._shape = np.array(array.shape, np.int64)
+
+    def fact(self, array: Array) -> Fact | None:
+        found = fact(array, self._copy.ctypes.data)
+        if found is None:
+            return None
+        return found._replace(place=1 + array.ndim, array=self._shape.ctypes.data)
+
+
 class ByArguments:
     """The device looks at the arguments itself."""
 
@@ -201,9 +215,10 @@ class ByArguments:
         lengths: list[int],
         converted: Mapping[int, Array] = MappingProxyType({}),
     ) -> bool:
-        as_given = {n: a.copy() for n in converted if type(a := arguments[n]) is np.ndarray}
-        copies = {n: a.ctypes.data for n, a in as_given.items()}
-        facts = [fact(a, copies.get(n, places[n])) for n, a in enumerate(arguments)]
+        as_given = {n: Snapshot(a) for n in converted if type(a := arguments[n]) is np.ndarray}
+        facts = [
+            as_given[n].fact(a) if n in as_given else fact(a, places[n]) for n, a in enumerate(arguments)
+        ]
         if None in facts:
             return False
         kept: list[object] = [
@@ -211,7 +226,10 @@ class ByArguments:
             *(a.dtype for a in map(_own, arguments) if a is not None),  # known by their places
             *(a for a, found in zip(arguments, facts, strict=True) if found and found.kind == "same"),
         ]
-        gone = self._quick.repeat(self._found, spare.room, code, addresses, lengths, facts, kept)
+        at_once = bool(as_given)  # an array may be another by the time that a command buffer runs
+        gone = self._quick.repeat(
+            self._found, spare.room, code, addresses, lengths, facts, kept, at_once=at_once
+        )
         if gone is None:
             return False
         # Another buffer may come to lie where one was.

@@ -16,7 +16,6 @@ import numpy as np
 
 from metalloid import config
 from metalloid.backends.base import Guard, Launch
-from metalloid.backends.specialize import FAR
 from metalloid.errors import LaunchError
 from metalloid.runtime.arguments import matched, refuse
 from metalloid.runtime.buffer import Buffer
@@ -126,8 +125,8 @@ class ComputeEncoder(Encoder):
                 f"Offsets count bytes: element n starts at n * {array.itemsize}."
             )
         self._below.pop(at, None)
-        if start:  # farther than that, code for memory of less than 4 GiB does not count
-            self._below[at] = min(start, max(0, FAR - (array.nbytes - start)))
+        if start:
+            self._below[at] = start
         if not start:
             self._bound[at] = buffer
         elif isinstance(buffer, Buffer):

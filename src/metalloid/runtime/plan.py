@@ -182,6 +182,8 @@ class Plan:
         spare, addresses, lengths, below, _, said, arguments, kept, _ = bound
         if below or (said is None and not repeated.contents):
             return False
+        if any(_is_of(found, arguments[n]) for n, found in kept.items()):
+            return False
         if not all(repeats(a, n in kept) for n, a in enumerate(arguments)):
             return False
         places = [addresses[slot.index] for slot in self._slots] if self._gaps else addresses
@@ -370,13 +372,18 @@ def _none_of_them(arguments: tuple[Any, ...]) -> None:
     """What `Repeats.has` says where nothing repeats."""
 
 
+def _is_of(found: np.ndarray[Any, Any], value: Any) -> bool:
+    """Whether what a parameter gets is the caller's own memory, perhaps as another type."""
+    return isinstance(value, np.ndarray) and np.may_share_memory(found, value)
+
+
 def _as_parameter(kernel: KernelCode, slot: Slot, value: Any, raw: bool) -> np.ndarray[Any, Any] | None:
     """The same as `_converted`; what a value was converted to serves all that are equal to it."""
     key = None if raw or slot.written else content(value)
     found = slot.made.get(key) if key is not None else None
     if found is None:
         found = _converted(kernel, slot, value, raw)
-        if key is not None and found is not None and found is not value:
+        if key is not None and found is not None and not _is_of(found, value):
             if len(slot.made) >= _MOST_KNOWN:
                 slot.made.clear()
             slot.made[key] = found

@@ -129,6 +129,7 @@ class CpuQuick:
         lengths: Sequence[int],
         facts: Sequence[Fact],
         kept: object,
+        at_once: bool = False,
     ) -> Callable[[object], None] | None:
         """From now on `made` has the same launch, with the record as it is; not for kernels that log.
 
@@ -146,7 +147,7 @@ class CpuQuick:
             self._pack(room.record, 0, *given)
             self._finish(code, record, told(), status, None, None)
 
-        return made.add(room.address, self.threads, facts, kept, stopped)
+        return made.add(room.address, self.threads, facts, kept, stopped, at_once)
 
     def native(self, code: Prepared) -> NativeLaunch:
         run = ctypes.cast(self._run, ctypes.c_void_p).value or 0

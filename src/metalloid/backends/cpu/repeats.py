@@ -56,7 +56,17 @@ class _Again(ctypes.Structure):
     _fields_ = [
         *(
             (name, _Word)
-            for name in ("next", "launch", "threads", "number", "stale", "running", "runs", "count")
+            for name in (
+                "next",
+                "launch",
+                "threads",
+                "number",
+                "stale",
+                "at_once",
+                "running",
+                "runs",
+                "count",
+            )
         ),
         ("arguments", _Argument * 32),
     ]
@@ -195,8 +205,10 @@ class Repeats:
         facts: Sequence[Fact],
         kept: Any,
         stopped: Callable[[int, Callable[[], Launch]], None],
+        at_once: bool = False,
     ) -> Callable[[object], None] | None:
         """One more launch, of the record at an address. `kept` is alive as long as it may run, and nobody else's.
+        `at_once`: `has` leaves it out.
         Gives what is to be called where a buffer among its arguments is gone; None where another thread (or a
         finaliser in this one) is about to add another."""
         if not self._changing.acquire(blocking=False):
@@ -204,7 +216,7 @@ class Repeats:
         try:
             before = self._made
             made = self._with_room(before)
-            one = _Again(0, launch, threads, _number(before), 0, 0, 0, len(facts))
+            one = _Again(0, launch, threads, _number(before), 0, at_once, 0, 0, len(facts))
             for n, fact in enumerate(facts):
                 kind, *rest = fact
                 one.arguments[n] = _Argument(_KINDS.index(kind), *rest)

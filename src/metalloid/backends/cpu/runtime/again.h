@@ -31,8 +31,8 @@ constexpr u64 WRITEABLE = 0x400;  // numpy's flag
 struct Argument {
     Kind kind;
     const void *object;  // a buffer, or one that never changes
-    u64 place;           // of the array in it
-    const void *array;   // in it
+    u64 place;           // of the array in it; of an array whose shape counts, one more than its axes
+    const void *array;   // in it; of such an array, its lengths
     u64 value;           // of a number, its bits; of an array, where its elements lie
     const void *description;  // of an array, its dtype; of a number of numpy's, its type
     u64 count;           // of elements
@@ -46,6 +46,7 @@ struct Again {
     u64 threads;
     u64 number;   // among those of its kind
     u64 stale;    // a buffer of its arguments is gone
+    u64 at_once;  // not for those that run it later: an array that was converted may be another then
     u64 running;  // nobody else starts it meanwhile; still 1 after one that did not end well
     u64 runs;
     u64 count;
@@ -65,9 +66,15 @@ inline bool same_array(const Python &p, const Argument &a, const void *given) {
     if (field<const void *>(given, p.description) != a.description) return false;
     u64 wanted = a.kind == FROZEN ? p.flags_wanted & ~WRITEABLE : p.flags_wanted;
     if ((u64(field<u32>(given, p.flags)) & wanted) != wanted) return false;
-    const i64 *lengths = field<const i64 *>(given, p.lengths);
+    const i64 *lengths = field<const i64 *>(given, p.lengths), *wanted_lengths = static_cast<const i64 *>(a.array);
     u64 count = 1;
-    for (i32 n = 0, axes = field<i32>(given, p.axes); n < axes; n++) count *= u64(lengths[n]);
+    i32 axes = field<i32>(given, p.axes);
+    bool shaped = a.kind < BUFFER && a.place;
+    if (shaped && u64(axes) + 1 != a.place) return false;
+    for (i32 n = 0; n < axes; n++) {
+        if (shaped && lengths[n] != wanted_lengths[n]) return false;
+        count *= u64(lengths[n]);
+    }
     return count == a.count;
 }
 

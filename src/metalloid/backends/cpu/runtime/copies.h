@@ -18,7 +18,8 @@ inline void choose_copies(Launch &l) {
         u64 length = l.lengths[c.buffer] < c.most ? l.lengths[c.buffer] : c.most;
         length -= length % number_size(c);
         u64 numbers = length / number_size(c) * (l.parts ? l.parts : 1);
-        c.length = length <= MOST_COPIED && 2 * numbers <= adders * c.rounds ? length : 0;
+        bool pays = length <= MOST_COPIED && 2 * numbers <= adders * c.rounds;
+        c.length = pays && !l.below[c.buffer] ? length : 0;  // a copy has nothing below its start
     }
 }
 

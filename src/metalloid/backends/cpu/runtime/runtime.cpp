@@ -512,7 +512,8 @@ const void *mt_again(const void *first, const void *arguments) {
 
 // Whether there is one: what has to be kept until it runs, or None.
 const void *mt_is_again(const void *first, const void *arguments) {
-    if (const Again *a = found(first, arguments)) return kept(*a, arguments);
+    const Again *a = found(first, arguments);
+    if (a && !a->at_once) return kept(*a, arguments);
     python->hold(python->none);
     return python->none;
 }

@@ -8,6 +8,7 @@ from metalloid.analysis.underlying_objects import UnderlyingObject
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.text import Text
+from metalloid.backends.specialize import FAR
 from metalloid.ir import Instruction
 from metalloid.ir.layout import scalar_bytes
 from metalloid.ir.types import IntType, PointerType, Type
@@ -45,7 +46,7 @@ def resolve(e: Emitter, pointer: Value, size: int) -> MemRef:
             if not e.guarded or e.out.check is not None:
                 return MemRef(root, start, val, _limit(e, length, size), val, multiple=_multiple(e, pointer))
             # Bound with an offset, it may be read below: the bounds are the allocation's.
-            below = e.launch_field(abi.BELOW + 8 * root.index, "i64")
+            below = _near(e, root.index, e.launch_field(abi.BELOW + 8 * root.index, "i64"), length)
             whole = e.at_start(f"whole{root.index}", f"add i64 {length}, {below}")
             check = _moved(e, val, below)
             multiple = _multiple(e, pointer)
@@ -73,6 +74,15 @@ def resolve(e: Emitter, pointer: Value, size: int) -> MemRef:
         frame = frame_size(e)
         return MemRef(root, "%private", val, _static(e, frame, size, val), frame_offset(e, val, 0))
     return MemRef(root, "null", val, "search" if guard else None, val, search=guard)
+
+
+def _near(e: Emitter, index: int, below: str, length: str) -> str:
+    """How much before a buffer may be read: with it no more than 4 GiB, in code that counts bytes in 32 bits."""
+    if e.out.lanes.may_wrap32:
+        return below
+    e.out.declare("llvm.umin.i64", "declare i64 @llvm.umin.i64(i64, i64)")
+    room = e.at_start(f"room{index}", f"sub i64 {FAR}, {length}")
+    return e.at_start(f"below{index}", f"call i64 @llvm.umin.i64(i64 {below}, i64 {room})")
 
 
 def _multiple(e: Emitter, pointer: Value) -> int:
