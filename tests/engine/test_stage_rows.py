@@ -84,9 +84,9 @@ def staged(monkeypatch, tmp_path):
     monkeypatch.setenv("METALLOID_CACHE_DIR", str(tmp_path))  # what is there already is not made
     found, real = [], pipeline.stage_rows
 
-    def stage(module, plan, height):
+    def stage(module, plan, across, height):
         found.append(height)
-        return real(module, plan, height)
+        return real(module, plan, across, height)
 
     monkeypatch.setattr(pipeline, "stage_rows", stage)
     return found
@@ -102,7 +102,7 @@ def _both(monkeypatch, name, arrays, numbers, type="float", of_pair=">> 1", **si
     for tall in (True, False):
         with patience.measuring(), monkeypatch.context() as patch:
             if not tall:
-                patch.setattr(group_shape, "tall_group", lambda grid: None)
+                patch.setattr(group_shape, "tall_group", lambda *_: None)
             kernel = _library(type, of_pair)[name]
             for _ in range(2):
                 out = np.full_like(arrays[-1], 7)
@@ -240,6 +240,13 @@ def test_what_is_outside_is_told_in_the_launchs_own_threadgroups(staged):
 
 
 def test_heights():
-    assert group_shape.tall_group((1024, 1024, 1)) == (32, 256, 1)
-    assert group_shape.tall_group((1000, 1000, 1)) == (32, 200, 1)
-    assert group_shape.tall_group((64, 64, 1)) is None
+    assert group_shape.tall_group((1024, 1024, 1), 32) == (32, 256, 1)
+    assert group_shape.tall_group((1000, 1000, 1), 32) == (32, 200, 1)
+    assert group_shape.tall_group((64, 64, 1), 32) is None
+
+
+def test_rows_of_more_threads_where_registers_are_long():
+    assert group_shape.tall_group((1024, 1024, 1), 64) == (64, 256, 1)
+    assert group_shape.tall_group((1000, 1000, 1), 64)[0] == 32  # 40 columns would be left over
+    assert group_shape.tall_group((640, 40, 1), 64) == (32, 40, 1)  # ten threadgroups are too few
+    assert group_shape.tall_group((64, 64, 1), 64) is None

@@ -14,18 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from metalloid.backends.backend import SCALARS, Quick
+from metalloid.backends.backend import Quick
 from metalloid.backends.base import Launch
 from metalloid.runtime.again import repeats, repeats_of
-from metalloid.runtime.arguments import WRITES, argument, element
 from metalloid.runtime.buffer import Buffer
-from metalloid.runtime.contents import content
 from metalloid.runtime.kernel_code import KernelCode
-from metalloid.types import Matrix, Parameter, Scalar, Struct, Vector
+from metalloid.runtime.slot import MOST_KNOWN, Slot, as_parameter, is_of, plain
 
 _address = ctypes.addressof
 _exported = ctypes.c_char.from_buffer  # refuses what is not writable or not contiguous
-_MOST_KNOWN = 64  # of memory, and of numbers for each
 
 
 def address(array: Any, written: bool) -> int:
@@ -38,60 +35,6 @@ def address(array: Any, written: bool) -> int:
         if written and not array.flags.writeable:
             raise
         return array.ctypes.data
-
-
-# Python numbers that go into a parameter as they are: which, how, from where to where.
-_PLAIN: dict[Any, tuple[type, Any, float, float]] = {
-    np.dtype(kind): (int, cell, int(np.iinfo(kind).min), int(np.iinfo(kind).max))
-    for kind, cell in (
-        (np.int8, ctypes.c_int8),
-        (np.uint8, ctypes.c_uint8),
-        (np.int16, ctypes.c_int16),
-        (np.uint16, ctypes.c_uint16),
-        (np.int32, ctypes.c_int32),
-        (np.uint32, ctypes.c_uint32),
-        (np.int64, ctypes.c_int64),
-        (np.uint64, ctypes.c_uint64),
-    )
-}
-_LARGEST = float(np.finfo(np.float32).max)
-_PLAIN[np.dtype(np.float32)] = (float, ctypes.c_float, -_LARGEST, _LARGEST)
-_NOTHING: tuple[Any, Any, float, float] = (None, None, 0, 0)
-_WHOLE = 1 << 24  # whole numbers up to here are floats
-
-
-def _plain(wanted: type, value: Any) -> Any:
-    """A number of numpy's as Python's, a truth as 0 or 1, a whole one as a float where that is wanted and holds it."""
-    if type(value) in SCALARS:
-        value = value.item()
-    if type(value) is bool:
-        value = int(value)
-    if wanted is float and type(value) is int and -_WHOLE <= value <= _WHOLE:
-        return float(value)
-    return value
-
-
-class Slot:
-    """What one parameter accepts on the short road."""
-
-    __slots__ = ("cell", "dtype", "high", "index", "low", "made", "number", "parameter", "size", "written")
-
-    def __init__(self, parameter: Parameter) -> None:
-        self.parameter, self.index = parameter, parameter.index
-        self.dtype = element(parameter.type)
-        self.written = parameter.access in WRITES
-        self.size = parameter.type.size if parameter.reference else 0
-        if isinstance(parameter.type, Vector) and parameter.type.length == 3:
-            self.dtype = None  # rows of three are looked at closely
-        if isinstance(parameter.type, Matrix) and parameter.reference:
-            self.dtype = None  # rows become columns
-        if isinstance(parameter.type, Struct) and parameter.reference:
-            self.dtype = np.dtype(np.uint8)  # its bytes, when they are as many as they should be
-        scalar = parameter.reference and isinstance(parameter.type, Scalar) and not self.written
-        self.number, self.cell, self.low, self.high = _PLAIN.get(self.dtype, _NOTHING) if scalar else _NOTHING
-        self.made: dict[
-            Any, np.ndarray[Any, Any]
-        ] = {}  # parameters that values were converted to, by their contents
 
 
 class Spare:
@@ -182,7 +125,7 @@ class Plan:
         spare, addresses, lengths, below, _, said, arguments, kept, _ = bound
         if below or (said is None and not repeated.contents):
             return False
-        if any(_is_of(found, arguments[n]) for n, found in kept.items()):
+        if any(is_of(found, arguments[n]) for n, found in kept.items()):
             return False
         if not all(repeats(a, n in kept) for n, a in enumerate(arguments)):
             return False
@@ -211,7 +154,7 @@ class Plan:
         held: list[Held] = []  # memory of buffers
         for n, (slot, given, (cell, at)) in enumerate(zip(slots, arguments, spare.cells)):  # noqa: B905  # counted above; strict costs
             kind, value = type(given), given
-            number = given if kind is slot.number or slot.number is None else _plain(slot.number, given)
+            number = given if kind is slot.number or slot.number is None else plain(slot.number, given)
             if type(number) is slot.number and slot.low <= number <= slot.high:
                 cell.value = number
                 size = slot.size
@@ -227,7 +170,7 @@ class Plan:
                 size = value.nbytes if kind is np.ndarray else 0
                 exact = kind is np.ndarray and value.dtype is slot.dtype
                 if not exact or (slot.size and size != slot.size):
-                    found = _as_parameter(kernel, slot, given, raw)
+                    found = as_parameter(kernel, slot, given, raw)
                     if found is None:
                         return None
                     if found is not value:  # rows of structs are looked at, and stay what they are
@@ -273,7 +216,7 @@ class Plan:
         """Room for what is found out about memory that does not overlap, or may."""
         if _overlap(self._slots, addresses, lengths):
             return {} if shared and not self._parameters else None  # they may change while the kernel runs
-        if len(self._known) >= _MOST_KNOWN:
+        if len(self._known) >= MOST_KNOWN:
             self._known.clear()
         known = self._known[memory] = {}
         return known
@@ -290,7 +233,7 @@ class Plan:
         parameters."""
         code, settled = self._quick.find(spare.room, addresses, lengths)
         if known is not None and said is not None and settled:
-            if len(known) >= _MOST_KNOWN:
+            if len(known) >= MOST_KNOWN:
                 known.clear()
             known[said] = code
         return code, settled
@@ -309,7 +252,7 @@ class Plan:
         if code is None:
             code, settled = self._find(spare, addresses, lengths)
             if settled and not self._parameters and not self._dated:  # nothing else decides about it
-                if len(self._fired) >= _MOST_KNOWN:
+                if len(self._fired) >= MOST_KNOWN:
                     self._fired.clear()
                 self._fired[memory] = code
         self._start(spare, code, addresses, lengths, arguments)
@@ -370,37 +313,6 @@ class Plan:
 
 def _none_of_them(arguments: tuple[Any, ...]) -> None:
     """What `Repeats.has` says where nothing repeats."""
-
-
-def _is_of(found: np.ndarray[Any, Any], value: Any) -> bool:
-    """Whether what a parameter gets is the caller's own memory, perhaps as another type."""
-    return isinstance(value, np.ndarray) and np.may_share_memory(found, value)
-
-
-def _as_parameter(kernel: KernelCode, slot: Slot, value: Any, raw: bool) -> np.ndarray[Any, Any] | None:
-    """The same as `_converted`; what a value was converted to serves all that are equal to it."""
-    key = None if raw or slot.written else content(value)
-    found = slot.made.get(key) if key is not None else None
-    if found is None:
-        found = _converted(kernel, slot, value, raw)
-        if key is not None and found is not None and not _is_of(found, value):
-            if len(slot.made) >= _MOST_KNOWN:
-                slot.made.clear()
-            slot.made[key] = found
-    return found
-
-
-def _converted(kernel: KernelCode, slot: Slot, value: Any, raw: bool) -> np.ndarray[Any, Any] | None:
-    """What a parameter gets of a value that is not simply its memory; None where the long road has to say. A buffer is
-    memory and no values: nothing in it is converted."""
-    if value is None:
-        return None
-    if not raw:
-        return argument(kernel.signature, slot.parameter, value, [], kernel.device)
-    value = value.memory() if type(value) is Buffer else value
-    if isinstance(value, np.ndarray):
-        return value if value.size else None
-    return np.frombuffer(bytearray(value), np.uint8) if isinstance(value, bytes) and value else None
 
 
 def _overlap(slots: Sequence[Slot], addresses: list[int], lengths: list[int]) -> bool:

@@ -17,6 +17,9 @@ class TargetInfo:
     line: int = 64  # of the caches
     second_cache: int = 1 << 20  # bytes; of what is larger, most comes from farther out each time
     stream_piece: int = 16  # the least that a store past the caches is aligned to
+    staged_row: int = (
+        32  # threads of a row that share a copy of a matrix: two of them fill the sums' registers
+    )
     stream_from: int = 1 << 25  # outputs so large fit no cache: they are written past them
     walk_ahead: int = 2048  # bytes that a loop along memory asks ahead
     prefetch_beyond: int = 2048  # strides that the processor does not follow by itself

@@ -10,6 +10,7 @@ AVX512 = TargetInfo(
     "AVX-512",
     vector_bytes=64,
     vector_registers=32,
+    staged_row=64,
     gathers=True,
     scatters=True,
     masks_memory=True,

@@ -31,9 +31,9 @@ from metalloid.ir.values import Global, Int, Local, Value, poison
 from metalloid.records import dataclass, replace
 from metalloid.transforms.partial_sums import counted
 
-ACROSS = 32  # threads of a row
-# Of a piece: 128 KiB of floats. With fewer, the other matrix is read in pieces that are too short to be fetched ahead.
+# Of a piece, at most. With fewer, the other matrix is read in pieces that are too short to be fetched ahead.
 ROUNDS = 1024
+ELEMENTS = 1 << 16  # of all copies of a piece: 256 KiB of floats
 TILE = "mt.rows."  # how the names of copies begin; what is read of them was written before
 MOST = 2  # loads of a loop that are copied
 POSITION = full("thread_position_in_threadgroup")
@@ -54,17 +54,19 @@ class Staged:
     loads: tuple[str, ...]
 
 
-def stageable(module: Module, height: int, guard: bool = False, perhaps: bool = False) -> Staged | None:
-    """The first loop that would gain in threadgroups of so many rows, of loads that need no guard where there are
-    guards. All threads have to come to it, and all rows to read the same; `perhaps`: as far as can be said before a
-    proof, which leaves tests out that hold for all, and for the first rows, which is soon found out."""
+def stageable(
+    module: Module, across: int, height: int, guard: bool = False, perhaps: bool = False
+) -> Staged | None:
+    """The first loop that would gain in threadgroups of so many threads and rows, of loads that need no guard where
+    there are guards. All threads have to come to it, and all rows to read the same; `perhaps`: as far as can be said
+    before a proof, which leaves tests out that hold for all, and for the first rows, which is soon found out."""
     function, layout = module.function[ENTRY], data_layout(module.datalayout)
     if any(i.opcode == "alloca" for i in function.instructions()):
         return None  # each thread has memory of its own, which would have to be kept for all
     flow, roots = Flow(function), UnderlyingObjects(function)
     found = None
     for rows in (2,) if perhaps else (2, height):
-        known = Uniformity(flow, roots, LaneLayout(rows * ACROSS, (ACROSS, rows, 1)), layout)
+        known = Uniformity(flow, roots, LaneLayout(rows * across, (across, rows, 1)), layout)
         if not perhaps and known.divergence.branches:
             return None
         ways = (_staged(function, loop, known, layout, guard) for loop in flow.forest.loops.values())
@@ -103,7 +105,8 @@ def _is_shared(i: Instruction, known: Uniformity, layout: DataLayout, strides: S
     if i.flags or i.ordering or not isinstance(i.type, FloatType | IntType) or i.type.bits > 32:
         return False
     shape, size = known.shape(i.operands[0]), layout.size(i.type)
-    if shape is None or shape.pattern != tuple(size * (n % ACROSS) for n in range(known.lanes.width)):
+    across = known.lanes.size[0]
+    if shape is None or shape.pattern != tuple(size * (n % across) for n in range(known.lanes.width)):
         return False
     stride = strides.of(i.operands[0])
     return stride is not None and any(stride)
@@ -125,9 +128,10 @@ def _carried(function: Function, header: str, counter: str, load: Instruction) -
     return [i for i in function.block[header].instructions if i.name in needed]
 
 
-def stage_rows(module: Module, found: Staged, height: int) -> tuple[Module, frozenset[str]]:
-    """The module with the loop in pieces, for threadgroups of so many rows, and the names of the new loops."""
-    made = _Writer(module, found, height)
+def stage_rows(module: Module, found: Staged, across: int, height: int) -> tuple[Module, frozenset[str]]:
+    """The module with the loop in pieces, for threadgroups of so many threads and rows, and the names of the new
+    loops."""
+    made = _Writer(module, found, across, height)
     function = module.function[ENTRY].with_blocks(made.blocks())
     module = replace(module, globals=(*module.globals, *made.tiles.values())).with_function(function)
     module = module.declare(BARRIER, VOID, (I32,)).declare(POSITION, I32, (I32,))
@@ -137,8 +141,9 @@ def stage_rows(module: Module, found: Staged, height: int) -> tuple[Module, froz
 class _Writer:
     """Writes the blocks of one loop."""
 
-    def __init__(self, module: Module, found: Staged, height: int) -> None:
-        self.function, self.found, self.height = module.function[ENTRY], found, height
+    def __init__(self, module: Module, found: Staged, across: int, height: int) -> None:
+        self.function, self.found, self.across, self.height = module.function[ENTRY], found, across, height
+        self.rounds = min(ROUNDS, ELEMENTS // (across * len(found.loads)))
         self.header, self.body = found.loop.header, self.function.block[found.loop.header]
         names = ("piece", "copy", "put", "copied", "ready", "leave", "again")
         self.piece, self.copy, self.put, self.copied, self.ready, self.leave, self.again = (
@@ -148,7 +153,7 @@ class _Writer:
         self.debug = self.function.definitions[found.loads[0]].debug_only
 
     def _tile(self, name: str) -> GlobalVariable:
-        type = ArrayType(ROUNDS * ACROSS, self.function.definitions[name].type)
+        type = ArrayType(self.rounds * self.across, self.function.definitions[name].type)
         return GlobalVariable(f"{TILE}{name}", type, poison(type), _SPACE, prefix="internal", align=64)
 
     def blocks(self) -> tuple[Block, ...]:
@@ -190,8 +195,8 @@ class _Writer:
             *phis,
             self._make("sub", left, limit, at),
             self._make("sub", last, left, Int(I32, 1)),  # none left is all numbers of 32 bits
-            self._make("icmp", few, last, Int(I32, ROUNDS), predicate="ult"),
-            self._make("select", rounds, few, left, Int(I32, ROUNDS)),
+            self._make("icmp", few, last, Int(I32, self.rounds), predicate="ult"),
+            self._make("select", rounds, few, left, Int(I32, self.rounds)),
             self._jump(self.copy),
         ]
         start = Instruction(
@@ -246,7 +251,7 @@ class _Writer:
         start, index, place = (f"{name}.{part}.{tag}" for part in ("start", "index", "place"))
         flags = ("nuw", "nsw")
         return [
-            Instruction("mul", I32, (row, Int(I32, ACROSS)), start, flags),
+            Instruction("mul", I32, (row, Int(I32, self.across)), start, flags),
             Instruction("add", I32, (Local(start, I32), _X), index, flags),
             Instruction(
                 "getelementptr",

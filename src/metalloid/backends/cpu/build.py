@@ -167,8 +167,9 @@ class Vectors:
         with slow_way(self.ir, "the shape of threadgroups"):
             if not is_free(module):
                 return None
-            gang, tall = gang_shape(module, grid, self.target.info), stageable(module, 2, perhaps=True)
-            return Found(gang, tall is not None, divides(module))
+            across = self.target.info.staged_row
+            staged = stageable(module, across, 2, perhaps=True)
+            return Found(gang_shape(module, grid, self.target.info), across if staged else 0, divides(module))
 
     def compile(self, variant: Variant, baseline: bool = False, check: Options | None = None) -> Compiled:
         """Machine code of one variant; good code where it is there, even if `baseline` would do. Where good code cannot

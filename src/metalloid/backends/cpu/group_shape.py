@@ -21,10 +21,11 @@ ROWS = 8  # of a block: rows a power of two apart share few places of the first 
 IDLE = 8  # one of so many threads at the edge of a grid may be idle
 EVEN = 16  # rows that are multiples of it are whole registers
 
-# Tall threadgroups, where rows of memory are copied for all threads (transforms/stage_rows.py): threads of a row, and
-# rows. To copy takes as long as 10 rows to compute, and a row at the edge, which gets no copy, as long as 3.
-ACROSS, HEIGHTS = 32, range(256, 32, -8)
-COPY, EDGE = 10, 3
+# Tall threadgroups, where rows of memory are copied for all threads (transforms/stage_rows.py): their rows. To copy
+# takes as long as 10 rows to compute, and a row at the edge, which gets no copy, as long as 3; columns there as long as
+# 5, and rows of 32 threads, which read the other matrix twice as often as those of 64, a tenth longer.
+HEIGHTS = range(256, 32, -8)
+COPY, EDGE, EDGE_ACROSS, NARROW, NARROWEST = 10, 3, 5, 0.1, 32
 
 DIVIDED = (
     4096  # threads where rows are parts of a flat grid (lower/row_gangs.py): few end in the middle of one
@@ -35,7 +36,7 @@ class Found(NamedTuple):
     """What a kernel's code says of its threadgroups."""
 
     gang: Triple  # its shape in a grid
-    tall: bool  # whether it gains by tall threadgroups
+    tall: int  # threads of a row of tall threadgroups, where it gains by those; else 0
     divides: bool  # whether it may divide its index into rows
 
 
@@ -57,11 +58,11 @@ class GroupShapes:
             self._known[key] = self._kept(key)
         if (found := self._known[key]) is None:
             return given
-        tall = tall_group(grid) if found.tall and far else None
+        tall = tall_group(grid, found.tall) if found.tall and far else None
         return tall or group(grid, found.gang, DIVIDED if found.divides else THREADS)
 
     def _kept(self, grid: Triple) -> Found | None:
-        key = self._shelf.key("gang, height and rows", grid)
+        key = self._shelf.key("gang, tall rows and divisions", grid)
         known = self._shelf.get(key, "json")
         if known is None:
             known = json.dumps(self._look(grid)).encode()
@@ -73,12 +74,18 @@ class GroupShapes:
         return Found((x, y, z), tall, divides)
 
 
-def tall_group(grid: Triple) -> Triple | None:
-    """One of more threads than a launch can ask for; None where the grid has too few for all processors."""
+def tall_group(grid: Triple, across: int) -> Triple | None:
+    """One of more threads than a launch can ask for, `across` in a row or fewer; None where the grid has too few for
+    all processors."""
     x, y, z = grid
-    fit = [h for h in HEIGHTS if (x // ACROSS) * (y // h) * z >= SHARES]
-    best = min(fit, key=lambda h: COPY / h + EDGE * (y % h) / y, default=0)
-    return (ACROSS, best, 1) if best else None
+    fit = [(w, h) for w in {across, NARROWEST} for h in HEIGHTS if (x // w) * (y // h) * z >= SHARES]
+
+    def cost(shape: tuple[int, int]) -> float:
+        wide, high = shape
+        edges = EDGE * (y % high) / y + EDGE_ACROSS * (x % wide) / x
+        return COPY / high + edges + NARROW * (wide < across)
+
+    return (*min(fit, key=cost), 1) if fit else None
 
 
 def group(grid: Triple, gang: Triple, most: int = THREADS) -> Triple:

@@ -58,7 +58,7 @@ from metalloid.transforms.prune_edges import prune
 from metalloid.transforms.reroll import rerolled
 from metalloid.transforms.short_rows import with_short
 from metalloid.transforms.split_sums import split, splits
-from metalloid.transforms.stage_rows import ACROSS, stage_rows, stageable
+from metalloid.transforms.stage_rows import stage_rows, stageable
 from metalloid.transforms.sum_trees import split_trees
 
 MAX_LINES = 400_000  # of vector code; the longest of known kernels, a checked flash attention, has half of it
@@ -187,12 +187,13 @@ def _staged(
     module: Module, size: Triple, guard: bool, loops: frozenset[str]
 ) -> tuple[Module, frozenset[str]]:
     """With a loop down rows of memory in pieces, where the threadgroup is one of ours that is tall."""
-    if size[0] * size[1] * size[2] <= MAX_THREADS or size[0] != ACROSS or not is_free(module):
+    across, height, deep = size
+    if across * height * deep <= MAX_THREADS or height == 1 or not is_free(module):
         return module, loops
-    found = stageable(module, size[1], guard)
+    found = stageable(module, across, height, guard)
     if found is None:
         return module, loops
-    module, new = stage_rows(module, found, size[1])
+    module, new = stage_rows(module, found, across, height)
     return module, loops | new if found.loop.header in loops else loops
 
 
