@@ -23,9 +23,11 @@ EVEN = 16  # rows that are multiples of it are whole registers
 
 # Tall threadgroups, where rows of memory are copied for all threads (transforms/stage_rows.py): their rows. To copy
 # takes as long as 10 rows to compute, and a row at the edge, which gets no copy, as long as 3; columns there as long as
-# 5, and rows of 32 threads, which read the other matrix twice as often as those of 64, a tenth longer.
+# 5, and rows of 32 threads, which read the other matrix twice as often as those of 64, a tenth longer where that is
+# large.
 HEIGHTS = range(256, 32, -8)
 COPY, EDGE, EDGE_ACROSS, NARROW, NARROWEST = 10, 3, 5, 0.1, 32
+LARGE = 1 << 20  # threads of a plane
 
 DIVIDED = (
     4096  # threads where rows are parts of a flat grid (lower/row_gangs.py): few end in the middle of one
@@ -78,7 +80,8 @@ def tall_group(grid: Triple, across: int) -> Triple | None:
     """One of more threads than a launch can ask for, `across` in a row or fewer; None where the grid has too few for
     all processors."""
     x, y, z = grid
-    fit = [(w, h) for w in {across, NARROWEST} for h in HEIGHTS if (x // w) * (y // h) * z >= SHARES]
+    widths = {across, NARROWEST} if x * y >= LARGE else {NARROWEST}
+    fit = [(w, h) for w in widths for h in HEIGHTS if (x // w) * (y // h) * z >= SHARES]
 
     def cost(shape: tuple[int, int]) -> float:
         wide, high = shape
