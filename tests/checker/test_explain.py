@@ -202,3 +202,11 @@ def test_a_function_gave_zero(x: float):
     text = simple("y[i] = exp(-x[i] * 1000.0f);")
     link = check(text, zeros(8), np.full(8, x, np.float32), grid=8).explain().answer
     assert link is not None and "element 0" in link.said
+
+
+def test_memory_that_nobody_wrote_may_hold_a_signaling_nan() -> None:
+    """Looked at, it is "invalid" for numpy: a warning of its own in the middle of an explanation."""
+    y = np.zeros(64, np.float32)
+    y.view(np.uint32)[20:] = 0x7F800001
+    report = check(SCALE, y, np.ones(64, np.float32), 20, grid=20, threadgroup=4)
+    assert "20 of 64" in report.explain().text()

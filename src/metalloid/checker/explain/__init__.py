@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from metalloid.checker.checked_launches import CheckedLaunches
 from metalloid.checker.explain import launch, stores, values
 from metalloid.checker.explain.link import Explanation, Link, said_of
@@ -33,6 +35,7 @@ LINKS: tuple[Callable[[Output, CheckedLaunches], Link | None], ...] = (
 )
 
 
+@np.errstate(invalid="ignore")  # what nobody has written may be any bits, a signaling NaN's too
 def explain(report: CheckedLaunches, output: str = "", expected: Any = None) -> Explanation:
     """Why an output is as it is: the one named, else the first that looks odd, of the last launch that has one."""
     if not report.launches:
