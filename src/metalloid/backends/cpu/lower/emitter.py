@@ -104,6 +104,13 @@ class Emitter(Text):
         """Whether the current access has to be checked."""
         return self.out.guard and not self.proved
 
+    def made_here(self, value: Value) -> Instruction | None:
+        """The instruction of this block that makes a value. Of other blocks' values only those are kept that are used
+        here."""
+        if not isinstance(value, Local) or self.function.home.get(value.name) != self.block:
+            return None
+        return self.function.definitions[value.name]
+
     def in_register(self, phi: str) -> bool:
         return self.registers is not None and phi in self.registers
 

@@ -33,7 +33,7 @@ def lookup(e: Emitter, pointer: Value, place: MemRef) -> Lookup | None:
         return None
     if place.root.kind not in ("buffer", "threadgroup", "variable") or not isinstance(pointer, Local):
         return None
-    i = _made_here(e, pointer)
+    i = e.made_here(pointer)
     if i is None or i.opcode != "getelementptr":
         return None
     start = e.get(i.operands[0])
@@ -53,21 +53,14 @@ def lookup(e: Emitter, pointer: Value, place: MemRef) -> Lookup | None:
     return Lookup(base, e.vector(narrow[0]), found[1], narrow[1])
 
 
-def _made_here(e: Emitter, value: Value) -> Instruction | None:
-    """Of another block's values only those are kept that are used here."""
-    if not isinstance(value, Local) or e.function.home.get(value.name) != e.block:
-        return None
-    return e.function.definitions[value.name]
-
-
 def _narrow(e: Emitter, index: Value) -> tuple[Value, bool] | None:
     """The 32 bits that an index was widened from, and whether they have a sign."""
     if index.type == IntType(32):
-        return (index, True) if _made_here(e, index) is not None else None
-    i = _made_here(e, index)
+        return (index, True) if e.made_here(index) is not None else None
+    i = e.made_here(index)
     if i is None or i.opcode not in ("zext", "sext") or i.operands[0].type != IntType(32):
         return None
-    return (i.operands[0], i.opcode == "sext") if _made_here(e, i.operands[0]) is not None else None
+    return (i.operands[0], i.opcode == "sext") if e.made_here(i.operands[0]) is not None else None
 
 
 def look_up(

@@ -14,7 +14,7 @@ from metalloid.backends.cpu.lower.emitter import Emitter, lowered
 from metalloid.ir import Instruction
 from metalloid.ir.gep import steps
 from metalloid.ir.intrinsics import CHANGES, effect
-from metalloid.ir.values import Local, Value
+from metalloid.ir.values import Value
 from metalloid.records import dataclass
 
 _CASTS = ("zext", "sext", "trunc")
@@ -76,7 +76,7 @@ class Offsets:
 def offsets(e: Emitter, i: Instruction, examined: bool = False) -> Offsets | None:
     """How the lanes of an atomic find their offsets by themselves; None where registers are as good. `examined`: each
     lane looks whether what it has found is inside."""
-    gep = _made(e, i.operands[0])
+    gep = e.made_here(i.operands[0])
     if gep is None or gep.opcode != "getelementptr":
         return None
     if e.out.guard and not (examined or is_proved(i)):
@@ -106,7 +106,7 @@ def again(e: Emitter, value: Value, i: Instruction) -> Again | None:
 def _work(e: Emitter, value: Value) -> tuple[Instruction, ...] | None:
     """What makes a value out of one load."""
     made: list[Instruction] = []
-    while (i := _made(e, value)) is not None:
+    while (i := e.made_here(value)) is not None:
         made.append(i)
         if i.opcode == "load":
             cheap = sum(j.opcode not in _CASTS for j in made[:-1]) <= MOST
@@ -121,13 +121,6 @@ def _work(e: Emitter, value: Value) -> tuple[Instruction, ...] | None:
         else:
             return None
     return None
-
-
-def _made(e: Emitter, value: Value) -> Instruction | None:
-    """The instruction of the current block that makes a value."""
-    if not isinstance(value, Local) or e.function.home.get(value.name) != e.block:
-        return None
-    return e.function.definitions[value.name]
 
 
 def _may_load_again(e: Emitter, load: Instruction, i: Instruction) -> bool:

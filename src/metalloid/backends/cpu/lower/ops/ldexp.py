@@ -67,22 +67,17 @@ def _or_whole(e: Emitter, made: str, small: str, vector: bool) -> str:
 def _rounded(e: Emitter, power: Value) -> tuple[str, int] | None:
     """The number that the header rounded an exponent from, 1.5 * 2^23 and the exponent, and what was added to that: an
     instruction takes exponents as floats."""
-    made = _made(e, power)
-    made = _made(e, made.operands[0]) if made is not None else None
+    made = e.made_here(power)
+    made = e.made_here(made.operands[0]) if made is not None else None
     if made is None or made.opcode != "add" or not isinstance(made.operands[1], Int):
         return None
-    source, more = _made(e, made.operands[0]), made.operands[1].signed + ROUND_BITS
+    source, more = e.made_here(made.operands[0]), made.operands[1].signed + ROUND_BITS
     if source is None or source.opcode != "bitcast" or abs(more) > 1:
         return None
     number = source.operands[0]
-    return (e.vector(number), more) if str(number.type) == "float" and _made(e, number) is not None else None
-
-
-def _made(e: Emitter, value: Value) -> Instruction | None:
-    """The instruction of this block that makes a value."""
-    if not isinstance(value, Local) or e.function.home.get(value.name) != e.block:
-        return None
-    return e.function.definitions[value.name]
+    return (
+        (e.vector(number), more) if str(number.type) == "float" and e.made_here(number) is not None else None
+    )
 
 
 def _in_registers(e: Emitter, x: str, rounded: str, more: int) -> str:
