@@ -16,11 +16,11 @@ from metalloid.ir.types import FLOAT, HALF
 from metalloid.ir.values import Local, Value
 from metalloid.records import dataclass, replace
 from metalloid.transforms.folds import Step, again, step_of
+from metalloid.transforms.memory_order import form
 from metalloid.transforms.partial_sums import total_of
 
 LEAST = 8  # numbers made alike
 _MAKES = ("fadd", "call", "select")
-DEEP = 8  # values in values that are compared
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,17 @@ def split_trees(function: Function, most: int, chosen: Container[str] | None = N
     return function.with_blocks(tuple(blocks))
 
 
-def long_sums(function: Function) -> Iterator[tuple[Block, list[Sum]]]:
-    """The long sums of each block."""
+@dataclass(frozen=True)
+class Chain:
+    """Additions that are only there for the last of them; what they add up; and the names of those before the last."""
+
+    last: Step
+    addends: tuple[Value, ...]
+    inner: frozenset[str]
+
+
+def chains(function: Function) -> Iterator[tuple[Block, list[Chain]]]:
+    """All sums of each block whose order is not the author's."""
     uses = Counter(name for i in function.instructions() for name in i.uses)
     for block in function.blocks:
         sums = {i.name: step for i in block.instructions if (step := _step(function, i)) is not None}
@@ -65,8 +74,19 @@ def long_sums(function: Function) -> Iterator[tuple[Block, list[Sum]]]:
             for o in step.numbers
             if isinstance(o, Local) and o.name in sums and _belongs(sums[o.name], step, uses)
         }
-        found = (_sum(function, block, sums, inner, sums[name]) for name in sums if name not in inner)
-        yield block, [made for made in found if made is not None]
+        found = []
+        for name in sums:
+            if name not in inner:
+                addends, nodes = _addends(sums, inner, sums[name])
+                found.append(Chain(sums[name], tuple(addends), frozenset(nodes)))
+        yield block, found
+
+
+def long_sums(function: Function) -> Iterator[tuple[Block, list[Sum]]]:
+    """The long sums of each block."""
+    for block, found in chains(function):
+        sums = (_sum(function, block, chain) for chain in found)
+        yield block, [made for made in sums if made is not None]
 
 
 def _step(function: Function, i: Instruction) -> Step | None:
@@ -78,18 +98,17 @@ def _belongs(inner: Step, outer: Step, uses: Counter[str]) -> bool:
     return inner.kind == outer.kind and uses[inner.made.name] == len(outer.parts)
 
 
-def _sum(function: Function, block: Block, sums: dict[str, Step], inner: set[str], root: Step) -> Sum | None:
+def _sum(function: Function, block: Block, chain: Chain) -> Sum | None:
     """A sum, if there is enough in it that is made alike."""
-    addends, nodes = _addends(sums, inner, root)
-    if len(addends) < LEAST:
+    if len(chain.addends) < LEAST:
         return None
     alike: dict[object, list[Value]] = {}
     places = {i.name: n for n, i in enumerate(block.instructions)}
-    for value in sorted(addends, key=lambda v: places.get(v.name, -1) if isinstance(v, Local) else -1):
-        alike.setdefault(_form(function, block, value), []).append(value)
+    for value in sorted(chain.addends, key=lambda v: places.get(v.name, -1) if isinstance(v, Local) else -1):
+        alike.setdefault(form(function, block, value), []).append(value)
     groups = tuple(tuple(g) for g in alike.values() if len(g) >= LEAST)
     rest = tuple(v for g in alike.values() if len(g) < LEAST for v in g)
-    return Sum(root, frozenset(nodes), groups, rest) if groups else None
+    return Sum(chain.last, chain.inner, groups, rest) if groups else None
 
 
 def _addends(sums: dict[str, Step], inner: set[str], root: Step) -> tuple[list[Value], set[str]]:
@@ -127,13 +146,3 @@ def _side_by_side(found: Sum, most: int) -> list[Instruction]:
     for value in found.rest:
         result = add(value, result)
     return [*code[:-1], replace(code[-1], name=root.name)]
-
-
-def _form(function: Function, block: Block, value: Value, deep: int = 0) -> object:
-    """How a value is made in its block: numbers that are made alike have equal forms."""
-    if not isinstance(value, Local):
-        return str(value.type)
-    i = function.definitions.get(value.name)
-    if i is None or function.home[value.name] != block.name or deep == DEEP or i.opcode in ("phi", "load"):
-        return str(value.type), i.opcode if i is not None else ""
-    return str(i.type), i.opcode, i.called, *(_form(function, block, o, deep + 1) for o in i.operands)

@@ -24,6 +24,7 @@ from metalloid.backends.cpu.lower.free_shape import is_free
 from metalloid.backends.cpu.lower.gang_width import by_rows, choose
 from metalloid.backends.cpu.lower.kept_values import regions
 from metalloid.backends.cpu.lower.lane_or_loop import SUMS, Split, alone
+from metalloid.backends.cpu.lower.part_sums import add_up_parts
 from metalloid.backends.cpu.lower.row_gangs import row_gangs
 from metalloid.backends.cpu.lower.sums_in_turn import NONE, TURNS, InTurn, in_turn, parts, sums_in_turn
 from metalloid.backends.cpu.lower.vectorize import VectorCode, vectorize
@@ -80,6 +81,7 @@ def vector_code(
     free = check is None and not width
     turns = sums_in_turn(plain or module, target.info) if free else NONE
     rows = alone(plain or module, target.info) if free else None
+    parts = check is None and rows is None
     short = turns.if_short(rows, proof.short, proof.apart) if rows and isinstance(proof, Proof) else None
     if short is not None:
         rows, turns = None, short
@@ -105,9 +107,8 @@ def vector_code(
         module, loops = _alone(module, rows, turns, target, loops)
     elif lanes.width > 1:
         module, loops = _in_turn(module, turns, walks, target, bool(guard), loops)
-    module = module.with_function(fuse_products(module.function[ENTRY]))
-    if check is None:
-        module = module.with_function(share(module.function[ENTRY]))
+    module = add_up_parts(module) if parts else module
+    module = _fused(module, check is None)
     if lanes.width == 1 and isinstance(proof, Proof):
         rests = proof.apart and target.info.masks_memory and check is None and not brief
         module = with_masked_rests(module, loops, target.info) if rests else module
@@ -165,6 +166,11 @@ def _alone(
         if row.header in loops:
             loops |= {*new}
     return module.with_function(function), loops
+
+
+def _fused(module: Module, shared: bool) -> Module:
+    module = module.with_function(fuse_products(module.function[ENTRY]))
+    return module.with_function(share(module.function[ENTRY])) if shared else module
 
 
 def _in_turn(

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from metalloid.analysis.lane_sets import every, lanes_of
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower import phi_slots
-from metalloid.backends.cpu.lower.access import sum_registers
+from metalloid.backends.cpu.lower.access import carried_vectors, sum_registers
 from metalloid.backends.cpu.lower.emitter import Emitter, Val
 from metalloid.backends.cpu.lower.full_mask_clones import Copies
 from metalloid.backends.cpu.lower.lane_tests import all_lanes
@@ -51,6 +51,7 @@ class Control(Copies):
             ends.setdefault(max(loop.blocks, key=lambda b: self.place[b]), []).append(loop.header)
         self.ends = ends
         e.registers = sum_registers.find(e)
+        e.carried = carried_vectors.find(e)
 
     # ---- slots ------------------------------------------------------------------------------------------
 
@@ -164,6 +165,8 @@ class Control(Copies):
             e.range = lanes_of(e.u, e.width, name, self.mask_head, self.entry_lanes).bounds
         for phi in block.phis:
             phi_slots.take(e, phi)
+        if e.carried is not None:
+            e.carried.take(name)
         if name in self.flow.forest.loops and e.out.guard and name not in e.out.short_loops:
             self._poll()
         write_straight(e, block)
@@ -329,6 +332,8 @@ class Control(Copies):
             phi_slots.bring(e, phi, made, lanes, together, mask is not None)
         if e.registers is not None:
             e.registers.bring(block.name, target)
+        if e.carried is not None:
+            e.carried.bring(block.name, target, lanes, together)
         if self.leads(target):
             slot = self.waiting(target)
             vb = e.vt("i1")

@@ -7,7 +7,7 @@ into registers, so nobody here has to think of dominance.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from metalloid.analysis.lane_shape import LaneShape, Terms
@@ -68,6 +68,22 @@ class SumsInRegisters(Protocol):
     def of(self, total: Instruction) -> list[str] | None: ...
 
 
+class VectorsOfLoops(Protocol):
+    """Vectors of each thread that loops carry: see `access/carried_vectors.py`."""
+
+    made: dict[tuple[str, ...], str]
+
+    @property
+    def groups(self) -> Mapping[tuple[str, ...], Any]: ...
+    def __contains__(self, phi: str) -> bool: ...
+    def following(self, block: str) -> list[tuple[Value, ...]]: ...
+    def leaf(self, block: str) -> Callable[[tuple[str, ...]], bool]: ...
+    def take(self, block: str) -> None: ...
+    def bring(self, source: str, target: str, lanes: str | None, together: bool) -> None: ...
+    def vector(self, given: tuple[Value, ...]) -> str: ...
+    def column(self, name: str) -> Val | None: ...
+
+
 class Emitter(Text):
     """Writes one function."""
 
@@ -93,6 +109,7 @@ class Emitter(Text):
             str, tuple[str, str, int]
         ] = {}  # by place: slot, type and alignment; see `held`
         self.registers: SumsInRegisters | None = None
+        self.carried: VectorsOfLoops | None = None
         self.entry_mask: str | None = None
         self.range: tuple[int, int] | None = None  # the lanes of the block, where that is all about its mask
         self._slots: dict[str, str] = {}
@@ -112,6 +129,9 @@ class Emitter(Text):
         return self.function.definitions[value.name]
 
     def in_register(self, phi: str) -> bool:
+        """Whether a phi is carried with others, in a register or as part of a vector."""
+        if self.carried is not None and phi in self.carried:
+            return True
         return self.registers is not None and phi in self.registers
 
     def get(self, value: Value) -> Val:
@@ -127,6 +147,9 @@ class Emitter(Text):
         if name in self.stored:
             self.values[name] = self.stored[name][1]()
             return self.values[name]
+        if self.carried is not None and (column := self.carried.column(name)) is not None:
+            self.values[name] = column
+            return column
         if not self._crosses(name):
             raise NotVectorised(f"[engine] %{name} is read in a block that it is not kept for")
         shape = self.u.shape(Local(name, IntType(1)))

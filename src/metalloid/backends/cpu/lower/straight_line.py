@@ -34,7 +34,7 @@ def write_straight(e: Emitter, block: Block) -> None:
     apart = partial(held.is_held, e)
     stores = store_groups.find(e.function, block, e.out.layout, apart)
     beside = side_by_side.find(e, block, stores)
-    turns = _turns(e, block)
+    turns = _turns(e, block, beside.totals)
     gone = (beside.gone | turns.gone if turns else beside.gone) - {""}
     if e.registers is not None:
         gone |= e.registers.gone(block.name)
@@ -64,7 +64,9 @@ def write_straight(e: Emitter, block: Block) -> None:
             load_groups.load_group(e, together[i.name])
         if i.name in e.done:
             continue
-        if turns and i.name in turns.totals:
+        if i.name in beside.totals:
+            vectors.total(i)
+        elif turns and i.name in turns.totals:
             turns.write(e, i)
         elif i.name in multiplied:
             _write_tiles(e, multiplied[i.name])
@@ -81,13 +83,13 @@ def write_straight(e: Emitter, block: Block) -> None:
         e.registers.write(block, rounds)
 
 
-def _turns(e: Emitter, block: Block) -> Found | None:
-    """The sums of a block that lanes add up in turn."""
-    if not any(map(is_total, block.body)):
+def _turns(e: Emitter, block: Block, beside: frozenset[str]) -> Found | None:
+    """The sums of a block that lanes add up in turn; those `beside` each other are all added up at once."""
+    if not any(is_total(i) and i.name not in beside for i in block.body):
         return None
     from metalloid.backends.cpu.lower.access import in_turn
 
-    return in_turn.find(e, block)
+    return in_turn.find(e, block, beside)
 
 
 def _only_multiplied(e: Emitter, found: list[chains.Products]) -> dict[str, frozenset[str]]:

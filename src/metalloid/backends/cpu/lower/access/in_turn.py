@@ -46,12 +46,13 @@ WORD = 4  # bytes of an element of such a register
 NOTHING = Found({}, frozenset())
 
 
-def find(e: Emitter, block: Block) -> Found:
+def find(e: Emitter, block: Block, beside: frozenset[str] = frozenset()) -> Found:
+    """`beside`: totals that are written otherwise."""
     if e.out.check is not None:
         return NOTHING
     totals = {}
     for n, i in enumerate(block.body):
-        if is_total(i) and (e.width == 1 or e.shape(i.value) is None):
+        if is_total(i) and i.name not in beside and (e.width == 1 or e.shape(i.value) is None):
             packs = Packs(e.function, block, e.out.layout, e.shape)
             if packs.collect(i.operands) and packs.found and _may_wait(e, packs, block.body[:n], i):
                 totals[i.name] = packs

@@ -18,7 +18,7 @@ def load(e: Emitter, at: str, n: int, kind: str, size: int, align: int) -> str:
     if n * size in _NUMBERS:
         whole = f"i{8 * n * size}"
         return e.put(f"bitcast {e.vt(whole)} {masked.load(e, at, e.mask, whole, align)} to {total}")
-    return masked.load(e, at, _for_each_part(e, n), kind, align, e.width * n)
+    return masked.load(e, at, for_each_part(e, e.mask, n), kind, align, e.width * n)
 
 
 def store(e: Emitter, at: str, value: str, n: int, kind: str, size: int, align: int) -> None:
@@ -28,9 +28,10 @@ def store(e: Emitter, at: str, value: str, n: int, kind: str, size: int, align: 
         number = e.put(f"bitcast <{e.width * n} x {kind}> {value} to {e.vt(whole)}")
         masked.store(e, at, e.mask, whole, align, number)
         return
-    masked.store(e, at, _for_each_part(e, n), kind, align, value, e.width * n)
+    masked.store(e, at, for_each_part(e, e.mask, n), kind, align, value, e.width * n)
 
 
-def _for_each_part(e: Emitter, n: int) -> str:
+def for_each_part(e: Emitter, mask: str, n: int) -> str:
+    """A mask of lanes as one of their parts."""
     picks = ", ".join(f"i32 {x // n}" for x in range(e.width * n))
-    return e.put(f"shufflevector {e.vt('i1')} {e.mask}, {e.vt('i1')} poison, <{e.width * n} x i32> <{picks}>")
+    return e.put(f"shufflevector {e.vt('i1')} {mask}, {e.vt('i1')} poison, <{e.width * n} x i32> <{picks}>")

@@ -6,12 +6,13 @@ Where the same is done to every part, a register may hold them as memory does, b
 plain ones, and n instructions become one of n times as many lanes.
 
 The trees are looked for from the stores up: n stores of one vector, the n instructions that make them, and so on, to
-loads of such vectors, to numbers that all lanes share, and to values of a thread that all its parts share.
+loads of such vectors, to numbers that all lanes share, and to values of a thread that all its parts share. What a loop
+carries from round to round is a tree as well, and a leaf of others (`carried_vectors.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from metalloid.analysis.intervals import is_proved, streamed
 from metalloid.analysis.word_parts import word_parts
@@ -20,15 +21,18 @@ from metalloid.backends.cpu.lower.access.alike_lanes import as_lanes
 from metalloid.backends.cpu.lower.access.load_groups import space_of
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, alignment, memory_type, resolve
 from metalloid.backends.cpu.lower.access.plan import is_row, spots
+from metalloid.backends.cpu.lower.access.transpose import pick
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
+from metalloid.backends.cpu.lower.ops.partial_total import both
 from metalloid.ir import Block, Instruction
 from metalloid.ir.gep import constant_base
 from metalloid.ir.intrinsics import CHANGES, effect
 from metalloid.ir.types import FloatType, IntType
 from metalloid.ir.values import Local, Value
 from metalloid.records import dataclass
+from metalloid.transforms.memory_order import MOST
+from metalloid.transforms.partial_sums import is_total, kind_of
 
-MOST = 16  # parts
 Parts = tuple[str, ...]  # the names of n instructions, one for each part
 
 
@@ -36,6 +40,7 @@ Parts = tuple[str, ...]  # the names of n instructions, one for each part
 class Root:
     """Stores of one vector, part by part or as words that it was put together to."""
 
+    place: int  # of the last store
     base: Value
     low: int  # how far behind it the vector starts
     stores: tuple[Instruction, ...]
@@ -47,10 +52,10 @@ class Root:
 
 @dataclass(frozen=True)
 class Tree:
-    """What the stores of one vector need: its parts, operands first."""
+    """What the stores of one vector need, or a loop for its next round: its parts, operands first."""
 
-    store: int  # the place of the last store
-    root: Root
+    root: Root | Instruction | None  # stores of a vector, or the total of its parts
+    carried: Parts  # what the next round gets
     parts: tuple[Parts, ...]
     plain: frozenset[str]  # values that are wanted lane by lane as well
 
@@ -59,58 +64,64 @@ class Tree:
 class Found:
     """The trees of a block; which parts are written at which place; and the names that nobody else wants."""
 
-    stores: dict[int, Root]
+    stores: dict[int, Root]  # by the place of the last store
+    totals: frozenset[str]
     at: dict[int, list[Parts]]
     gone: frozenset[str]
 
 
-NOTHING = Found({}, {}, frozenset())
+NOTHING = Found({}, frozenset(), {}, frozenset())
+
+
+def may_be(e: Emitter) -> bool:
+    """Whether a function has such trees at all."""
+    return e.width > 1 and not e.out.continue_after_fault and e.out.check is None
 
 
 def find(e: Emitter, block: Block, stores: store_groups.Found) -> Found:
-    """The trees under the stores of a block, as it is written now."""
-    if e.width == 1 or e.out.continue_after_fault or e.out.check is not None:
+    """The trees under the stores of a block and what it brings to the next round, as it is written now."""
+    if not may_be(e) or (e.mask is not None and not e.out.target.masks_memory):
         return NOTHING
-    if e.mask is not None and not e.out.target.masks_memory:
-        return NOTHING
-    search = _Search(e, block)
-    trees = [t for n, root in search.roots(stores) if (t := search.tree(n, root)) is not None]
-    while trees:
-        kept = search.closed(trees)
-        if len(kept) == len(trees):
-            break
-        trees = kept
+    carried = e.carried
+    search = Search(e, block, carried.leaf(block.name) if carried is not None else None)
+    found = [search.tree(root) for root in search.roots(stores)]
+    found += [search.total(i) for i in block.body if is_total(i)]
+    if carried is not None:
+        found += [search.next_round(values) for values in carried.following(block.name)]
+    trees = search.closed([t for t in found if t is not None])
     if not trees:
         return NOTHING
     at: dict[int, list[Parts]] = {}
     every = dict.fromkeys(parts for tree in trees for parts in tree.parts)
     for parts in every:
         at.setdefault(max(search.place[name] for name in parts), []).append(parts)
-    return Found({t.store: t.root for t in trees}, at, search.gone(trees))
+    stored = {t.root.place: t.root for t in trees if isinstance(t.root, Root)}
+    totals = frozenset(t.root.name for t in trees if isinstance(t.root, Instruction))
+    return Found(stored, totals, at, search.gone(trees))
 
 
-class _Search:
-    """Looks for trees in one block."""
+class Search:
+    """Looks for trees in one block. `leaf`: which values it gets as vectors, or puts together once for all rounds."""
 
-    def __init__(self, e: Emitter, block: Block) -> None:
-        self.e, self.block, self.body = e, block, block.body
+    def __init__(self, e: Emitter, block: Block, leaf: Callable[[Parts], bool] | None = None) -> None:
+        self.e, self.block, self.body, self.leaf = e, block, block.body, leaf
         self.place = {i.name: n for n, i in enumerate(self.body) if i.name}
         self.made: dict[str, Instruction] = {i.name: i for i in self.body if i.name}
 
-    def roots(self, found: store_groups.Found) -> Iterator[tuple[int, Root]]:
-        """Stores that may be those of vectors, by the place of the last."""
+    def roots(self, found: store_groups.Found) -> Iterator[Root]:
+        """Stores that may be those of vectors."""
         function, layout = self.e.function, self.e.out.layout
         for n, group in found.groups.items():
-            if (root := self._root(group.base, group.stores)) is not None:
-                yield n, root
+            if (root := self._root(n, group.base, group.stores)) is not None:
+                yield root
         for n, i in enumerate(self.body):
             if i.opcode != "store" or i.ordering or n in found.groups or n in found.others:
                 continue
             base, offset = constant_base(function, i.operands[1], layout)
-            if isinstance(base, Local) and (root := self._root(base, ((offset, i),))) is not None:
-                yield n, root
+            if isinstance(base, Local) and (root := self._root(n, base, ((offset, i),))) is not None:
+                yield root
 
-    def _root(self, base: Value, group: tuple[tuple[int, Instruction], ...]) -> Root | None:
+    def _root(self, place: int, base: Value, group: tuple[tuple[int, Instruction], ...]) -> Root | None:
         stores, low = tuple(i for _, i in group), group[0][0]
         values = tuple(i.operands[0] for i in stores)
         if not isinstance(values[0].type, FloatType | IntType):
@@ -126,10 +137,10 @@ class _Search:
             )
             kind, size = lowered(values[0].type), words[0].bits // 8
             kind = kind if isinstance(values[0].type, FloatType) else f"i{words[0].bits}"
-            return Root(base, low, stores, values, kind, size, inner)
-        return Root(base, low, stores, values, kind, size, frozenset())
+            return Root(place, base, low, stores, values, kind, size, inner)
+        return Root(place, base, low, stores, values, kind, size, frozenset())
 
-    def tree(self, store: int, root: Root) -> Tree | None:
+    def tree(self, root: Root) -> Tree | None:
         if not 2 <= len(root.values) <= MOST:
             return None
         parts: dict[Parts, None] = {}
@@ -137,16 +148,35 @@ class _Search:
         if not self._collect(root.values, parts, plain):
             return None
         loaded = [p for p in parts if self.made[p[0]].opcode == "load"]
-        return Tree(store, root, tuple(parts), frozenset(plain)) if loaded else None
+        return Tree(root, (), tuple(parts), frozenset(plain)) if loaded else None
+
+    def next_round(self, values: tuple[Value, ...]) -> Tree | None:
+        """The tree of what a loop's next round gets."""
+        parts: dict[Parts, None] = {}
+        plain: set[str] = set()
+        if not self._collect(values, parts, plain) or (names := names_of(values)) not in parts:
+            return None
+        return Tree(None, names, tuple(parts), frozenset(plain))
+
+    def total(self, made: Instruction) -> Tree | None:
+        """The tree of what is folded into one number of each thread."""
+        parts: dict[Parts, None] = {}
+        plain: set[str] = set()
+        names, n = names_of(made.operands), len(made.operands)
+        if n & (n - 1) or len(set(names)) < n or not self._collect(made.operands, parts, plain):
+            return None
+        loaded = [p for p in parts if self.made[p[0]].opcode == "load"]
+        carried = self.e.carried is not None and names in self.e.carried.groups
+        return Tree(made, (), tuple(parts), frozenset(plain)) if loaded or carried else None
 
     def _collect(self, values: tuple[Value, ...], parts: dict[Parts, None], plain: set[str]) -> bool:
         """The parts that values are made of; False where the values do not go the same way."""
-        if all(self._is_uniform(v) for v in values):
+        if all(is_uniform(self.e, v) for v in values):
             return True
-        names = tuple(v.name for v in values if isinstance(v, Local))
+        names = names_of(values)
         if len(names) < len(values):
             return False
-        if names in parts:
+        if names in parts or (self.leaf is not None and self.leaf(names)):
             return True
         if len(set(names)) == 1:
             plain.add(names[0])
@@ -164,10 +194,6 @@ class _Search:
         if fits:
             parts[names] = None
         return fits
-
-    def _is_uniform(self, value: Value) -> bool:
-        shape = self.e.shape(value)
-        return not isinstance(value, Local) or (shape is not None and shape.uniform)
 
     def _is_vector(self, loads: list[Instruction]) -> bool:
         """Whether loads are the parts of one vector, in order, and nothing is stored meanwhile."""
@@ -198,26 +224,37 @@ class _Search:
 
     def closed(self, trees: list[Tree]) -> list[Tree]:
         """The trees whose instructions only trees use."""
-        gone = self.gone(trees)
-        return [
-            t
-            for t in trees
-            if t.root.inner <= gone
-            and all(self.made[n].opcode == "load" or n in gone for parts in t.parts for n in parts)
-        ]
+        while trees:
+            gone = self.gone(trees)
+            kept = [
+                t
+                for t in trees
+                if (not isinstance(t.root, Root) or t.root.inner <= gone)
+                and all(self.made[n].opcode == "load" or n in gone for parts in t.parts for n in parts)
+            ]
+            if len(kept) == len(trees):
+                break
+            trees = kept
+        return trees
 
     def gone(self, trees: list[Tree]) -> frozenset[str]:
-        """What need not be written lane by lane: loads, too, where others want them, are written both ways."""
+        """What need not be written lane by lane: loads, too, where others want them, are written both ways; and what
+        is carried is taken apart where a loop ends."""
+        roots = [t.root for t in trees if isinstance(t.root, Root)]
+        totals = {t.root.name for t in trees if isinstance(t.root, Instruction)}
+        carried = {name for t in trees for name in t.carried}
         inside = {name for t in trees for parts in t.parts for name in parts}
-        inside |= {name for t in trees for name in t.root.inner}
-        stores = {id(i) for t in trees for i in t.root.stores}
+        inside |= {name for root in roots for name in root.inner}
+        stores = {id(i) for root in roots for i in root.stores}
         plain: frozenset[str] = frozenset().union(*(t.plain for t in trees))
         users = self.e.function.users
-        return frozenset(
-            name
-            for name in inside - plain
-            if all(u.name in inside or id(u) in stores for u in users.get(name, ()))
-        )
+
+        def fine(name: str, user: Instruction) -> bool:
+            if user.name in inside or id(user) in stores or user.name in totals:
+                return True
+            return name in carried and user.opcode == "phi"
+
+        return frozenset(n for n in inside - plain if all(fine(n, u) for u in users.get(n, ())))
 
 
 class Writer:
@@ -227,6 +264,8 @@ class Writer:
         self.e, self.found = e, found
         self.made = {i.name: i for i in block.body if i.name}
         self.vectors: dict[Parts, str] = {}
+        if e.carried is not None:
+            e.carried.made = self.vectors
 
     def parts(self, n: int) -> None:
         """What belongs to the n-th instruction of the block."""
@@ -254,6 +293,25 @@ class Writer:
         else:
             e.do(f"store {self._type(kind, count)} {value}, ptr {at}, align {align}")
 
+    def total(self, sum: Instruction) -> None:
+        """The parts of each thread as one, by halves."""
+        e, kind, n = self.e, lowered(sum.type), len(sum.operands)
+        whole = self._operand(sum.operands)
+        while n > 1:
+            n //= 2
+            low, high = (
+                pick(
+                    e,
+                    kind,
+                    whole,
+                    2 * n * e.width,
+                    [2 * n * x + y for x in range(e.width) for y in range(m, m + n)],
+                )
+                for m in (0, n)
+            )
+            whole = both(e, kind_of(sum), kind, n * e.width, low, high)
+        e.set(sum.name, Val(kind, vec=whole))
+
     def _type(self, kind: str, count: int) -> str:
         return f"<{self.e.width * count} x {kind}>"
 
@@ -280,22 +338,32 @@ class Writer:
 
     def _operand(self, given: tuple[Value, ...]) -> str:
         """Values of n parts, in the order of memory."""
-        e, n = self.e, len(given)
-        names = tuple(v.name if isinstance(v, Local) else "" for v in given)
-        if names in self.vectors:
-            return self.vectors[names]
-        kind, total = lowered(given[0].type), e.width * n
-        if all(v == given[0] for v in given) and not e.get(given[0]).uniform:
-            return self._picked(kind, e.vector(given[0]), e.width, [x // n for x in range(total)])
-        one = "poison"
-        for k, value in enumerate(given):
-            one = e.put(f"insertelement <{n} x {kind}> {one}, {kind} {e.scalar(value)}, i64 {k}")
-        return self._picked(kind, one, n, [x % n for x in range(total)])
+        if self.e.carried is not None:
+            return self.e.carried.vector(given)
+        return self.vectors.get(names_of(given)) or in_order(self.e, given)
 
-    def _picked(self, kind: str, ref: str, count: int, index: list[int]) -> str:
-        picks = ", ".join(f"i32 {x}" for x in index)
-        have = f"<{count} x {kind}>"
-        return self.e.put(f"shufflevector {have} {ref}, {have} poison, <{len(index)} x i32> <{picks}>")
+
+def is_uniform(e: Emitter, value: Value) -> bool:
+    shape = e.shape(value)
+    return not isinstance(value, Local) or (shape is not None and shape.uniform)
+
+
+def names_of(values: tuple[Value, ...]) -> Parts:
+    """The names of parts; fewer than there are values where some are numbers."""
+    return tuple(v.name for v in values if isinstance(v, Local))
+
+
+def in_order(e: Emitter, given: tuple[Value, ...]) -> str:
+    """Values of n parts as a vector in the order of memory: thread by thread."""
+    n, kind, total = len(given), lowered(given[0].type), e.width * len(given)
+    if not all(e.get(v).uniform for v in given):
+        if any(v != given[0] for v in given):
+            return store_groups.interleaved(e, kind, [e.vector(v) for v in given], 0, e.width)
+        return pick(e, kind, e.vector(given[0]), e.width, [x // n for x in range(total)])
+    one = "poison"
+    for k, value in enumerate(given):
+        one = e.put(f"insertelement <{n} x {kind}> {one}, {kind} {e.scalar(value)}, i64 {k}")
+    return pick(e, kind, one, n, [x % n for x in range(total)])
 
 
 def _start(e: Emitter, place: MemRef, low: int) -> str:

@@ -175,13 +175,13 @@ def store_group(e: Emitter, group: StoreGroup) -> bool:
         offsets = "" if found else e.expand(place.offset)
         word = None if found or rows else store_word(e, n, size)
         if word is not None:
-            whole = _together(e, kind, vectors, 0, e.width)
+            whole = interleaved(e, kind, vectors, 0, e.width)
             scattered(e, place.ptr, beyond(e, offsets, low), mask, word, whole, kind, n, align)
             return []
         for first in range(0, e.width, count):
             runs = _runs(found[first : first + count], n * size)
             if not rows and 0 < RUN * len(runs) <= count:
-                whole, lane = _together(e, kind, vectors, first, count), 0
+                whole, lane = interleaved(e, kind, vectors, first, count), 0
                 for run in runs:
                     some = list(range(lane * n, (lane + len(run)) * n))
                     part = whole if len(run) == count else pick(e, kind, whole, count * n, some)
@@ -214,7 +214,7 @@ def _some_rows(e: Emitter, group: StoreGroup, place: MemRef, kind: str, size: in
     vectors = [e.vector(i.operands[0]) for _, i in group.stores]
 
     def write() -> list[str]:
-        whole = _together(e, kind, vectors, 0, e.width)
+        whole = interleaved(e, kind, vectors, 0, e.width)
         masked_vectors.store(e, address(e, place.ptr, at), whole, n, kind, size, align)
         return []
 
@@ -275,11 +275,11 @@ def _loaded(e: Emitter, values: list[Value]) -> list[str]:
 def _turned(e: Emitter, kind: str, vectors: list[str], start: int, count: int) -> list[str]:
     """For each lane of a chunk a short vector of its elements."""
     n = len(vectors)
-    whole = _together(e, kind, vectors, start, count)
+    whole = interleaved(e, kind, vectors, start, count)
     return [pick(e, kind, whole, count * n, list(range(lane * n, lane * n + n))) for lane in range(count)]
 
 
-def _together(e: Emitter, kind: str, vectors: list[str], start: int, count: int) -> str:
+def interleaved(e: Emitter, kind: str, vectors: list[str], start: int, count: int) -> str:
     """The elements of all lanes of a chunk, lane by lane: neighbours are interleaved until rows are whole."""
     n = len(vectors)
     parts = [pick(e, kind, v, e.width, list(range(start, start + count))) for v in vectors]

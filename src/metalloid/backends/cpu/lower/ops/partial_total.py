@@ -37,7 +37,7 @@ def total(e: Emitter, fold: str, kind: str, whole: str, lanes: int) -> str:
     while lanes > 1:
         lanes //= 2
         low, high = (pick(e, kind, whole, 2 * lanes, list(range(n, n + lanes))) for n in (0, lanes))
-        whole = _both(e, fold, kind, lanes, low, high)
+        whole = both(e, fold, kind, lanes, low, high)
     return e.put(f"extractelement <1 x {kind}> {whole}, i64 0")
 
 
@@ -51,11 +51,11 @@ def _register(e: Emitter, kind: str, parts: list[str]) -> str:
 def _halved(e: Emitter, fold: str, kind: str, lanes: int, parts: list[str]) -> str:
     while len(parts) > 1:
         half = len(parts) // 2
-        parts = [_both(e, fold, kind, lanes, parts[n], parts[n + half]) for n in range(half)]
+        parts = [both(e, fold, kind, lanes, parts[n], parts[n + half]) for n in range(half)]
     return parts[0]
 
 
-def _both(e: Emitter, fold: str, kind: str, lanes: int, a: str, b: str) -> str:
+def both(e: Emitter, fold: str, kind: str, lanes: int, a: str, b: str) -> str:
     """One of two; vectors of so many lanes, 0 for numbers."""
     type = f"<{lanes} x {kind}>" if lanes else kind
     if fold == SUM:
