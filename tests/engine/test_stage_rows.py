@@ -8,6 +8,7 @@ import pytest
 import metalloid as mt
 from metalloid.backends import patience
 from metalloid.backends.cpu import group_shape, pipeline
+from metalloid.backends.cpu.program import Program
 from metalloid.errors import KernelFault
 
 HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
@@ -69,6 +70,19 @@ kernel void all_numbers(device const float* b, device float* c, constant uint& n
     uint i = r;
     do { s = s * .5f + b[i * n + p.x]; } while (++i != k);
     c[p.y * 640 + p.x] = s;
+}
+kernel void added(device const float* a, device const float* b, device float* c, constant uint& n, constant uint& k,
+                  uint2 p [[thread_position_in_grid]]) {
+    float sum = c[p.y * n + p.x];
+    for (uint i = 0; i < k; i++) sum += a[p.y * k + i] * b[i * n + p.x];
+    c[p.y * n + p.x] = sum;
+}
+kernel void looked_up(device const float* a, device const float* b, device float* c, constant uint& n,
+                      constant uint& k, device const uint* at, device const float* table,
+                      uint2 p [[thread_position_in_grid]]) {
+    float sum = 0;
+    for (uint i = 0; i < k; i++) sum += a[p.y * k + i] * b[i * n + p.x];
+    c[p.y * n + p.x] = sum + table[at[p.x]];
 }
 kernel void in_place(device T* b, constant uint& n, constant uint& k, uint2 p [[thread_position_in_grid]]) {
     float sum = 0;
@@ -239,14 +253,81 @@ def test_what_is_outside_is_told_in_the_launchs_own_threadgroups(staged):
     assert not staged
 
 
+@pytest.fixture
+def edges(monkeypatch):
+    """For which threadgroups code was asked for, with threads left out at an edge and without."""
+    asked, real = [], Program.variant
+
+    def variant(self, key, baseline=False):
+        asked.append((key[0], key[1] or key[2]))
+        return real(self, key, baseline)
+
+    monkeypatch.setattr(Program, "variant", variant)
+    return asked
+
+
+def _odd(name, c, *more, rows=133, k=1101, columns=607):
+    rng = np.random.default_rng(k)
+    a, b = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((rows, k), (k, columns)))
+    with patience.measuring():
+        for _ in range(2):
+            _library()[name](a, b, c, columns, k, *more, grid=(columns, rows), threadgroup=(16, 16))
+    return a.astype(np.float64) @ b
+
+
+def test_the_last_of_a_row_begins_before_the_edge(staged, edges):
+    """Its threads that have run already run again: no code for fewer is made."""
+    c = np.full((133, 607), np.nan, np.float32)
+    assert np.allclose(_odd("product", c), c, rtol=1e-4, atol=1e-4)
+    assert staged
+    tall = [edge for (x, y, _), edge in edges if x * y > 1024]
+    assert tall
+    assert not any(tall)
+
+
+def test_what_is_read_and_written_runs_once(staged, edges):
+    c = np.ones((133, 607), np.float32)
+    wanted = 1 + 2 * _odd("added", c)
+    assert np.allclose(wanted, c, rtol=1e-4, atol=1e-4)
+    assert any(edge for (x, y, _), edge in edges if x * y > 1024)
+
+
+def test_memory_that_is_bound_twice_is_written_once(staged, edges):
+    """The last numbers of `a` are those of `c`, and nobody reads them."""
+    rows, k, columns = 133, 1101, 607
+    memory = np.random.default_rng(1).uniform(-1, 1, rows * (k + columns)).astype(np.float32)
+    b = np.random.default_rng(2).uniform(-1, 1, (k, columns)).astype(np.float32)
+    c = memory[rows * k :].reshape(rows, columns)
+    with patience.measuring():
+        for _ in range(2):
+            _library()["product"](
+                *(memory, b, c, columns, k), grid=(columns, rows), threadgroup=(16, 16), overlap=True
+            )
+    wanted = memory[: rows * k].reshape(rows, k).astype(np.float64) @ b
+    assert np.allclose(wanted, c, rtol=1e-4, atol=1e-4)
+    assert any(edge for (x, y, _), edge in edges if x * y > 1024)
+
+
+@pytest.mark.parametrize("column", [3, 606])
+def test_a_fault_at_an_edge_is_told_of_its_thread(staged, edges, column):
+    at = np.zeros(607, np.uint32)
+    at[column] = 7
+    c = np.zeros((133, 607), np.float32)
+    with pytest.raises(KernelFault, match=rf"thread \({column},\d+,0\)"):
+        _odd("looked_up", c, at, np.zeros(4, np.float32))
+    assert staged
+    assert not any(edge for (x, y, _), edge in edges if x * y > 1024)
+
+
 def test_heights():
-    assert group_shape.tall_group((1024, 1024, 1), 32) == (32, 256, 1)
-    assert group_shape.tall_group((1000, 1000, 1), 32) == (32, 200, 1)
-    assert group_shape.tall_group((64, 64, 1), 32) is None
+    assert group_shape.tall_group((1024, 1024, 1), 32, False) == (32, 256, 1)
+    assert group_shape.tall_group((1000, 1000, 1), 32, False) == (32, 200, 1)
+    assert group_shape.tall_group((64, 64, 1), 32, False) is None
 
 
 def test_rows_of_more_threads_where_registers_are_long():
-    assert group_shape.tall_group((1024, 1024, 1), 64) == (64, 256, 1)
-    assert group_shape.tall_group((1000, 1000, 1), 64)[0] == 32  # 40 columns would be left over
-    assert group_shape.tall_group((640, 40, 1), 64) == (32, 40, 1)  # ten threadgroups are too few
-    assert group_shape.tall_group((64, 64, 1), 64) is None
+    assert group_shape.tall_group((1024, 1024, 1), 64, False) == (64, 256, 1)
+    assert group_shape.tall_group((1000, 1000, 1), 64, False)[0] == 32  # 40 columns would be left over
+    assert group_shape.tall_group((1000, 1000, 1), 64, True)[0] == 64  # 24 run twice
+    assert group_shape.tall_group((640, 40, 1), 64, False) == (32, 40, 1)  # ten threadgroups are too few
+    assert group_shape.tall_group((64, 64, 1), 64, False) is None

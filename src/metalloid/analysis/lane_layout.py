@@ -57,6 +57,12 @@ class LaneLayout:
         return x * y * z
 
     @property
+    def tall(self) -> bool:
+        """Whether the threadgroup is one of ours that no launch can ask for. Such may begin anywhere: the last of a row
+        where it still has all its threads."""
+        return self.count > MAX_THREADS
+
+    @property
     def no_tail(self) -> bool:
         """Whether no lane is ever idle from the start."""
         if self.width == 1:
@@ -184,7 +190,7 @@ class LaneLayout:
             shape = S.lanes(place.pattern, align, place.limit - 1, base)
         if name == "thread_position_in_grid":
             # Grids end below 2^32, so no thread's position goes round; what idle lanes have nobody looks at.
-            found = S.add(shape, LaneShape((), self.size[axis], TOP))
+            found = S.add(shape, LaneShape((), 1 if self.tall else self.size[axis], TOP))
             shape = replace(found, umax=TOP - 1) if found is not None else shape
         return shape
 

@@ -19,7 +19,8 @@ ZERO = 1084  # i32, always 0, which LLVM cannot know
 LOCAL_TOTAL = 1088  # u64: bytes of threadgroup memory in all
 CHECK = 1096  # pointer to the Check of a checked launch
 BELOW = 1104  # 32 x u64: bytes of its allocation that lie before a buffer
-END = BELOW + 256
+LATEST = BELOW + 256  # 3 x u32: where a threadgroup begins at most, in threads
+END = LATEST + 16
 
 SLOTS = 32
 LOCAL_START = 64  # no variable lies at offset 0, so none looks like a null pointer

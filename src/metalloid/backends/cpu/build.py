@@ -160,7 +160,7 @@ class Vectors:
         return GroupShapes(self._shelf, self._gang_shape)
 
     def _gang_shape(self, grid: Triple) -> Found | None:
-        from metalloid.backends.cpu.lower.free_shape import divides, gang_shape, is_free
+        from metalloid.backends.cpu.lower.free_shape import divides, gang_shape, is_free, may_run_twice
         from metalloid.transforms.stage_rows import stageable
 
         module = self.module
@@ -169,7 +169,8 @@ class Vectors:
                 return None
             across = self.target.info.staged_row
             staged = stageable(module, across, 2, perhaps=True)
-            return Found(gang_shape(module, grid, self.target.info), across if staged else 0, divides(module))
+            tall, twice = across if staged else 0, staged is not None and may_run_twice(module)
+            return Found(gang_shape(module, grid, self.target.info), tall, twice, divides(module))
 
     def compile(self, variant: Variant, baseline: bool = False, check: Options | None = None) -> Compiled:
         """Machine code of one variant; good code where it is there, even if `baseline` would do. Where good code cannot

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from math import prod
 from typing import NamedTuple
 
+from metalloid.analysis.lane_layout import MAX_THREADS
 from metalloid.backends.base import Triple
 from metalloid.backends.cpu.kernel_cache import KernelCache
 
@@ -22,12 +24,11 @@ IDLE = 8  # one of so many threads at the edge of a grid may be idle
 EVEN = 16  # rows that are multiples of it are whole registers
 
 # Tall threadgroups, where rows of memory are copied for all threads (transforms/stage_rows.py): their rows. To copy
-# takes as long as 10 rows to compute, and a row at the edge, which gets no copy, as long as 3; columns there as long as
-# 5, and rows of 32 threads, which read the other matrix twice as often as those of 64, a tenth longer where that is
-# large.
+# takes as long as 10 rows to compute; where threads may not run twice, a row at the edge, which gets no copy, as long
+# as 3, and columns there as long as 5. Rows of 32 threads, which read the other matrix twice as often as those of 64,
+# take a tenth longer.
 HEIGHTS = range(256, 32, -8)
 COPY, EDGE, EDGE_ACROSS, NARROW, NARROWEST = 10, 3, 5, 0.1, 32
-LARGE = 1 << 20  # threads of a plane
 
 DIVIDED = (
     4096  # threads where rows are parts of a flat grid (lower/row_gangs.py): few end in the middle of one
@@ -39,6 +40,7 @@ class Found(NamedTuple):
 
     gang: Triple  # its shape in a grid
     tall: int  # threads of a row of tall threadgroups, where it gains by those; else 0
+    twice: bool  # whether a thread may run twice, so that tall threadgroups at an edge may overlap others
     divides: bool  # whether it may divide its index into rows
 
 
@@ -54,17 +56,21 @@ class GroupShapes:
 
     def shape(self, grid: Triple, given: Triple, far: bool = False) -> Triple:
         """The threadgroup for a grid, where the launch has asked for `given`; `far`: its memory fits no near cache."""
-        x, y, z = (min(g, GANG) for g in grid)
-        key = (x, y, z)
+        key = _key(grid)
         if key not in self._known:
             self._known[key] = self._kept(key)
         if (found := self._known[key]) is None:
             return given
-        tall = tall_group(grid, found.tall) if found.tall and far else None
+        tall = tall_group(grid, found.tall, found.twice) if found.tall and far else None
         return tall or group(grid, found.gang, DIVIDED if found.divides else THREADS)
 
+    def may_overlap(self, grid: Triple, chosen: Triple) -> bool:
+        """Whether a threadgroup of ours at an edge of a grid may begin before it, and run threads a second time."""
+        found = self._known.get(_key(grid))
+        return found is not None and found.twice and prod(chosen) > MAX_THREADS
+
     def _kept(self, grid: Triple) -> Found | None:
-        key = self._shelf.key("gang, tall rows and divisions", grid)
+        key = self._shelf.key("gang, tall rows, twice and divisions", grid)
         known = self._shelf.get(key, "json")
         if known is None:
             known = json.dumps(self._look(grid)).encode()
@@ -72,21 +78,26 @@ class GroupShapes:
         found = json.loads(known)
         if found is None:
             return None
-        (x, y, z), tall, divides = found
-        return Found((x, y, z), tall, divides)
+        (x, y, z), tall, twice, divides = found
+        return Found((x, y, z), tall, twice, divides)
 
 
-def tall_group(grid: Triple, across: int) -> Triple | None:
+def _key(grid: Triple) -> Triple:
+    x, y, z = (min(g, GANG) for g in grid)
+    return x, y, z
+
+
+def tall_group(grid: Triple, across: int, twice: bool) -> Triple | None:
     """One of more threads than a launch can ask for, `across` in a row or fewer; None where the grid has too few for
-    all processors."""
+    all processors. `twice`: what is left over at an edge is made one by running some threads again."""
     x, y, z = grid
-    widths = {across, NARROWEST} if x * y >= LARGE else {NARROWEST}
-    fit = [(w, h) for w in widths for h in HEIGHTS if (x // w) * (y // h) * z >= SHARES]
+    fit = [(w, h) for w in {across, NARROWEST} for h in HEIGHTS if (x // w) * (y // h) * z >= SHARES]
 
     def cost(shape: tuple[int, int]) -> float:
         wide, high = shape
-        edges = EDGE * (y % high) / y + EDGE_ACROSS * (x % wide) / x
-        return COPY / high + edges + NARROW * (wide < across)
+        left = EDGE * (y % high) / y + EDGE_ACROSS * (x % wide) / x
+        again = (-y % high) / y + (-x % wide) / x
+        return COPY / high + (again if twice else left) + NARROW * (wide < across)
 
     return (*min(fit, key=cost), 1) if fit else None
 

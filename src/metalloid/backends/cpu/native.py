@@ -78,6 +78,8 @@ class LaunchRecord(ctypes.Structure):
         ("local_total", ctypes.c_uint64),
         ("check", ctypes.c_void_p),
         ("below", ctypes.c_uint64 * 32),
+        ("latest", ctypes.c_uint32 * 3),
+        ("overlaps", ctypes.c_uint32),
         ("kernels", ctypes.c_uint64 * 3),
         ("scratch", ctypes.c_uint64 * 3),
         ("tables", ctypes.c_uint32 * 3),

@@ -54,7 +54,9 @@ def _fault(
 ) -> Fault:
     site = compiled.details.sites[record.site]
     x, y, z = whole.threadgroup
-    thread = _thread(replace(launch, threadgroup=(x, y, z)), (record.x, record.y, record.z), record.index)
+    ran_in, at = replace(launch, threadgroup=(x, y, z)), (record.x, record.y, record.z)
+    find = _overlapping_thread if whole.overlaps else _thread
+    thread = find(ran_in, at, record.index)
     across, down, deep = (at // size for at, size in zip(thread, launch.threadgroup, strict=True))
     group = (across, down, deep)  # of the launch, whatever threadgroups it ran in
     rule = site.rule
@@ -115,4 +117,13 @@ def _thread(launch: Launch, group: Triple, index: int) -> Triple:
     sx, sy, _ = launch.size_of(group)
     local = (index % sx, index // sx % sy, index // (sx * sy))
     x, y, z = (g * t + p for g, t, p in zip(group, launch.threadgroup, local, strict=True))
+    return x, y, z
+
+
+def _overlapping_thread(launch: Launch, group: Triple, index: int) -> Triple:
+    """The same where all threadgroups are whole, and the last begin before an edge."""
+    sx, sy, _ = launch.threadgroup
+    local = (index % sx, index // sx % sy, index // (sx * sy))
+    sizes = zip(group, launch.threadgroup, launch.grid, local, strict=True)
+    x, y, z = (min(g * t, grid - t) + p for g, t, grid, p in sizes)
     return x, y, z

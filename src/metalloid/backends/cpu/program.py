@@ -16,6 +16,7 @@ from metalloid.backends.cpu.binding import bind, bind_copies, bind_local, memory
 from metalloid.backends.cpu.code import Compile, Compiled, Loaded, Prepared, Variant
 from metalloid.backends.cpu.group_shape import GroupShapes
 from metalloid.backends.cpu.outcome import fault_of, note_of, report_logs
+from metalloid.backends.cpu.proofs import LazyProof
 from metalloid.backends.cpu.quick import CpuQuick
 from metalloid.backends.patience import Patience
 from metalloid.backends.proof_budget import ProofBudget
@@ -27,6 +28,8 @@ LEAST = 16  # threadgroups that a call runs in any case (runtime.cpp)
 GRIDS = 2  # of a kernel that get code of their own at once: Specializer says why
 MOST_SCRATCH = 64 * MOST_PRIVATE  # of one threadgroup
 CONSTANTS = "mt_constants"  # see backends/cpu/abi.py
+NEAR = 4  # of the second cache, what lies in it whatever else is there
+ANYWHERE = (1 << 32) - 1
 _MAIN = threading.main_thread()
 
 
@@ -213,7 +216,7 @@ class Program:
                 self._patience,
                 self._budget,
                 self._copies(),
-                self._rests(),
+                self._rests() or self._may_overlap(small),
             )
             if len(self._choices) > 64:
                 self._choices.clear()
@@ -225,8 +228,18 @@ class Program:
         given = launch.threadgroup
         if self._shapes is None or backwards:
             return given
-        far = max(memory_of(launch, [])[1], default=0) >= self.target.info.second_cache
+        far = max(memory_of(launch, [])[1], default=0) > self.target.info.second_cache // NEAR
         return self._shapes.shape(launch.grid, given, far)
+
+    def _may_overlap(self, launch: Launch) -> bool:
+        """Whether tall threadgroups at an edge may overlap others, where no memory is bound twice."""
+        return self._shapes is not None and self._shapes.may_overlap(launch.grid, launch.threadgroup)
+
+    def _overlaps(self, launch: Launch, proof: Hashable) -> bool:
+        """Whether they do."""
+        if not (isinstance(proof, LazyProof) and proof.apart and self._may_overlap(launch)):
+            return False
+        return all(g >= s for g, s in zip(launch.grid, launch.threadgroup, strict=True))
 
     def finish(
         self,
@@ -256,6 +269,9 @@ class Program:
         """Everything about a launch that is not its memory."""
         record = native.LaunchRecord()
         keys = self._keys(launch, guard, backwards, proof)
+        pairs = list(zip(launch.grid, launch.threadgroup, strict=True))
+        record.overlaps = int(self._overlaps(launch, proof))
+        record.latest[:] = [g - s if record.overlaps else ANYWHERE for g, s in pairs]
         variants = [self.variant(key, baseline) if key is not None else None for key in keys]
         present = [v for v in variants if v is not None]
         record.grid[:], record.threadgroup[:] = launch.grid, launch.threadgroup
@@ -292,10 +308,11 @@ class Program:
 
         return ready
 
-    @staticmethod
-    def _keys(launch: Launch, guard: Guard, backwards: bool, proof: Hashable) -> list[Variant | None]:
+    def _keys(self, launch: Launch, guard: Guard, backwards: bool, proof: Hashable) -> list[Variant | None]:
         """Code for whole threadgroups, for those at the last edge, and for others at an edge."""
         size, grid, how = launch.threadgroup, launch.grid, (guard, backwards, proof)
+        if self._overlaps(launch, proof):
+            return [(size, False, False, *how), None, None]
         outer = 2 if size[2] > 1 else 1 if size[1] > 1 else 0
         ragged = [g % s != 0 for g, s in zip(grid, size, strict=True)]
         whole = all(g >= s for g, s in zip(grid, size, strict=True))

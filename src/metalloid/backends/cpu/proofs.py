@@ -32,6 +32,7 @@ class LazyProof:
     """A proof by its name."""
 
     name: str
+    apart: bool  # no memory is bound twice, as far as anybody looked
     proof: Callable[[], Proof] = field(compare=False, repr=False)
 
 
@@ -70,13 +71,13 @@ class Proofs:
                 return replace(found, apart=apart and bool(found.accesses))
 
         if (known := self._shelf.get(key, "proof")) is not None:
-            return None if known == _NOTHING else LazyProof(known.decode(), prove)
+            return None if known == _NOTHING else LazyProof(known.decode(), apart, prove)
         found = prove()
         name = name_of(found) if found != type(found)(size=found.size) else ""
         if self._kept < MOST_KEPT:
             self._kept += 1
             self._shelf.put(key, "proof", name.encode() or _NOTHING)
-        return LazyProof(name, lambda: found) if name else None
+        return LazyProof(name, apart, lambda: found) if name else None
 
 
 def _proof(

@@ -56,6 +56,22 @@ def _is_free(i: Instruction, used: set[str]) -> bool:
     return True
 
 
+def may_run_twice(module: Module) -> bool:
+    """Whether a thread may run a second time, or two at once in its place, where no memory is bound twice: nothing that
+    threads write is read by any, so it is the same both times."""
+    function = module.function[ENTRY]
+    roots = UnderlyingObjects(function)
+    read, written = set[str](), set[str]()
+    for i in function.instructions():
+        if i.opcode in ("load", "store"):
+            if (root := roots.root(i.operands[-1])) is None or root.kind != "buffer":
+                return False
+            (read if i.opcode == "load" else written).add(str(root))
+        elif effect(i) & (Effect.WRITES | Effect.ORDERS | Effect.TELLS):
+            return False
+    return not read & written
+
+
 def divides(module: Module) -> bool:
     """Whether a thread may find its row by a division."""
     return any(i.opcode in DIVISIONS for i in module.function[ENTRY].instructions())

@@ -54,6 +54,8 @@ struct Launch {
     u64 local_total;
     void *check;     // of a checked launch: see check.cpp
     u64 below[32];   // bytes of its allocation that lie before a buffer
+    u32 latest[3];   // where tall threadgroups begin at most, in threads: the last of a row may run some a second time
+    u32 overlaps;    // whether they do
     // From here on only the runtime looks.
     Kernel kernels[3];  // whole threadgroups; fewer threads in the outermost axis; any other size
     u64 scratch[3];

@@ -106,6 +106,10 @@ void fill_tables(Worker &w, u32 x, u32 y, u32 z) {
 u32 least(u64 a, u64 b) { return u32(a < b ? a : b); }
 
 int variant_of(const Launch &l, const u32 *g, u32 *s) {
+    if (l.overlaps) {
+        for (int a = 0; a < 3; a++) s[a] = l.threadgroup[a];
+        return 0;
+    }
     int outer = l.threadgroup[2] > 1 ? 2 : l.threadgroup[1] > 1 ? 1 : 0;
     bool whole = true, inner = true;
     for (int a = 0; a < 3; a++) {

@@ -22,7 +22,7 @@ def position(e: Emitter, i: Instruction) -> None:
         e.set(i.name, Val("i32", fixed(e, name, axis)))
         return
     grid = name == "thread_position_in_grid"
-    origin = e.put(f"mul i32 %g{AXES[axis]}, {e.out.lanes.size[axis]}") if grid else "0"
+    origin = begin(e, axis) if grid else "0"
     if place.table:
         e.set(i.name, looked_up(e, axis, origin) if name in PLACES else of_index(e, name))
         return
@@ -32,6 +32,16 @@ def position(e: Emitter, i: Instruction) -> None:
     shape = e.shape(i.value)
     terms = shape.terms if shape is not None and e.width > 1 else ()
     e.set(i.name, Val("i32", base, terms))
+
+
+def begin(e: Emitter, axis: int) -> str:
+    """Where the threadgroup begins in the grid."""
+    first = e.put(f"mul i32 %g{AXES[axis]}, {e.out.lanes.size[axis]}")
+    if not e.out.lanes.tall:
+        return first
+    latest = e.launch_field(abi.LATEST + 4 * axis, "i32")
+    e.out.declare("llvm.umin.i32", "declare i32 @llvm.umin.i32(i32, i32)")
+    return e.put(f"call i32 @llvm.umin.i32(i32 {first}, i32 {latest})")
 
 
 def base_of(e: Emitter, place: PositionPattern) -> str:
