@@ -68,7 +68,7 @@ def checked_program(ir: str, signature: Signature, width: int = 0, level: int = 
     from metalloid.ir.debug import variable_name
     from metalloid.transforms.instrument import read_once
 
-    made = Vectors(ir, width, codegen.host(), level)
+    made = Vectors(ir, width, codegen.host(), level, checked=True)
     names = {g.name: variable_name(made.module, g) for g in made.module.globals}
 
     def make(options: Options) -> Program:
@@ -87,8 +87,11 @@ def checked_program(ir: str, signature: Signature, width: int = 0, level: int = 
 class Vectors:
     """The vector code of one kernel for one processor, and what can be proved of it."""
 
-    def __init__(self, ir: str, width: int, target: codegen.Target, level: int) -> None:
+    def __init__(
+        self, ir: str, width: int, target: codegen.Target, level: int, checked: bool = False
+    ) -> None:
         self.ir, self.width, self.target, self.level = ir, width, target, level
+        self._checked = checked
         self._shelf = KernelCache(ir)
         self._sized: dict[Triple, Module] = {}
         self._provers: dict[Triple, Prover] = {}
@@ -100,7 +103,13 @@ class Vectors:
             from metalloid.transforms.canonicalize import canonical
 
             with stopwatch.stage("canonical form"):
-                return canonical(self.ir)
+                return self._with_lane_sums(canonical(self.ir))
+
+    def _with_lane_sums(self, module: Module) -> Module:
+        """Who watches a kernel sees each lane do what the author wrote."""
+        from metalloid.transforms.lane_sums import lane_sums
+
+        return module if self._checked else lane_sums(module)
 
     @cached_property
     def prover(self) -> Prover:
@@ -142,7 +151,8 @@ class Vectors:
 
             module = self.module
             with slow_way(self.ir, "the size of a threadgroup", size):
-                self._sized[size] = folded(self.ir, size) if asks_for_size(module) else module
+                own = self._with_lane_sums(folded(self.ir, size)) if asks_for_size(module) else module
+                self._sized[size] = own
         return self._sized[size]
 
     def _module_of(self, variant: Variant, proof: Hashable, check: Options | None) -> Module:

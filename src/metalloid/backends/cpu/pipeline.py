@@ -52,6 +52,7 @@ from metalloid.transforms.folds import SUM
 from metalloid.transforms.fuse_products import fuse_products
 from metalloid.transforms.hoist_rows import hoist_rows, may_hoist
 from metalloid.transforms.join_blocks import joined
+from metalloid.transforms.lane_sums import lane_sums
 from metalloid.transforms.merge_fixed import merge_fixed
 from metalloid.transforms.one_row import DIVISIONS, in_one_row
 from metalloid.transforms.partial_sums import Row
@@ -286,7 +287,7 @@ def vector_stage(ir: str, size: Triple, target: codegen.Target | None = None, br
 def sized(ir: str, size: Triple) -> Module:
     """The canonical module, with the size of whole threadgroups as a number where it is asked for."""
     module = canonical(ir)
-    return folded(ir, size) if asks_for_size(module) else module
+    return lane_sums(folded(ir, size) if asks_for_size(module) else module)
 
 
 def _stage_code(ir: str, size: Triple, target: codegen.Target, table: LineTable) -> str:

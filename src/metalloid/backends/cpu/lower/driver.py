@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from metalloid.analysis.fixed_address import Per
 from metalloid.analysis.lane_layout import LaneLayout
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.byte_ranges import Range
@@ -64,6 +65,7 @@ class Driver:
             *gang_count(out.lanes),
             *direction(),
             *launch_fields(out),
+            *self._frame(),
             "  br label %group",
             "group:",
             *group_phis("done"),
@@ -76,13 +78,28 @@ class Driver:
         lines += self._dispatch()
         lines += [
             "done:",
+            *self._given_back("threadgroup"),
             *next_group(),
             "  br i1 %again, label %group, label %stopped",
             "stopped:",
+            *self._given_back("launch"),
             "  ret void",
             "}",
         ]
         return "\n".join(lines)
+
+    def _frame(self) -> list[str]:
+        """The sums that gangs hand on."""
+        if not self.out.carried.by_key:
+            return []
+        from metalloid.backends.cpu.lower.ops.carried_sums import frame
+
+        return frame(self.out)
+
+    def _given_back(self, whose: Per) -> list[str]:
+        """They are added to memory."""
+        sums = self.out.carried.per(whose)
+        return [f"  call void @carried.{whose}(ptr %launch, ptr %tg, ptr %sums)"] if sums else []
 
     def _loop(self, n: int) -> list[str]:
         """One region: a loop over the gangs, then on to the region that all of them told."""
@@ -158,9 +175,9 @@ class Driver:
 
     def _called(self, n: int, j: str, own: str) -> list[str]:
         """The gang runs a region, and on through shared tails, up to a barrier or the end."""
-        passed = (
-            f"(ptr %launch, ptr %tables, ptr %tg, ptr {own}, ptr {own}, i32 {j}, {PLACE}, i32 {self.count})"
-        )
+        sums = "ptr %sums, " if self.out.carried.by_key else ""
+        memory = f"ptr %launch, ptr %tables, ptr %tg, ptr {own}, ptr {own}, {sums}"
+        passed = f"({memory}i32 {j}, {PLACE}, i32 {self.count})"
         met = range(self.parts, self.all_parts)
         if not met:
             return [f"  %got{n} = call {self.told} @segment{n}{passed}"]

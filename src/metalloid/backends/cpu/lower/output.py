@@ -9,6 +9,7 @@ from metalloid.analysis.lane_shape import LaneShape
 from metalloid.analysis.underlying_objects import UnderlyingObject
 from metalloid.backends.base import Guard
 from metalloid.backends.cpu.abi import FAULT, LOCAL_START, NOTE
+from metalloid.backends.cpu.lower.carried import NONE, CarriedSums
 from metalloid.backends.cpu.own_copy import OwnCopy
 from metalloid.backends.line_table import LineTable
 from metalloid.backends.sites import Site
@@ -94,6 +95,7 @@ class Output:
     suspends: bool = False  # a gang waits at a barrier inside its function, which is a coroutine
     counts: bool = False  # the kernel does nothing to device memory but count in it
     own_copies: dict[int, OwnCopy] = field(default_factory=dict)  # by buffer
+    carried: CarriedSums = NONE  # what gangs add to registers, and calls to memory
     table: LineTable | None = None  # where lines come from, for people who read them
     held: dict[str, HeldArray] = field(default_factory=dict)  # threadgroup arrays in registers, by name
     lone: frozenset[str] = frozenset()  # blocks that only the first gang runs

@@ -26,6 +26,7 @@ ARGUMENTS = (
     "ptr %launch, ptr %tables, ptr noalias %tg, ptr noalias %kept, ptr noalias %private, i32 %j, "
     f"{PLACE}, i32 %count"
 )
+WITH_SUMS = ARGUMENTS.replace("i32 %j", "ptr noalias %sums, i32 %j")  # that gangs hand on
 
 
 def region_texts(out: Output, parts: list[Part], inlined: int) -> list[str]:
@@ -176,7 +177,11 @@ def _signature(out: Output) -> tuple[str, str]:
     others write to threadgroup memory."""
     if out.suspends:
         return "ptr", f"{ARGUMENTS.replace('ptr noalias %tg', 'ptr %tg')}, ptr %waits"
-    return "i64" if out.rounds else "i32", ARGUMENTS
+    return "i64" if out.rounds else "i32", arguments_of(out)
+
+
+def arguments_of(out: Output) -> str:
+    return WITH_SUMS if out.carried.by_key else ARGUMENTS
 
 
 def _coroutine(out: Output, e: Emitter, head: list[str]) -> str:

@@ -19,6 +19,7 @@ from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.base import Guard
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower import row_gangs, sliding_gangs
+from metalloid.backends.cpu.lower.carried import carried_sums
 from metalloid.backends.cpu.lower.driver import Driver
 from metalloid.backends.cpu.lower.elide_zero_init import to_clear
 from metalloid.backends.cpu.lower.held_arrays import held_arrays
@@ -28,7 +29,7 @@ from metalloid.backends.cpu.lower.ops.memory_orders import only_counts, watches
 from metalloid.backends.cpu.lower.ops.own_copies import own_copies
 from metalloid.backends.cpu.lower.output import Output
 from metalloid.backends.cpu.lower.private_arrays import Scratch, place_privates
-from metalloid.backends.cpu.lower.region_text import ARGUMENTS, region_texts, without_mask
+from metalloid.backends.cpu.lower.region_text import arguments_of, region_texts, without_mask
 from metalloid.backends.cpu.own_copy import OwnCopy
 from metalloid.backends.line_table import LineTable
 from metalloid.backends.sites import Site
@@ -106,6 +107,7 @@ def vectorize(
     local = out.layout_locals()
     if copies and not (parted or check is not None):
         out.own_copies = own_copies(function, whole, layout, lanes.size)
+        out.carried = carried_sums(function, whole, out.own_copies, lanes, target, out.counts)
     barrier_sites = tuple(Site(s.location, None, 0, False, "M204") for s in _sites_of(out, barriers))
     place_privates(out, function, whole, privates, scratch)
     if parted:
@@ -178,19 +180,23 @@ def _written(out: Output, parts: list[Part], scratch: Scratch, reverse: bool) ->
         cleared = {name: ranges for name, ranges in cleared.items() if name not in out.held}
     rows = _row_gangs(out, function) if alone and slide is None else None
     if slide is not None:
-        texts = [sliding_gangs.written(out, slide, ARGUMENTS, partial(without_mask, parts[0]))]
+        texts = [sliding_gangs.written(out, slide, arguments_of(out), partial(without_mask, parts[0]))]
         out = replace(out, lanes=slide.lanes)
     else:
         texts = region_texts(out, parts, synchronous)
     if rows is not None:
         write = partial(without_mask, parts[0])
-        texts = [row_gangs.written(out, rows, ARGUMENTS, texts[0], write)]
+        texts = [row_gangs.written(out, rows, arguments_of(out), texts[0], write)]
         out = replace(out, lanes=rows.lanes)
     if out.suspends:
         from metalloid.backends.cpu.lower.coroutine_driver import Turns
 
         main = Turns(out, function, list(out.barriers), scratch, reverse, cleared).write()
         return module_text(out, texts, main), True
+    if out.carried.by_key:
+        from metalloid.backends.cpu.lower.ops.carried_sums import functions
+
+        texts += functions(out)
     ends = tuple(only_state(part.function) for part in parts[:synchronous])
     driver = Driver(out, synchronous, len(parts), scratch, reverse, cleared, list(out.barriers), ends)
     return module_text(out, texts, driver.write()), driver.many

@@ -14,6 +14,7 @@ from metalloid.backends.cpu.lower.access.guard import fault, only_where, settle
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, memory_type, resolve
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.ops import lanes_again
+from metalloid.backends.cpu.lower.ops.carried_sums import adding
 from metalloid.backends.cpu.lower.ops.collective import reduce_all, scan
 from metalloid.backends.cpu.lower.ops.lanes_in_memory import Lanes
 from metalloid.backends.cpu.lower.ops.memory_orders import order
@@ -55,8 +56,12 @@ def atomic_rmw(e: Emitter, i: Instruction) -> None:
     if lone or (
         place.offset.uniform and lowered(operand.type) == kind and (i.predicate in FOLDS and not used)
     ):
-        value = e.scalar(operand) if lone else _folded(e, i, kind)
-        act = partial(_once, e, i, place, value, used)
+        sums = None if used else e.out.carried.of(e.function, e.roots, i)
+        if sums is not None:
+            act = adding(e, i, place, sums)
+        else:
+            value = e.scalar(operand) if lone else _folded(e, i, kind)
+            act = partial(_once, e, i, place, value, used)
         ref = atomic_scalar(e, i, place, size, True, act, kind if used else "")
         if used:
             e.set(i.name, Val(kind, ref))

@@ -24,7 +24,7 @@ from metalloid.ir.types import FLOAT, IntType, PointerType
 from metalloid.ir.values import Local, Value
 
 if TYPE_CHECKING:
-    from metalloid.backends.cpu.lower.emitter import Emitter
+    from metalloid.backends.cpu.lower.text import Text
 
 MOST = 4  # of a kernel: launch.h has as many
 ROUNDS = 8  # of a loop, as long as nobody knows
@@ -106,7 +106,7 @@ LINE = 64  # bytes: as in runtime/copies.h
 
 
 def either(
-    e: Emitter, copy: OwnCopy, own: Callable[[str], object], shared: Callable[[], object], one: bool = False
+    e: Text, copy: OwnCopy, own: Callable[[str], object], shared: Callable[[], object], one: bool = False
 ) -> None:
     """Code for a thread that has a copy, where it is given the address, and for one that has none. `one`: all lanes add
     to one number. Where a copy is no longer than a line it has several ways, which gangs take in turn, so that nobody
