@@ -51,6 +51,47 @@ def test_what_nobody_reads_unset_is_not_cleared(body, group):
     assert "call void @llvm.memset" not in code
 
 
+OF_GROUPS = HEAD.replace(
+    "uint n [[",
+    "uint lane [[thread_index_in_simdgroup]], uint part [[simdgroup_index_in_threadgroup]], uint n [[",
+)
+PARTS = f"threadgroup float s[32]; float x = simd_sum(a[i]); if (lane == 0) s[part] = x; {WAIT}"
+PAIRS = f"threadgroup float2 s[32]; float x = simd_sum(a[i]); if (lane == 0) s[part] = float2(x, -x); {WAIT}"
+TOTAL = "float y = 0; for (uint k = 0; k < n / 32; k++) y += s[k]; out[i] = y;"
+BY_GROUPS = {  # and whether something is cleared, where there are several gangs; None: perhaps
+    "a number": (f"{PARTS} {TOTAL}", False),
+    "two numbers": (f"{PAIRS} {TOTAL.replace('s[k]', 's[k].x * 2 + s[k].y')}", False),
+    "by the index": (
+        f"{PARTS.replace('lane == 0', 't % 32 == 0').replace('[part]', '[t / 32]')} {TOTAL}",
+        None,
+    ),
+    "the numbers of some": (f"{PARTS.replace('lane == 0', 'lane == 0 && x > 0')} {TOTAL}", True),
+    "another lane": (f"{PARTS.replace('lane == 0', 'lane == 13')} {TOTAL}", True),
+    "one too many": (f"{PARTS} {TOTAL.replace('n / 32', 'n / 32 + 1')}", True),
+    "all": (f"{PARTS} out[i] = s[lane];", True),
+    "in a loop": (
+        f"{PARTS.replace('simd_sum(a[i])', 'a[i]').replace('if', 'for (uint k = 0; k < x; k++) if')} {TOTAL}",
+        True,
+    ),
+}
+
+
+FULL = ("all", "one too many")  # there 1,024 threads fill the whole array
+
+
+@pytest.mark.parametrize("name", BY_GROUPS)
+@pytest.mark.parametrize("group", [32, 128, 256, 80, 45])
+def test_partial_sums_of_groups(name, group):
+    body, cleared = BY_GROUPS[name]
+    text = f"{OF_GROUPS} {{ {body} }}"
+    a = np.random.default_rng(group).integers(-9, 9, 3 * group).astype(np.float32)
+    same(text, [a, np.full(3 * group, 7, np.float32)], 3 * group, group)
+    if group in (128, 256) and cleared is not None:
+        for size in (group, 1024):
+            code = vector_stage(scalar_ir(text, "k")[0], (size, 1, 1))
+            assert ("call void @llvm.memset" in code) == (cleared and (size < 1024 or name not in FULL))
+
+
 def test_sets_of_bytes():
     assert union([(4, 8), (0, 2), (8, 9), (2, 3)]) == [(0, 3), (4, 9)]
     assert union([(4, 8), (0, 2)], near=2) == [(0, 8)]

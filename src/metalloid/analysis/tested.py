@@ -6,6 +6,7 @@ Only what is the same in all launches: comparisons with numbers of the text. `in
 from __future__ import annotations
 
 from metalloid.analysis.divergence import Flow
+from metalloid.analysis.known_rounds import last_of
 from metalloid.analysis.lane_shape import UNKNOWN
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.ir import Function
@@ -31,6 +32,8 @@ def most(uniformity: Uniformity, value: Value, block: str, depth: int = 0) -> in
         return limit
     if depth == DEEPEST:
         return min(limit, _tested(uniformity, value, block)[1])
+    if i.opcode == "phi" and (last := last_of(uniformity.flow.function, i)) is not None:
+        return min(limit, last)
     if i.opcode in ("zext", "freeze"):
         limit = min(limit, most(uniformity, i.operands[0], block, depth + 1))
     elif i.opcode in ("add", "or"):

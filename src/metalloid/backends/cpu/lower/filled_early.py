@@ -1,7 +1,8 @@
 """What all threads of a threadgroup have filled before any of them runs a region: each its own place, by its index.
 
-All gangs run one region before any runs the next. So a store that every thread makes on every way through a region is
-done, in all its places, wherever that region comes before.
+The first lane of each SIMD-group may do so for all: partial sums that another region adds up are at the number of
+their SIMD-group. All gangs run one region before any runs the next. So a store that is made on every way through a
+region is done, in all its places, wherever that region comes before.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from metalloid.analysis.divergence import Flow
-from metalloid.analysis.lane_layout import LaneLayout
+from metalloid.analysis.lane_layout import SIMD, LaneLayout
+from metalloid.analysis.lane_sets import taken
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.cpu.lower.access.mem_ref import memory_type
-from metalloid.backends.cpu.lower.byte_ranges import Range
+from metalloid.backends.cpu.lower.byte_ranges import Range, union
 from metalloid.ir.gep import constant_base, constant_offset, steps
 from metalloid.ir.intrinsics import STATE, short
 from metalloid.ir.values import Expression, Global, Int, Local, Value
@@ -81,20 +83,46 @@ def _fills(part: Part, lanes: LaneLayout, sizes: Mapping[str, int]) -> Filled:
     flow, roots, uniformity = part
     found: Filled = {}
     for block in flow.function.blocks:
-        together = uniformity.divergence.mask_head[block.name] == flow.graph.root
-        for i in block.instructions if together and flow.post_dominates(block.name, flow.graph.root) else ():
+        threads, groups = _by_all(part, block.name), _by_first_lanes(part, block.name, lanes)
+        for i in block.instructions if threads or groups else ():
             root = roots.root(i.operands[1]) if i.opcode == "store" else None
-            if root is None or root.kind != "variable":
+            place = (
+                _element(uniformity, i.operands[1]) if root is not None and root.kind == "variable" else None
+            )
+            if root is None or place is None:
                 continue
-            each = memory_type(i.operands[0].type)[1]
-            start = _own(uniformity, i.operands[1], each, lanes)
-            if start is not None and start >= 0 and start + each * lanes.count <= sizes[root.name]:
-                found.setdefault(root.name, []).append((start, start + each * lanes.count))
+            start, stride, index = place
+            each, count = memory_type(i.operands[0].type)[1], 0
+            if threads and stride == each and _is_index(uniformity, index, lanes):
+                count = lanes.count
+            elif stride >= each and _is_group(uniformity, index, lanes):
+                count = -(-lanes.count // SIMD)
+            if count and start >= 0 and start + stride * (count - 1) + each <= sizes[root.name]:
+                at = [start + stride * n for n in range(count)]
+                found.setdefault(root.name, []).extend(union((x, x + each) for x in at))
     return found
 
 
-def _own(uniformity: Uniformity, pointer: Value, each: int, lanes: LaneLayout) -> int | None:
-    """Where the elements begin of which a pointer is to that of the thread's own index."""
+def _by_all(part: Part, block: str) -> bool:
+    """Whether all threads run a block, on every way through the region."""
+    flow, _, uniformity = part
+    return uniformity.divergence.mask_head[block] == flow.graph.root and flow.post_dominates(
+        block, flow.graph.root
+    )
+
+
+def _by_first_lanes(part: Part, block: str, lanes: LaneLayout) -> bool:
+    """Whether the first lane of every SIMD-group does."""
+    flow, _, uniformity = part
+    sources = flow.graph.predecessors.get(block, ())
+    if lanes.width != SIMD or len(sources) != 1 or not _by_all(part, sources[0]):
+        return False
+    some = taken(uniformity, SIMD, sources[0], block)
+    return some.known and some.first == 0
+
+
+def _element(uniformity: Uniformity, pointer: Value) -> tuple[int, int, Value] | None:
+    """An element of an array that lies from a byte on, every so many bytes, and its index."""
     definitions = uniformity.flow.function.definitions
     pointer, start = constant_base(uniformity.flow.function, pointer, uniformity.layout)
     i = definitions[pointer.name] if isinstance(pointer, Local) else None
@@ -107,12 +135,22 @@ def _own(uniformity: Uniformity, pointer: Value, each: int, lanes: LaneLayout) -
     if not isinstance(base, Global):
         return None
     *before, (index, stride) = steps(uniformity.layout, i.element, i.operands[1:])
-    if stride != each or index is None or any(not isinstance(x, Int) for x, _ in before):
+    if index is None or any(not isinstance(x, Int) for x, _ in before):
         return None
     start += sum(x.signed * by for x, by in before if isinstance(x, Int))
     while isinstance(index, Local) and definitions[index.name].opcode in ("zext", "freeze"):
         index = definitions[index.name].operands[0]
-    return start if _is_index(uniformity, index, lanes) else None
+    return start, stride, index
+
+
+def _is_group(uniformity: Uniformity, value: Value, lanes: LaneLayout) -> bool:
+    """Whether a value is the number of the thread's SIMD-group."""
+    i = uniformity.flow.function.definitions[value.name] if isinstance(value, Local) else None
+    if i is None:
+        return False
+    if i.opcode == "lshr" and isinstance(i.operands[1], Int) and 1 << i.operands[1].value == SIMD:
+        return _is_index(uniformity, i.operands[0], lanes)
+    return short(i.called) == "simdgroup_index_in_threadgroup"
 
 
 def _is_index(uniformity: Uniformity, value: Value, lanes: LaneLayout) -> bool:
