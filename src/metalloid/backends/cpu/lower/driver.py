@@ -8,6 +8,7 @@ from metalloid.analysis.fixed_address import Per
 from metalloid.analysis.lane_layout import LaneLayout
 from metalloid.backends.cpu import abi
 from metalloid.backends.cpu.lower.byte_ranges import Range
+from metalloid.backends.cpu.lower.launch_fields import launch_fields
 from metalloid.backends.cpu.lower.output import Output
 from metalloid.backends.cpu.lower.private_arrays import Scratch
 from metalloid.ir import Instruction
@@ -57,7 +58,7 @@ class Driver:
         # alignstack: registers that are spilled would cross cache lines, wherever the caller's stack happens to
         # stand (32x32 matmul 95 -> 107 GFLOP/s).
         lines = [
-            f"define void @{ENTRY_NAME}({LAUNCH}, ptr %tables, ptr noalias %tg, ptr noalias %scratch, "
+            f"define void @{ENTRY_NAME}({LAUNCH}, ptr %tables, ptr noalias{self._readable} %tg, ptr noalias %scratch, "
             f"{FIRST}, i32 %groups) alignstack(64) nounwind {{",
             "start:",
             "  %xy = mul i32 %sx, %sy",
@@ -87,6 +88,13 @@ class Driver:
             "}",
         ]
         return "\n".join(lines)
+
+    @property
+    def _readable(self) -> str:
+        """That threadgroup memory may be read at any time: where gangs are passed by, LLVM then brings what the others
+        all read out of the loop over gangs, as it does where all of them read it."""
+        ends = [at + self.out.local_sizes[name] for name, at in self.out.local_offsets.items()]
+        return f" align 64 dereferenceable({max(ends)})" if self.out.passed_by and ends else ""
 
     def _frame(self) -> list[str]:
         """The sums that gangs hand on."""
@@ -321,26 +329,6 @@ def direction() -> list[str]:
         "  %down = zext i1 %row.one to i32",
         "  %across = xor i32 %down, 1",
     ]
-
-
-def launch_fields(out: Output) -> list[str]:
-    """All that gangs read of the launch, before the first of them. LLVM brings such loads out of the loop over gangs,
-    but those behind a branch no further: on the way it forgets that they never change."""
-    if out.brief:
-        return []
-    lines = []
-    for (offset, type), number in sorted(out.fields.items()):
-        name = f"%given.{offset}.{type}"
-        lines.append(f"  {name}.at = getelementptr i8, ptr %launch, i64 {offset}")
-        known = ", !dereferenceable !4, !align !4" if number else ""
-        lines.append(f"  {name} = load {type}, ptr {name}.at, !invariant.load !0{known}")
-        if number:
-            lines.append(f"  {name}.number = load {number}, ptr {name}, align 4, !invariant.load !0")
-            lines.append(f"  call void (...) @llvm.fake.use({number} {name}.number)")
-        else:
-            lines.append(f"  call void (...) @llvm.fake.use({type} {name})")
-    out.declare("llvm.fake.use", "declare void @llvm.fake.use(...)")
-    return lines
 
 
 def cleared_memory(out: Output, cleared: Mapping[str, list[Range]]) -> list[str]:

@@ -100,6 +100,9 @@ class Output:
     held: dict[str, HeldArray] = field(default_factory=dict)  # threadgroup arrays in registers, by name
     lone: frozenset[str] = frozenset()  # blocks that only the first gang runs
     apart: bool = False  # no memory is bound twice
+    passed_by: bool = (
+        False  # some gangs have a function of their own, without the rounds they have no part in
+    )
     scopes: set[int] = field(default_factory=set)  # buffers whose accesses say so; see `access/scopes.py`
     brief: bool = False  # nothing is written twice to run faster: the code is wanted soon
 

@@ -13,6 +13,7 @@ from metalloid.backends.cpu.lower.driver import PLACE
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.first_gang import held_by_first, is_lone, of_first, of_others
 from metalloid.backends.cpu.lower.gang_start import first_thread, present, remaining
+from metalloid.backends.cpu.lower.idle_gangs import idle_gangs, written
 from metalloid.backends.cpu.lower.kept_values import Part
 from metalloid.backends.cpu.lower.output import Output
 from metalloid.ir import Function
@@ -46,6 +47,10 @@ def region_texts(out: Output, parts: list[Part], inlined: int) -> list[str]:
             out.module = parts[n].module
             some = _region_text(out, parts[n], n, last=True) if _tail(out).known else texts[n]
             texts[n] = _twice(out, some, _region_text(out, parts[n], n, whole=True), n)
+    for n, idle in idle_gangs(out, parts).items():
+        if n not in lone:
+            out.module, out.passed_by = parts[n].module, True
+            texts[n] = written(out, parts[n], idle, n, texts[n], _signature(out), _region_text)
     if out.brief or sum(t.count("\n") for t in texts) > MAX_INLINED:
         inlined = 0
     # Of a region that is written twice, the function that calls either: the last.
