@@ -11,7 +11,7 @@ from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.build import cpu_program
 from metalloid.backends.cpu.pipeline import vector_stage
 from metalloid.errors import KernelFault
-from tests.engine.both import LESSER, launch, program, same, scalar_ir
+from tests.engine.both import LESSER, WIDE, launch, program, same, scalar_ir
 
 RNG = np.random.default_rng(5)
 WIDTHS = (0, 8, 32, 64)
@@ -35,6 +35,11 @@ HALVES = """kernel void k(device const half* a, device half* b, constant uint& n
   half v[8]; for (uint j = 0; j < 8; j++) v[j] = a[i * n + j]; for (uint j = 0; j < 8; j++) b[i * n + j] = v[7 - j]; }"""
 BETWEEN = """kernel void k(device float* a, device float* b, uint i [[thread_position_in_grid]]) {
   b[2 * i] = 1; float x = a[i]; b[2 * i + 1] = x + b[2 * i]; a[i] = x * 3; }"""
+BYTES = """kernel void k(device const uchar* a, device uint* b, device const uint* at, uint i [[thread_position_in_grid]]) {
+  uint near = 7, far = 5;
+  for (uint j = 0; j < 32; j++) near = near * 31 + a[i * 35 + j];
+  for (uint j = 0; j < 16; j++) far = far * 37 + a[at[i] * 16 + j];
+  b[i] = near ^ far; }"""
 
 
 def cases() -> dict[str, tuple[str, list[np.ndarray]]]:
@@ -48,6 +53,7 @@ def cases() -> dict[str, tuple[str, list[np.ndarray]]]:
             HALVES,
             [floats(64 * 9).astype(np.float16), np.zeros(64 * 9, np.float16), np.array([9], np.uint32)],
         ),
+        "bytes": (BYTES, [RNG.integers(0, 256, 64 * 35, np.uint8), np.zeros(64, np.uint32), at]),
         "between": (BETWEEN, [floats(64), np.zeros(128, np.float32)]),
     }
 
@@ -70,6 +76,12 @@ def test_on_lesser_processors(name, level):
     cpu_program(ir, signature, target=codegen.limited(level)).run(launch(got, 64, 32))
     for a, b in zip(expected, got, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_bytes_change_places_with_neighbours() -> None:
+    """Sixteen rows of sixteen bytes, all steps inside of 16 bytes; as one vector LLVM took ten times as many."""
+    code = vector_stage(scalar_ir(BYTES, "k")[0], (64, 1, 1), WIDE)
+    assert "shufflevector <64 x i8>" in code and "<1024 x i8>" not in code and "<512 x i8>" not in code
 
 
 def test_no_scatter_is_left():

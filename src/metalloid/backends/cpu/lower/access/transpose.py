@@ -13,7 +13,7 @@ from metalloid.backends.cpu.lower.text import Text
 
 SIDE = 8  # of a matrix
 _FENCES = {"float": "f32", "double": "f64"}  # what LLVM calls them; it has none of halves in vectors
-_SIZES = {"half": 2, "i16": 2, "float": 4, "i32": 4, "double": 8, "i64": 8}
+_SIZES = {"i8": 1, "half": 2, "i16": 2, "float": 4, "i32": 4, "double": 8, "i64": 8}
 
 
 def turned(e: Emitter, kind: str, rows: list[str], n: int) -> list[str]:
