@@ -9,12 +9,13 @@ import pytest
 
 from metalloid.backends.cpu import codegen
 from metalloid.backends.cpu.build import cpu_program
-from metalloid.backends.cpu.pipeline import vector_stage
+from metalloid.backends.cpu.pipeline import sized, vector_code, vector_stage
 from metalloid.errors import KernelFault
 from tests.engine.both import LESSER, WIDE, launch, program, same, scalar_ir
 
 RNG = np.random.default_rng(5)
 WIDTHS = (0, 8, 32, 64)
+DTYPES = {"uchar": np.uint8, "ushort": np.uint16, "float": np.float32}
 
 
 def floats(n: int) -> np.ndarray:
@@ -82,6 +83,19 @@ def test_bytes_change_places_with_neighbours() -> None:
     """Sixteen rows of sixteen bytes, all steps inside of 16 bytes; as one vector LLVM took ten times as many."""
     code = vector_stage(scalar_ir(BYTES, "k")[0], (64, 1, 1), WIDE)
     assert "shufflevector <64 x i8>" in code and "<1024 x i8>" not in code and "<512 x i8>" not in code
+
+
+@pytest.mark.parametrize("kind", ["uchar", "ushort", "float"])
+def test_idle_lanes_read_the_row_of_one_that_runs(kind: str) -> None:
+    """The last gang of a grid: its rows are loaded as they are in others, not element by element."""
+    text = f"""kernel void k(device const {kind}* a, device {kind}* b, uint i [[thread_position_in_grid]]) {{
+      {kind} most = 0; for (uint j = 0; j < 32; j++) most = max(most, a[i * 64 + j]); b[i] = most; }}"""
+    ir, size = scalar_ir(text, "k")[0], (64, 1, 1)
+    code = vector_code(sized(ir, size), (size, True, False, False, False, None), 0, WIDE).text
+    assert "masked.gather" not in code
+    arrays = [RNG.integers(0, 200, 61 * 64).astype(DTYPES[kind]), np.zeros(64, DTYPES[kind])]
+    for grid in (61, 3):
+        same(text, arrays, grid, 64, guard=False)
 
 
 def test_no_scatter_is_left():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from metalloid.backends.cpu.lower.access.contiguous import concat
 from metalloid.backends.cpu.lower.access.guard import bounds, checked_mask, inside, settle
-from metalloid.backends.cpu.lower.access.mem_ref import MemRef, shifted
+from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, shifted
 from metalloid.backends.cpu.lower.access.plan import Spot, apart, is_row, spots
+from metalloid.backends.cpu.lower.access.transpose import turned
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.ir import Instruction
 from metalloid.ir.values import Value
@@ -79,6 +81,30 @@ def moved(e: Emitter, place: MemRef, offset: int) -> MemRef:
     still = (0,) * e.width
     check, at = shifted(e, place.check, offset, still), shifted(e, place.offset, offset, still)
     return replace(place, check=check, offset=at)
+
+
+def rows_of_lanes(
+    e: Emitter, ptr: str, offsets: str, low: int, n: int, element: tuple[str, int], align: int
+) -> tuple[list[list[str]], list[str]]:
+    """A row of n elements from each lane's own offset, register by register; and the columns over all lanes."""
+    (kind, size), by_lane, columns = element, list[list[str]](), [list[str]() for _ in range(n)]
+    count = per_register(e, size)
+    for start in range(0, e.width, count):
+        rows = []
+        for lane in range(start, start + count):
+            at = address(e, ptr, lane_offset(e, offsets, lane, low))
+            rows.append(e.put(f"load <{n} x {kind}>, ptr {at}, align {align}"))
+        by_lane.append(rows)
+        for column, ref in zip(columns, turned(e, kind, rows, n), strict=True):
+            column.append(ref)
+    return by_lane, [concat(e, kind, column, count) for column in columns]
+
+
+def borrowed(e: Emitter, offsets: str) -> str:
+    """Offsets of which idle lanes have that of the first lane that runs."""
+    assert e.mask is not None
+    one = e.put(f"extractelement {e.vt('i64')} {offsets}, i32 {e.first(e.mask)}")
+    return e.put(f"select {e.vt('i1')} {e.mask}, {e.vt('i64')} {offsets}, {e.vt('i64')} {e.splat('i64', one)}")
 
 
 def lane_offset(e: Emitter, offsets: str, lane: int, low: int) -> str:

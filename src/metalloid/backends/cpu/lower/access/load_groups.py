@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 from metalloid.analysis.intervals import is_proved
 from metalloid.backends.cpu.lower.access import masked_vectors
-from metalloid.backends.cpu.lower.access.contiguous import concat
 from metalloid.backends.cpu.lower.access.guard import (
     access_slowly,
     either,
@@ -22,13 +21,14 @@ from metalloid.backends.cpu.lower.access.guard import (
 from metalloid.backends.cpu.lower.access.lane_rows import (
     Members,
     beyond,
+    borrowed,
     end_to_end,
     free_bounds,
     inside_mask,
-    lane_offset,
     moved,
     per_register,
     reach_inside,
+    rows_of_lanes,
     settle_rows,
     worth,
 )
@@ -42,7 +42,7 @@ from metalloid.backends.cpu.lower.access.mem_ref import (
 )
 from metalloid.backends.cpu.lower.access.patterns import load_columns
 from metalloid.backends.cpu.lower.access.plan import Spot, apart, registers, spots
-from metalloid.backends.cpu.lower.access.transpose import pick, turned
+from metalloid.backends.cpu.lower.access.transpose import pick
 from metalloid.backends.cpu.lower.access.words import gathered, load_word
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.ir import Block, Function, Instruction
@@ -56,6 +56,7 @@ from metalloid.records import dataclass
 MAX_FREE = 64  # lanes; each has its own load
 MAX_BYTES = 16  # of a row; longer ones, turned round, do not fit the registers and were slower (but see `longest_row`)
 SHARED_ROWS = 2  # registers with rows of their own that are turned round in longer pieces
+LEAST_BORROWED = 16  # bytes of a row that idle lanes read as well
 MAX_COPIED = 64  # of one that is only stored again, and not turned round
 
 
@@ -186,7 +187,9 @@ def load_group(e: Emitter, group: Group) -> bool:
     if root is None or root.kind in ("private", "unknown") or not isinstance(group.base.type, PointerType):
         return False
     if e.mask is not None:
-        return _some_words(e, group, kind, size) if shape is None else _some_rows(e, group, kind, size)
+        if shape is None:
+            return _some_words(e, group, kind, size)
+        return _some_rows(e, group, kind, size) or _borrowed_rows(e, group, kind, size)
     if shape is None:
         return _free_rows(e, group, kind, size)
     if not shape.terms:
@@ -299,24 +302,13 @@ def _free_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
     low = group.loads[0][0]
     place = resolve(e, group.base, size)
     align = min(alignment(i, size) for _, i in group.loads)
-    count = per_register(e, size)
     fine = free_bounds(e, place, [offset for offset, _ in group.loads])
 
     def read() -> tuple[list[list[str]], list[str]]:
         offsets = e.expand(place.offset)
         if word is not None:
             return [[]], gathered(e, place.ptr, beyond(e, offsets, low), None, word, n, kind, align)
-        by_lane: list[list[str]] = []
-        columns: list[list[str]] = [[] for _ in range(n)]
-        for start in range(0, e.width, count):
-            rows = []
-            for lane in range(start, start + count):
-                at = address(e, place.ptr, lane_offset(e, offsets, lane, low))
-                rows.append(e.put(f"load <{n} x {kind}>, ptr {at}, align {align}"))
-            by_lane.append(rows)
-            for column, ref in zip(columns, turned(e, kind, rows, n), strict=True):
-                column.append(ref)
-        return by_lane, [concat(e, kind, column, count) for column in columns]
+        return rows_of_lanes(e, place.ptr, offsets, low, n, (kind, size), align)
 
     _take(e, group, place, fine, kind, size, align, read)
     return True
@@ -363,6 +355,27 @@ def _some_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
         fine = reach_inside(e, place, place.limit, group.loads)
         results = either(e, fine, kind, read, lambda: _one_by_one(e, group, place, kind, size, align))
     for i, ref in zip(loads, results, strict=True):
+        e.set(i.name, Val(kind, vec=ref))
+        e.done.add(i.name)
+    return True
+
+
+def _borrowed_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
+    """The same of rows that do not: idle lanes read the row of the first lane that runs."""
+    n, shape, loads = len(group.loads), e.shape(group.base), [i for _, i in group.loads]
+    if shape is None or not shape.terms or e.range is not None:
+        return False
+    found = spots(shape.terms, e.width)
+    if n * size < LEAST_BORROWED or not all(worth(p, n * size) for p in registers(found, per_register(e, size))):
+        return False
+    e.proved = all(is_proved(i) for i in loads)
+    place = resolve(e, group.base, size)
+    if place.limit is not None or place.search:
+        return False
+    align = min(alignment(i, size) for i in loads)
+    offsets = borrowed(e, e.expand(place.offset))
+    _, columns = rows_of_lanes(e, place.ptr, offsets, group.loads[0][0], n, (kind, size), align)
+    for i, ref in zip(loads, columns, strict=True):
         e.set(i.name, Val(kind, vec=ref))
         e.done.add(i.name)
     return True
