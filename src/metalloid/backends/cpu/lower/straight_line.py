@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from metalloid.analysis.flag_words import LEAST
 from metalloid.backends.cpu.lower.access import (
     held,
     load_groups,
@@ -22,6 +23,7 @@ from metalloid.records import replace
 from metalloid.transforms.partial_sums import is_total
 
 if TYPE_CHECKING:
+    from metalloid.backends.cpu.lower.access.flag_words import Found as Words
     from metalloid.backends.cpu.lower.access.in_turn import Found
 
 
@@ -36,6 +38,8 @@ def write_straight(e: Emitter, block: Block) -> None:
     beside = side_by_side.find(e, block, stores)
     turns = _turns(e, block, beside.totals)
     gone = (beside.gone | turns.gone if turns else beside.gone) - {""}
+    words = _words(e, block, gone)
+    gone |= words.gone if words else frozenset()
     if e.registers is not None:
         gone |= e.registers.gone(block.name)
     rest = replace(block, instructions=tuple(i for i in block.instructions if i.name not in gone))
@@ -68,6 +72,8 @@ def write_straight(e: Emitter, block: Block) -> None:
             vectors.total(i)
         elif turns and i.name in turns.totals:
             turns.write(e, i)
+        elif words and i.name in words.words:
+            words.write(e, i)
         elif i.name in multiplied:
             _write_tiles(e, multiplied[i.name])
         elif n in beside.stores:
@@ -90,6 +96,15 @@ def _turns(e: Emitter, block: Block, beside: frozenset[str]) -> Found | None:
     from metalloid.backends.cpu.lower.access import in_turn
 
     return in_turn.find(e, block, beside)
+
+
+def _words(e: Emitter, block: Block, others: frozenset[str]) -> Words | None:
+    """The words of a block that are put together of answers."""
+    if sum(i.opcode in ("or", "add", "xor") for i in block.body) < LEAST - 1:
+        return None
+    from metalloid.backends.cpu.lower.access import flag_words
+
+    return flag_words.find(e, block, others)
 
 
 def _only_multiplied(e: Emitter, found: list[chains.Products]) -> dict[str, frozenset[str]]:

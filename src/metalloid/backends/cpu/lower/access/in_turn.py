@@ -7,7 +7,7 @@ neighbours, the operations on them, and their total.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from metalloid.analysis.intervals import is_proved
 from metalloid.backends.cpu.lower.access import held
@@ -68,10 +68,10 @@ def _turns_round(e: Emitter, totals: Collection[Packs]) -> bool:
         return False
     every = {tuple(i.name for i in pack): pack for packs in totals for pack in packs.loads()}
     turns = sum(TURN + len(packs.loads()) for packs in totals)
-    return sum(_turned(e, loads) for loads in every.values()) < turns
+    return sum(turned(e, loads) for loads in every.values()) < turns
 
 
-def _turned(e: Emitter, loads: list[Instruction]) -> float:
+def turned(e: Emitter, loads: list[Instruction]) -> float:
     """What it costs a lane to have numbers side by side with those of other lanes."""
     if (shape := e.shape(loads[0].operands[0])) is not None and shape.uniform:
         return 0
@@ -85,12 +85,19 @@ def _may_wait(e: Emitter, packs: Packs, before: tuple[Instruction, ...], sum: In
     loaded, nobody has to look at bounds, and nothing that is loaded changes before."""
     inside = {sum.name, *(name for pack in packs.found for name in pack)}
     loads = [i for pack in packs.loads() for i in pack]
-    names = {i.name for i in loads}
     users = e.function.users
+    names = {i.name for i in loads}
     if any(u.name not in inside for name in inside - names - {sum.name} for u in users.get(name, ())):
         return False
+    return may_load_late(e, loads, before)
+
+
+def may_load_late(e: Emitter, loads: list[Instruction], before: tuple[Instruction, ...]) -> bool:
+    """Whether what is loaded can be loaded behind these instructions: nobody has to look at bounds, and nothing of it
+    changes meanwhile."""
     if not loads or not all(is_plain(e, i) for i in loads):
         return False
+    names = {i.name for i in loads}
     spaces, started = {space_of(i.operands[0]) for i in loads}, False
     for i in before:
         started = started or i.name in names
@@ -111,6 +118,28 @@ def is_plain(e: Emitter, load: Instruction) -> bool:
     return is_proved(load) or not e.out.guard
 
 
+def stepped(e: Emitter, place: MemRef, offset: str, loads: list[Instruction], low: int, step: int) -> str:
+    """Elements of one lane at equal distances, as a vector."""
+    (kind, size), n = memory_type(loads[0].type), len(loads)
+    align = min(alignment(i, size) for i in loads)
+
+    def vector(start: int, align: int) -> str:
+        at = address(e, place.ptr, e.put(f"add i64 {offset}, {start}") if start else offset)
+        return e.put(f"load <{n} x {kind}>, ptr {at}, align {align}")
+
+    if step == 1:
+        return vector(low, align)
+    ups = [m * abs(step) for m in range(n)][:: 1 if step > 0 else -1]  # elements above the lowest
+    made, low = "poison", low + min(0, (n - 1) * step * size)
+    for k in range(abs(step)):  # none goes past the last element
+        begin = min(k * n, max(ups) + 1 - n)
+        own = (n + up - begin if min(up // n, abs(step) - 1) == k else m for m, up in enumerate(ups))
+        picks = ", ".join(f"i32 {x}" for x in own)
+        type, found = f"<{n} x {kind}>", vector(low + begin * size, min(align, size))
+        made = e.put(f"shufflevector {type} {made}, {type} {found}, <{n} x i32> <{picks}>")
+    return made
+
+
 class Writer:
     """Writes one sum. What all lanes need is there before their turns."""
 
@@ -129,25 +158,32 @@ class Writer:
         self.lane = ""
 
     def write(self, sum: Instruction) -> None:
-        e, kind = self.e, lowered(sum.type)
+        kind, count = lowered(sum.type), len(sum.operands)
+        self.e.set(
+            sum.name,
+            self.each(kind, sum.operands, lambda whole: total(self.e, kind_of(sum), kind, whole, count)),
+        )
+
+    def each(self, kind: str, values: tuple[Value, ...], one: Callable[[str], str]) -> Val:
+        """What each lane makes `one` number of, by its values in a register."""
+        e = self.e
         if e.width == 1:
-            e.set(sum.name, Val(kind, self._total(sum)))
-            return
+            return Val(kind, one(self._whole(values)))
         results = e.alloca(e.vt(kind), "turns")
         if e.mask is not None:
             e.do(f"store {e.vt(kind)} zeroinitializer, ptr {results}")
         for self.lane in e.lanes_loop(e.mask):
-            whole = self._total(sum)
+            made = one(self._whole(values))
             place = e.put(f"getelementptr {kind}, ptr {results}, i32 {self.lane}")
-            e.do(f"store {kind} {whole}, ptr {place}")
-        e.set(sum.name, Val(kind, vec=e.put(f"load {e.vt(kind)}, ptr {results}")))
+            e.do(f"store {kind} {made}, ptr {place}")
+        return Val(kind, vec=e.put(f"load {e.vt(kind)}, ptr {results}"))
 
-    def _total(self, sum: Instruction) -> str:
+    def _whole(self, values: tuple[Value, ...]) -> str:
         """Of one lane."""
         self.packs_written()
-        whole = self._operand(sum.operands).vec
+        whole = self._operand(values).vec
         assert whole is not None
-        return total(self.e, kind_of(sum), lowered(sum.type), whole, len(sum.operands))
+        return whole
 
     def packs_written(self) -> None:
         for pack in self.packs.found:
@@ -169,26 +205,11 @@ class Writer:
         return constant_base(self.e.function, loads[0].operands[0], self.e.out.layout)
 
     def _load(self, loads: list[Instruction]) -> str:
-        e, (kind, size), (base, low) = self.e, memory_type(loads[0].type), self._base(loads)
+        base, low = self._base(loads)
         place, lanes = self.places[str(base)]
-        offset, n, step = lanes[self.lane], len(loads), self.packs.steps[tuple(i.name for i in loads)]
-        align = min(alignment(i, size) for i in loads)
-
-        def vector(start: int, align: int) -> str:
-            at = address(e, place.ptr, e.put(f"add i64 {offset}, {start}") if start else offset)
-            return e.put(f"load <{n} x {kind}>, ptr {at}, align {align}")
-
-        if step == 1:
-            return vector(low, align)
-        ups = [m * abs(step) for m in range(n)][:: 1 if step > 0 else -1]  # elements above the lowest
-        made, low = "poison", low + min(0, (n - 1) * step * size)
-        for k in range(abs(step)):  # none goes past the last element
-            begin = min(k * n, max(ups) + 1 - n)
-            own = (n + up - begin if min(up // n, abs(step) - 1) == k else m for m, up in enumerate(ups))
-            picks = ", ".join(f"i32 {x}" for x in own)
-            type, found = f"<{n} x {kind}>", vector(low + begin * size, min(align, size))
-            made = e.put(f"shufflevector {type} {made}, {type} {found}, <{n} x i32> <{picks}>")
-        return made
+        return stepped(
+            self.e, place, lanes[self.lane], loads, low, self.packs.steps[tuple(i.name for i in loads)]
+        )
 
     def _operand(self, given: tuple[Value, ...]) -> Val:
         e, kind = self.e, lowered(given[0].type)

@@ -104,7 +104,9 @@ def borrowed(e: Emitter, offsets: str) -> str:
     """Offsets of which idle lanes have that of the first lane that runs."""
     assert e.mask is not None
     one = e.put(f"extractelement {e.vt('i64')} {offsets}, i32 {e.first(e.mask)}")
-    return e.put(f"select {e.vt('i1')} {e.mask}, {e.vt('i64')} {offsets}, {e.vt('i64')} {e.splat('i64', one)}")
+    return e.put(
+        f"select {e.vt('i1')} {e.mask}, {e.vt('i64')} {offsets}, {e.vt('i64')} {e.splat('i64', one)}"
+    )
 
 
 def lane_offset(e: Emitter, offsets: str, lane: int, low: int) -> str:

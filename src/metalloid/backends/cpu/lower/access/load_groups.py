@@ -366,7 +366,9 @@ def _borrowed_rows(e: Emitter, group: Group, kind: str, size: int) -> bool:
     if shape is None or not shape.terms or e.range is not None:
         return False
     found = spots(shape.terms, e.width)
-    if n * size < LEAST_BORROWED or not all(worth(p, n * size) for p in registers(found, per_register(e, size))):
+    if n * size < LEAST_BORROWED or not all(
+        worth(p, n * size) for p in registers(found, per_register(e, size))
+    ):
         return False
     e.proved = all(is_proved(i) for i in loads)
     place = resolve(e, group.base, size)

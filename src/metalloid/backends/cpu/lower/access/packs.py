@@ -20,7 +20,7 @@ MEMORY = ("buffer", "constant")
 Pack = tuple[str, ...]  # the names of n instructions
 Shape = Callable[[Value], LaneShape | None]
 
-_SAME = frozenset(
+PURE = frozenset(
     "add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv fneg trunc zext sext fptrunc fpext"
     " fptoui fptosi uitofp sitofp icmp fcmp select".split()
 )
@@ -37,7 +37,7 @@ def alike(made: list[Instruction], shape: Shape) -> bool:
     """Whether instructions do the same, each with its own operands; to no numbers that are kept as patterns."""
     first = made[0]
     calls = (*CALLS, *SATURATING)
-    known = first.opcode in _SAME or (first.opcode == "call" and first.called.startswith(calls))
+    known = first.opcode in PURE or (first.opcode == "call" and first.called.startswith(calls))
     return known and all(
         (i.opcode, i.type, i.predicate, i.called, i.flags)
         == (first.opcode, first.type, first.predicate, first.called, first.flags)
