@@ -18,7 +18,7 @@ from metalloid.backends.cpu.lower.access import (
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.instructions import instruction
 from metalloid.backends.cpu.lower.matrix import chains
-from metalloid.ir import Block
+from metalloid.ir import Block, Instruction
 from metalloid.records import replace
 from metalloid.transforms.partial_sums import is_total
 
@@ -73,7 +73,7 @@ def write_straight(e: Emitter, block: Block) -> None:
         elif turns and i.name in turns.totals:
             turns.write(e, i)
         elif words and i.name in words.words:
-            words.write(e, i)
+            _write_word(e, i, words)
         elif i.name in multiplied:
             _write_tiles(e, multiplied[i.name])
         elif n in beside.stores:
@@ -105,6 +105,12 @@ def _words(e: Emitter, block: Block, others: frozenset[str]) -> Words | None:
     from metalloid.backends.cpu.lower.access import flag_words
 
     return flag_words.find(e, block, others)
+
+
+def _write_word(e: Emitter, word: Instruction, found: Words) -> None:
+    from metalloid.backends.cpu.lower.access import flag_rows
+
+    flag_rows.write(e, word, found.words[word.name])
 
 
 def _only_multiplied(e: Emitter, found: list[chains.Products]) -> dict[str, frozenset[str]]:

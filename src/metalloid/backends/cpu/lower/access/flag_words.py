@@ -48,11 +48,6 @@ class Found:
     words: Mapping[str, tuple[Chunk, ...]]
     gone: frozenset[str]
 
-    def write(self, e: Emitter, word: Instruction) -> None:
-        from metalloid.backends.cpu.lower.access.flag_rows import write
-
-        write(e, word, self.words[word.name])
-
 
 NOTHING = Found({}, frozenset())
 
