@@ -39,8 +39,7 @@ What most of them have in common:
 - Halves (stencil5, complex_rows): C computes a whole expression of halves in float and rounds once, Metal rounds each
   step. The second column is C with `-Xclang -ffloat16-excess-precision=none`, which rounds as often.
 - Rows that are copied (gather_flat, permute_axes): the loop in C is memcpy. What a row costs beside its copy (its
-  index, its bounds, a gang with idle lanes at its end) is as much as the copy. Rows of fewer than 32 elements are
-  looked up one by one, with a division for each axis, where C has a loop for each.
+  index, its bounds, a gang with idle lanes at its end) is as much as the copy.
 - A thread or a SIMD-group for few numbers (gemv_simd4, layernorm_simd and quantise_rows of 100, sums by atomics): a
   loop over float4 takes its vectors apart into columns in each round; a SIMD-group's total is made in five steps, and
   each addition to one place waits for the one before.

@@ -480,6 +480,15 @@ def test_an_index_that_is_proved_though_its_base_is_negative():
         same(text, arrays, 32, 32, widths=(0, 8, 32))
 
 
+def test_rests_and_choices_do_not_wrap():
+    """`i - i / n * n` is what the optimiser makes of a rest: it is no less in any lane than 0."""
+    p = prover("""kernel void k(device const float* a, device float* b, constant uint* n, uint i [[thread_position_in_grid]]) {
+      b[i] = a[(i / n[0] % n[1] * n[2] + i / (n[0] * n[1])) * n[0] + i % n[0]]; }""")
+    for numbers, whole in (((20, 3, 4), 2), ((20, 3, 1 << 30), 1)):
+        found = p.prove(facts(p, [np.zeros(240, F), np.zeros(240, F), np.array(numbers, np.uint32)], 240, 64))
+        assert len(found.whole) == whole
+
+
 def test_an_index_that_wraps_more_than_once_is_not_taken_for_whole():
     text = """kernel void k(device const float* a, device float* b, constant uint& n, uint t [[thread_index_in_threadgroup]]) {
       b[t] = a[t * n + 7]; }"""

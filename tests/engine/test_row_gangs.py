@@ -28,6 +28,8 @@ BODIES = {
     "broadcast": "out[i] = a[i / w[0]] + a[i % w[0]];",
     "transpose": "uint y = i / w[0], x = i % w[0]; out[i] = a[(x * w[1] + y) & 4095];",
     "three axes": "uint x = i % w[0], y = i / w[0] % w[1], z = i / (w[0] * w[1]); out[i] = a[((z * 3 + y) * 5 + x) & 4095];",
+    "a plane first": "uint z = i / (w[0] * w[1]), y = i / w[0] % w[1], x = i % w[0]; out[i] = a[((y * 3 + z) * 7 + x) & 4095];",
+    "axis by axis": "uint e = i, at = e % w[0]; e /= w[0]; at += e % w[1] * 50; e /= w[1]; at += e % 2 * 31; out[i] = a[(at + e / 2) & 4095];",
     "rest first": "uint r = i % (w[0] * w[1]); out[i] = a[r / w[0]] + a[r % w[0] & 4095];",
     "two widths": "out[i] = a[i / w[0]] + a[i % w[1]];",
     "moved": "uint j = i + 5 * w[1]; out[i] = a[(j / w[0]) & 4095] + a[j % w[0]];",
@@ -38,9 +40,10 @@ BODIES = {
     "stored before": "out[i] = a[i]; uint n = w[0]; out[i] += a[i % n];",
     "in the text": "out[i] = a[i / 100] + a[i % 100];",
     "short, in the text": "out[i] = a[i / 6] + a[i % 6];",
+    "several in a register": "out[i] = a[i / 4] + a[i % 8];",
     "other in each thread": "uint n = rows[i & 63] + 1; out[i] = a[i / n] + a[i % n];",
 }
-NUMBERS = [1, 7, 33, 100, 5000]
+NUMBERS = [1, 2, 3, 7, 33, 100, 5000]
 
 
 def text(name: str, type: str = "float", number: str = "uint", more: str = "") -> str:
@@ -100,6 +103,20 @@ def test_signed_numbers(width):
     agree(text(body, "int", "int"), [width, 3], 700, 128, np.int32, np.int32)
 
 
+@pytest.mark.parametrize("height", [0, 1, 3, -1, -3, -(2**31), 2**31 - 1])
+@pytest.mark.parametrize("width", [20, 35, 2**31 - 1])
+def test_signed_rows_of_rows(width, height):
+    body = "int x = int(i), n = int(w[0]), m = int(w[1]); out[i] = x / n % m * 100 + x % n + x / n / m * 7 + a[i];"
+    agree(text(body, "int", "int"), [width, height], 700, 128, np.int32, np.int32)
+
+
+@pytest.mark.parametrize("numbers", [(100, 3), (2**40, 2**40), (17, 2**63 - 1), (17, 0), (2**33, 5)])
+@pytest.mark.parametrize("start", [0, 2**40 + 11, 2**63 - 2000])
+def test_rows_of_rows_of_64_bits(numbers, start):
+    body = f"ulong j = ulong(i) + {start}ul; out[i] = j / w[0] % w[1] * 5 + j / w[0] / w[1] * 3 + j % w[0] + a[i];"
+    agree(text(body, "ulong", "ulong"), numbers, 1300, 256, np.uint64, np.uint64)
+
+
 @pytest.mark.parametrize("start", [0, 2**31 - 400, 2**31 - 100, 2**32 - 50])
 def test_numbers_that_leave_the_positive_ones(start):
     body = "uint j = i + w[1]; out[i] = (j / w[0]) * 3 + j % w[0]; int s = int(j); out[i] += s / int(w[0]) + s % int(w[0]);"
@@ -122,6 +139,12 @@ def test_lesser_processors(name, level):
         agree(text(name), [width, 3], 1300, 256, made=made)
 
 
+def test_all_threads_of_a_batch_run():
+    """Rows of each number of lanes from one gang's to the next, after and before parts of rows."""
+    for width in (16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 95, 127, 129):
+        agree(text("three axes"), [width, 3], 9 * width + 5, 200)
+
+
 def test_atomics_see_every_thread_once():
     body = (
         "atomic_fetch_add_explicit((device atomic_uint*)out + i % w[0], i / w[0] + 1, memory_order_relaxed);"
@@ -129,7 +152,18 @@ def test_atomics_see_every_thread_once():
     agree(text(body, "uint"), [100, 3], 1234, 256, np.uint32)
 
 
-ROWS = ("gather", "broadcast", "transpose", "three axes", "two widths", "moved", "in a loop", "in the text")
+NESTED = ("three axes", "a plane first", "axis by axis")
+ROWS = (
+    "gather",
+    "broadcast",
+    "transpose",
+    *NESTED,
+    "two widths",
+    "moved",
+    "in a loop",
+    "in the text",
+    "short, in the text",
+)
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -139,20 +173,41 @@ def test_which_kernels_run_so(name):
     assert "@segment0.row.all" in code(text(name), ragged=True)
     rows = made.split("define internal i32 @segment0.row.all")[1].split("\n}")[0]
     assert "div " not in rows.replace("fdiv", "").replace("udiv i32", "")  # no division of lanes
+    assert name not in NESTED or ("udiv" not in rows and "urem" not in rows)  # nor of rows
+
+
+def test_short_rows_are_narrow_gangs():
+    """Of half a gang's lanes or fewer; where rounds of a loop wait for each other, and without masks, as in long ones."""
+    made = code(text("gather"))
+    assert all(f"@segment0.row.some{lanes}(" in made for lanes in (16, 32)) and "<16 x i1> %present" in made
+    assert all("@segment0.row.some16" not in code(text(name)) for name in ("in a loop", "loops that all go"))
+    assert "@segment0.row.some16" not in code(text("gather"), target=ARM)
+
+
+def least(body: str, type: str = "float") -> int:
+    module = canonical(scalar_ir(text(body, type), "k")[0])
+    layout = data_layout(module.datalayout)
+    made = row_gangs(module.function[ENTRY], LaneLayout(64, (256, 1, 1)), layout, False, WIDE.info)
+    assert made is not None
+    return made.least
 
 
 def test_idle_lanes_must_be_worth_it():
-    """A row's last gang has idle lanes, which cost the more the more there is to compute."""
+    """A row's gang has idle lanes, which cost the more the more there is to compute."""
+    some = "float x = a[i] - a[i / w[0]]; out[i] = x / (1 + exp(-x));"
     heavy = (
         "float v = a[i], x = a[i % w[0]]; for (uint n = 0; n < 16; n++) v = sin(v) * x + 0.5f; out[i] = v;"
     )
-    found = []
-    for body in ("gather", heavy):
-        module = canonical(scalar_ir(text(body), "k")[0])
-        layout = data_layout(module.datalayout)
-        found.append(row_gangs(module.function[ENTRY], LaneLayout(64, (256, 1, 1)), layout, False, WIDE.info))
-    light, heavy = (made.least for made in found)
-    assert light == 16 and 64 < heavy < 2000
+    assert 2 <= least("broadcast") <= 4
+    assert 4 < least(some) < 16
+    assert 64 < least(heavy) < 2000
+
+
+def test_lanes_that_are_looked_up_in_a_row_as_well_save_nothing():
+    """Columns of a matrix: idle lanes are looked up, too."""
+    assert least("out[i] = a[(i % w[0]) * 1000 + i / w[0]];") > 64
+    assert least("out[i] = a[(i % w[0]) * w[1] + i / w[0]];") > 64
+    assert 2 <= least("out[i] = a[(i % w[0]) * 2 + i / w[0]];") <= 4
 
 
 def test_without_masks_gangs_get_narrower():
@@ -161,7 +216,7 @@ def test_without_masks_gangs_get_narrower():
 
 
 def test_other_kernels_stay_as_they_are():
-    plain = ("short, in the text", "other in each thread", "stored before")
+    plain = ("several in a register", "other in each thread", "stored before")
     barrier = text(BODIES["gather"] + " threadgroup_barrier(mem_flags::mem_device); out[i] += 1;")
     for kernel in (*map(text, plain), barrier, text("out[i] = simd_sum(a[i % w[0]]);")):
         assert "@segment0.row" not in code(kernel)

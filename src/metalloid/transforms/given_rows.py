@@ -1,7 +1,8 @@
 """Kernels that find row and column of a flat index, for gangs that are told their rows.
 
 A gang that starts anywhere and ends where its row does need not look for it: `i / width` is a number that it is told,
-and `i % width` counts up from lane to lane. `backends/cpu/lower/row_gangs.py` tells them.
+and `i % width` counts up from lane to lane. Rows have rows, too: in `i / width % height` it is the quotient that is
+divided, and a plane ends with the last of its rows. `backends/cpu/lower/row_gangs.py` tells them.
 """
 
 from __future__ import annotations
@@ -18,31 +19,81 @@ from metalloid.records import replace
 from metalloid.transforms.one_row import DIVISIONS
 
 Pair = tuple[Value, Value]  # a number and its divisor
-MOST = 3  # pairs of a kernel
+MOST = 6  # pairs of a kernel
 _EXTREMES = ("llvm.umax.", "llvm.umin.", "llvm.smax.", "llvm.smin.")  # of divisors, most of all: 0 is 1
 _NEVER = {"eq": 0, "ne": 1}
 _PLAIN = frozenset("add sub mul shl lshr and or xor zext sext trunc freeze getelementptr".split())
 
 
-def divided(known: Uniformity, guard: bool, least: int) -> tuple[Pair, ...]:
+def divided(known: Uniformity, guard: bool, least: int, register: int) -> tuple[Pair, ...]:
     """Numbers that count up from lane to lane, with what they are divided by, where both can be said before the first
-    of a threadgroup's threads runs. Rows of fewer than `least` are left alone, as far as that is in the text."""
+    of a threadgroup's threads runs; and such quotients, with what they are divided by. Rows of fewer than `least` are
+    left alone, as far as that is in the text, and those that a register has several of, whose lanes are known."""
     function = known.flow.function
     found: dict[Pair, None] = {}
     for name in known.flow.order:
         for i in function.block[name].instructions:
-            if i.opcode in DIVISIONS and _counts(known, i, least):
-                number, by = i.operands
-                if all(_early(known, value, guard) for value in (number, by)):
-                    found[number, by] = None
+            if i.opcode not in DIVISIONS or i.type not in (IntType(32), IntType(64)):
+                continue
+            number, by = i.operands
+            counts = _counts(known, i, least, register) and _early(known, number, guard)
+            of_rows = _quotient(function, number, tuple(found)) is not None and _is_positive(by)
+            if (counts or of_rows) and _early(known, by, guard):
+                found[number, by] = None
     return tuple(found)[:MOST]
 
 
-def needed(flow: Flow, pairs: tuple[Pair, ...]) -> list[Instruction]:
-    """What the pairs are computed by, in order."""
+def parents(function: Function, pairs: tuple[Pair, ...]) -> tuple[int | None, ...]:
+    """Of each pair, that whose quotient it divides."""
+    return tuple(_quotient(function, number, pairs[:n]) for n, (number, _) in enumerate(pairs))
+
+
+def _quotient(function: Function, value: Value, pairs: tuple[Pair, ...]) -> int | None:
+    """The pair whose quotient a value is."""
+    while isinstance(value, Local):
+        i = function.definitions[value.name]
+        if i.opcode in ("udiv", "sdiv") and i.operands in pairs:
+            return pairs.index(i.operands)
+        if i.opcode != "freeze":
+            return None
+        (value,) = i.operands
+    return None
+
+
+def _is_positive(by: Value) -> bool:
+    return not isinstance(by, Int) or by.signed > 0
+
+
+def flat(function: Function, pairs: tuple[Pair, ...]) -> tuple[Value, ...]:
+    """The divisors of numbers that count up from lane to lane."""
+    of = parents(function, pairs)
+    return tuple(by for (_, by), parent in zip(pairs, of, strict=True) if parent is None)
+
+
+def early(function: Function, pairs: tuple[Pair, ...]) -> tuple[Value, ...]:
+    """What has to be known before the first thread runs: all divisors, and what no other pair's quotient is."""
+    of = parents(function, pairs)
+    return (*(by for _, by in pairs), *(pairs[n][0] for n, parent in enumerate(of) if parent is None))
+
+
+def innermost(flow: Flow, pairs: tuple[Pair, ...]) -> int:
+    """The pair with the shortest rows, as far as the text says: other divisors are products of its, or its quotient is
+    divided again."""
+    of = parents(flow.function, pairs)
+
+    def inside(n: int) -> int:
+        by = pairs[n][1]
+        names = [{i.name for i in needed(flow, (other,))} for _, other in pairs if other != by]
+        return of.count(n) + sum(isinstance(by, Local) and by.name in found for found in names)
+
+    return max(range(len(pairs)), key=inside)
+
+
+def needed(flow: Flow, values: tuple[Value, ...]) -> list[Instruction]:
+    """What values are computed by, in order."""
     function = flow.function
     names: set[str] = set()
-    work = [v.name for pair in pairs for v in pair if isinstance(v, Local)]
+    work = [v.name for v in values if isinstance(v, Local)]
     while work:
         name = work.pop()
         if name not in names:
@@ -97,20 +148,22 @@ def _inside(i: Instruction, rows: dict[Pair, Local]) -> list[Instruction]:
     return [first, Instruction("sub", i.type, (number, first.value), name=i.name)]
 
 
-def _counts(known: Uniformity, i: Instruction, least: int) -> bool:
+def _counts(known: Uniformity, i: Instruction, least: int, register: int) -> bool:
     """Whether neighbours are divided by one number."""
     number, by = (known.shape(o) for o in i.operands)
-    if i.type not in (IntType(32), IntType(64)) or number is None or by is None or not by.uniform:
+    if number is None or by is None or not by.uniform:
         return False
     divisor = i.operands[1]
-    if isinstance(divisor, Int) and divisor.signed < least:
-        return False
+    if isinstance(divisor, Int):
+        rows = divisor.signed
+        if rows < least or (rows < register and register % rows == 0):
+            return False
     return number.exact and number.pattern == tuple(range(known.lanes.width))
 
 
 def _early(known: Uniformity, value: Value, guard: bool) -> bool:
     """Whether a value can be computed before the first thread runs: all that it is made of can."""
-    made = needed(known.flow, ((value, value),))
+    made = needed(known.flow, (value,))
     return isinstance(value, Int | Local) and all(_is_early(known, i, guard) for i in made)
 
 
@@ -127,7 +180,7 @@ def _is_early(known: Uniformity, i: Instruction, guard: bool) -> bool:
 def _of_launch(known: Uniformity, load: Instruction) -> bool:
     """Whether a load is of a number that the launch has its own copy of, wherever it stands."""
     (pointer,) = load.operands
-    made = needed(known.flow, ((pointer, pointer),))
+    made = needed(known.flow, (pointer,))
     return is_fixed(load) and all(
         i.called == BUFFER or all(isinstance(o, Int) for o in i.operands[1:]) for i in made
     )

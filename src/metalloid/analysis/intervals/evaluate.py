@@ -16,6 +16,7 @@ from metalloid.analysis.intervals.call_results import call
 from metalloid.analysis.intervals.strided import Span
 from metalloid.analysis.intervals.trip_counts import Loops
 from metalloid.analysis.intervals.values import Answer, Facts, TooLong, bits_of
+from metalloid.analysis.rests import rest_of
 from metalloid.analysis.underlying_objects import UnderlyingObject, UnderlyingObjects
 from metalloid.ir import Instruction
 from metalloid.ir.gep import steps
@@ -192,24 +193,15 @@ class Evaluator:
         return found
 
     def _remainder(self, i: Instruction, whole: Span, context: Context) -> Span | None:
-        """x - x / n * n, as the optimiser writes x % n where x / n is needed as well."""
-        product = i.operands[1]
-        if not isinstance(product, Local) or self.function.definitions[product.name].opcode != "mul":
+        made = rest_of(self.function, i)
+        by = self.value(made.operands[1], context) if made is not None else None
+        if made is None or by is None:
             return None
-        a, b = self.function.definitions[product.name].operands
-        for quotient, divisor in ((a, b), (b, a)):
-            if isinstance(quotient, Local):
-                made = self.function.definitions[quotient.name]
-                if made.opcode not in ("udiv", "sdiv") or made.operands != (i.operands[0], divisor):
-                    continue
-                by = self.value(divisor, context)
-                bits = bits_of(i.type)
-                if by is None:
-                    continue
-                if made.opcode == "udiv" and S.unsigned(by, bits).lo > 0:
-                    return S.remainder(S.unsigned(whole, bits), S.unsigned(by, bits))
-                if made.opcode == "sdiv" and S.signed(by, bits).lo > 0:
-                    return S.remainder_signed(whole, by, bits)
+        bits = bits_of(i.type)
+        if made.opcode == "udiv" and S.unsigned(by, bits).lo > 0:
+            return S.remainder(S.unsigned(whole, bits), S.unsigned(by, bits))
+        if made.opcode == "sdiv" and S.signed(by, bits).lo > 0:
+            return S.remainder_signed(whole, by, bits)
         return None
 
     def _select(self, i: Instruction, context: Context, bits: int) -> Span | None:

@@ -12,6 +12,7 @@ from metalloid.analysis.intervals.branch_facts import Context
 from metalloid.analysis.intervals.evaluate import Evaluator
 from metalloid.analysis.intervals.strided import Span
 from metalloid.analysis.intervals.values import bits_of
+from metalloid.analysis.rests import rest_of
 from metalloid.ir import Function, Instruction
 from metalloid.ir.intrinsics import is_ours
 from metalloid.ir.types import IntType
@@ -20,7 +21,7 @@ from metalloid.ir.values import Int, Local, Value
 LIMIT = 1 << 31
 MOST = 100  # sums that one index is made of
 # Operations that hand on the base of their operands, or make sums and products of them.
-SUMMED = frozenset({"add", "mul", "shl", "or", "freeze", "phi"})
+SUMMED = frozenset({"add", "mul", "shl", "or", "freeze", "phi", "select"})
 Known = dict[tuple[str, str], Span | None]
 
 
@@ -34,7 +35,14 @@ def is_no_wrap(e: Evaluator, i: Instruction, block: str) -> bool:
 
 
 # Operations that make no less of a lane's value than of the base's, and of no base a negative number.
-GROWING = frozenset({"add", "mul", "shl", "lshr", "udiv", "urem", "and", "or", "zext", "phi", "freeze"})
+GROWING = frozenset(
+    {"add", "mul", "shl", "lshr", "udiv", "urem", "and", "or", "zext", "phi", "freeze", "select"}
+)
+
+
+def _parts(i: Instruction) -> tuple[Value, ...]:
+    """What a number is made of."""
+    return i.operands[1:] if i.opcode == "select" else i.operands
 
 
 def _grows(function: Function, value: Value, seen: dict[str, bool]) -> bool:
@@ -48,8 +56,11 @@ def _grows(function: Function, value: Value, seen: dict[str, bool]) -> bool:
         seen[value.name] = True  # a loop's phi, as long as nothing else speaks against it
         i = function.definitions[value.name]
         fine = i.opcode == "load" or is_ours(i.called)
-        if i.opcode in GROWING:
-            fine = all(_grows(function, o, seen) for o in i.operands)
+        made = rest_of(function, i)
+        if made is not None and made.opcode == "udiv":  # no less than 0, whatever is divided
+            fine = all(_grows(function, o, seen) for o in made.operands)
+        elif i.opcode in GROWING:
+            fine = all(_grows(function, o, seen) for o in _parts(i))
         seen[value.name] = fine
     return seen[value.name]
 
@@ -74,7 +85,7 @@ def _true(e: Evaluator, value: Value, context: Context, seen: frozenset[str], kn
         home, seen = e.function.home[i.name], seen | {i.name}
         parts = [_true(e, v, e.contexts.edge(b, home), seen, known) for v, b in i.cases]
     else:
-        parts = [_true(e, o, context, seen, known) for o in i.operands]
+        parts = [_true(e, o, context, seen, known) for o in _parts(i)]
     if all(part is not None for part in parts):
         known[key] = _summed(i, [part for part in parts if part is not None], found)
     return known[key]
