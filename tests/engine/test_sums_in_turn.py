@@ -218,3 +218,51 @@ def test_a_threadgroup_array_that_lives_in_registers_is_read_by_lanes() -> None:
     s[:, :16] += s[:, 16:32]
     rows = s.reshape(4, 4, 16)[:, np.arange(64) % 4].reshape(256, 16)
     np.testing.assert_array_equal(out, (rows * a.reshape(256, 16)).sum(1))
+
+
+PAIRS = f"""{HEAD}kernel void k(device const T* a, device const T* b, device T* out, constant uint& width,
+  constant uint& n, constant uint& m, uint2 p [[thread_position_in_grid]]) {{
+    if (p.x >= m || p.y >= n || p.x % 7 == 3) return;
+    T sum = 0;
+    for (uint k = 0; k < width; k++) {{
+        T d = a[p.y * width + k] - b[p.x * width + k]; sum += d * d; }}
+    out[p.y * m + p.x] = sum; }}"""
+
+
+@pytest.mark.parametrize("kind", ["float", "half"])
+@pytest.mark.parametrize("group", [(8, 8), (20, 20), (5, 3), (32, 1), (64, 2)])
+def test_totals_of_several_lanes(kind: str, group: tuple[int, int]) -> None:
+    """Whole gangs, the last ones of a grid, and lanes that have left."""
+    rng, dtype = np.random.default_rng(5), {"float": np.float32, "half": np.float16}[kind]
+    kernel = mt.device("cpu").library(PAIRS.replace("T ", f"{kind} ").replace("T*", f"{kind}*"), math="fast")[
+        "k"
+    ]
+    for n, m, width in ((29, 37, 32), (16, 64, 16), (7, 130, 50), (9, 20, 5)):
+        a, b = (rng.integers(-2, 3, (rows, width)).astype(dtype) for rows in (n, m))
+        apart = a[:, None].astype(np.float64) - b
+        right = (apart**2).sum(2)
+        right[:, np.arange(m) % 7 == 3] = 77
+        with patience.measuring():
+            for guard in (True, False):
+                out = np.full((n, m), 77, dtype)
+                for _ in range(2):
+                    kernel(
+                        a,
+                        b,
+                        out,
+                        np.uint32(width),
+                        np.uint32(n),
+                        np.uint32(m),
+                        grid=(m, n),
+                        threadgroup=group,
+                        guard=guard,
+                    )
+                np.testing.assert_array_equal(out, right, err_msg=str((n, m, width, guard)))
+
+
+def test_two_lanes_are_halved_as_one() -> None:
+    """Eight lanes side by side, and the gang's 32 in four rounds."""
+    ir, size = scalar(Source(text("bytes"), math="fast"), "bytes")[0], (64, 1, 1)
+    code = vector_code(sized(ir, size), (size, False, False, False, False, None), 0, WIDE).text
+    assert "%totals" in code and "%turns" not in code and "store <8 x float>" in code
+    assert code.count("fadd <16 x float>") >= 7

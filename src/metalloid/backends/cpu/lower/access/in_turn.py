@@ -15,6 +15,7 @@ from metalloid.backends.cpu.lower.access.alike_lanes import as_lanes
 from metalloid.backends.cpu.lower.access.load_groups import space_of
 from metalloid.backends.cpu.lower.access.mem_ref import MemRef, address, alignment, memory_type, resolve
 from metalloid.backends.cpu.lower.access.packs import MEMORY, Pack, Packs, distance, whole_only
+from metalloid.backends.cpu.lower.access.totals import STRAIGHT, fits, of_all, written
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.backends.cpu.lower.ops.lanes_in_memory import Lanes
 from metalloid.backends.cpu.lower.ops.partial_total import total
@@ -34,7 +35,8 @@ class Found:
     gone: frozenset[str]
 
     def write(self, e: Emitter, sum: Instruction) -> None:
-        Writer(e, self.totals[sum.name]).write(sum)
+        packs = self.totals[sum.name]
+        Writer(e, packs, together=fits(e, packs)).write(sum)
 
 
 # Instructions, of one lane: an element that is loaded for itself; one of a register that is turned round; what a lane
@@ -143,26 +145,36 @@ def stepped(e: Emitter, place: MemRef, offset: str, loads: list[Instruction], lo
 class Writer:
     """Writes one sum. What all lanes need is there before their turns."""
 
-    def __init__(self, e: Emitter, packs: Packs, given: Mapping[Pack, str] | None = None) -> None:
-        """`given`: vectors that are there already."""
-        self.e, self.packs = e, packs
+    def __init__(
+        self, e: Emitter, packs: Packs, given: Mapping[Pack, str] | None = None, together: bool = False
+    ) -> None:
+        """`given`: vectors that are there already. `together`: lanes do not take turns (`totals.py`)."""
+        self.e, self.packs, self.together = e, packs, together
+        numbered = together and e.width <= STRAIGHT
         self.places: dict[str, tuple[MemRef, Lanes]] = {}
         for loads in packs.loads():
             base, _ = self._base(loads)
             if str(base) not in self.places:
                 e.proved = True
                 place = resolve(e, base, memory_type(loads[0].type)[1])
-                self.places[str(base)] = place, Lanes(e, place.offset, False)
-        self.shared = {name: Lanes(e, e.get(value), False) for name, value in packs.shared.items()}
+                offset = of_all(e, place.offset) if together else place.offset
+                self.places[str(base)] = place, Lanes(e, offset, numbered)
+        self.shared = {name: Lanes(e, e.get(value), numbered) for name, value in packs.shared.items()}
         self.vectors: dict[Pack, str] = dict(given or {})
         self.lane = ""
 
     def write(self, sum: Instruction) -> None:
-        kind, count = lowered(sum.type), len(sum.operands)
-        self.e.set(
-            sum.name,
-            self.each(kind, sum.operands, lambda whole: total(self.e, kind_of(sum), kind, whole, count)),
-        )
+        e, kind, fold, values = self.e, lowered(sum.type), kind_of(sum), sum.operands
+
+        def of_lane(lane: str) -> str:
+            self.lane = lane
+            return self._whole(values)
+
+        if self.together:
+            made = written(e, fold, kind, len(values), of_lane)
+        else:
+            made = self.each(kind, values, lambda whole: total(e, fold, kind, whole, len(values)))
+        e.set(sum.name, made)
 
     def each(self, kind: str, values: tuple[Value, ...], one: Callable[[str], str]) -> Val:
         """What each lane makes `one` number of, by its values in a register."""
