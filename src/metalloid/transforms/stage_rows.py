@@ -17,7 +17,7 @@ The sums have the same order and the same bits.
 from __future__ import annotations
 
 from metalloid.analysis.divergence import Flow
-from metalloid.analysis.intervals import is_proved
+from metalloid.analysis.intervals import EXACT, is_proved
 from metalloid.analysis.lane_layout import LaneLayout
 from metalloid.analysis.loop_stride import Strides
 from metalloid.analysis.underlying_objects import UnderlyingObjects
@@ -40,6 +40,7 @@ POSITION = full("thread_position_in_threadgroup")
 _X, _Y = Local("mt.rows.x", I32), Local("mt.rows.y", I32)  # a thread's place in its threadgroup
 _SPACE = 3  # threadgroup memory
 _CARRIED = frozenset(("add", "sub", "mul", "shl", "or", "zext", "sext", "getelementptr"))
+_SMALL = ((EXACT, "nsw nuw"),)  # sums that end at the size of a tile
 _CHANGES = Effect.WRITES | Effect.ORDERS | Effect.TELLS
 
 
@@ -249,10 +250,9 @@ class _Writer:
         tile, pointer = self.tiles[name], PointerType(_SPACE)
         assert isinstance(tile.type, ArrayType)
         start, index, place = (f"{name}.{part}.{tag}" for part in ("start", "index", "place"))
-        flags = ("nuw", "nsw")
         return [
-            Instruction("mul", I32, (row, Int(I32, self.across)), start, flags),
-            Instruction("add", I32, (Local(start, I32), _X), index, flags),
+            Instruction("mul", I32, (row, Int(I32, self.across)), start, metadata=_SMALL),
+            Instruction("add", I32, (Local(start, I32), _X), index, metadata=_SMALL),
             Instruction(
                 "getelementptr",
                 pointer,
@@ -273,7 +273,8 @@ class _Writer:
             elif i.name in self.tiles:
                 if not any(made.name == row.name for made in code):
                     counter = Local(self.found.counter, I32)
-                    code.append(self._make("sub", row, counter, self._at(self.found.counter)))
+                    sub = self._make("sub", row, counter, self._at(self.found.counter))
+                    code.append(replace(sub, metadata=(*sub.metadata, *_SMALL)))
                 place = self._place(i.name, row, "get")
                 said = tuple(m for m in i.metadata if m[0] != "tbaa")
                 code += [*place, replace(i, operands=(place[-1].value,), metadata=said)]

@@ -18,7 +18,8 @@ from metalloid.ir.intrinsics import is_ours
 from metalloid.ir.types import IntType
 from metalloid.ir.values import Int, Local, Value
 
-LIMIT = 1 << 31
+STEP = 1 << 16  # that a counter may be counted up by behind its last round
+LIMIT = (1 << 31) - STEP
 MOST = 100  # sums that one index is made of
 # Operations that hand on the base of their operands, or make sums and products of them.
 SUMMED = frozenset({"add", "mul", "shl", "or", "freeze", "phi", "select"})

@@ -113,9 +113,9 @@ def vector_code(
     if lanes.width == 1 and isinstance(proof, Proof):
         rests = proof.apart and target.info.masks_memory and check is None and not brief
         module = with_masked_rests(module, loops, target.info) if rests else module
-        module = module.with_function(with_exact_sums(module.function[ENTRY]))
     if check is None and lanes.width > 1 and not brief:  # it writes code twice
         module, loops = _in_one_row(module, lanes, variant, loops, target.info)
+    module = module.with_function(with_exact_sums(module.function[ENTRY], lanes.width > 1))
     made = vectorize(
         *(module, lanes, guard, backwards, target.info, loops, check, way, table, brief, proof != SHARED),
         isinstance(proof, Proof) and proof.apart,

@@ -1,8 +1,8 @@
 """Arithmetic, comparisons and choice: lane by lane, or once where all lanes agree.
 
 What LLVM leaves undefined is defined here as docs/design/intrinsics.md says. Flags that promise the absence
-of overflow are dropped: the promise was for one thread, and idle lanes break it. What a proof says of a thread that
-runs alone is told.
+of overflow are dropped: the promise was for one thread, and idle lanes break it. What a proof says of what all lanes
+share is told.
 """
 
 from __future__ import annotations
@@ -39,7 +39,12 @@ def _cancels(e: Emitter, i: Instruction) -> bool:
 
 def _linear(e: Emitter, i: Instruction) -> str:
     a, b = (e.get(o).base for o in i.operands)
-    return e.put(f"{i.opcode if i.opcode != 'or' else 'add'} {lowered(i.type)} {a}, {b}", "b")
+    return e.put(f"{i.opcode if i.opcode != 'or' else 'add'} {_sure(i)}{lowered(i.type)} {a}, {b}", "b")
+
+
+def _sure(i: Instruction) -> str:
+    """What a proof says of a sum that lanes share, or of its base: it is no larger than theirs."""
+    return f"{exact(i)} " if exact(i) else ""
 
 
 def _masked_base(e: Emitter, i: Instruction) -> str:
@@ -96,8 +101,7 @@ def operation(e: Emitter, i: Instruction, vector: bool) -> str:
         return moved
     elif i.opcode in ("udiv", "sdiv", "urem", "srem"):
         return divide(e, i.opcode, i.type.bits, a, b, vector, i.operands[1])
-    sure = exact(i) + " " if e.width == 1 and exact(i) else ""
-    return e.put(f"{i.opcode} {sure}{type} {a}, {b}")
+    return e.put(f"{i.opcode} {'' if vector else _sure(i)}{type} {a}, {b}")
 
 
 def divide(e: Emitter, opcode: str, bits: int, a: str, b: str, vector: bool, divisor: Value) -> str:
