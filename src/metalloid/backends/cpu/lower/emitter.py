@@ -14,6 +14,7 @@ from metalloid.analysis.lane_shape import LaneShape, Terms
 from metalloid.analysis.loop_stride import Strides
 from metalloid.analysis.underlying_objects import UnderlyingObjects
 from metalloid.analysis.uniformity import Uniformity
+from metalloid.backends.cpu.lower.counted_lanes import counted
 from metalloid.backends.cpu.lower.output import MatrixPlace, Output
 from metalloid.backends.cpu.lower.text import Text
 from metalloid.backends.cpu.lower.value_needs import crossing, needing_lanes
@@ -200,6 +201,11 @@ class Emitter(Text):
         if made.vec is not None:
             return made.vec
         assert made.base is not None
+        if len(made.terms) == 1 and not made.terms[0][0]:
+            bits = int(made.type[1:])
+            steps = [_signed(x, bits) for x in made.terms[0][1]]
+            if (by_registers := counted(self, made.type, made.base, steps)) is not None:
+                return by_registers
         ref = self.splat(made.type, made.base)
         for coefficient, pattern in made.terms:
             bits = int(made.type[1:])
