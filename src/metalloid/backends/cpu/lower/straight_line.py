@@ -6,7 +6,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from metalloid.analysis.flag_words import LEAST
 from metalloid.backends.cpu.lower.access import (
     held,
     load_groups,
@@ -25,6 +24,8 @@ from metalloid.transforms.partial_sums import is_total
 if TYPE_CHECKING:
     from metalloid.backends.cpu.lower.access.flag_words import Found as Words
     from metalloid.backends.cpu.lower.access.in_turn import Found
+
+JOINS = 7  # a word of eight answers has so many, at least
 
 
 def write_straight(e: Emitter, block: Block) -> None:
@@ -100,7 +101,7 @@ def _turns(e: Emitter, block: Block, beside: frozenset[str]) -> Found | None:
 
 def _words(e: Emitter, block: Block, others: frozenset[str]) -> Words | None:
     """The words of a block that are put together of answers."""
-    if sum(i.opcode in ("or", "add", "xor") for i in block.body) < LEAST - 1:
+    if sum(i.opcode in ("or", "add", "xor") for i in block.body) < JOINS:
         return None
     from metalloid.backends.cpu.lower.access import flag_words
 
