@@ -172,3 +172,12 @@ def test_lanes_take_turns_where_rows_lie_apart() -> None:
     apart = "every second"
     assert "%turns" in code(apart, WIDE) and "bitcast <16 x i1>" in code(apart, WIDE)
     assert "%turns" not in code("a row with gaps", WIDE)  # 16 bytes are turned round for less
+
+
+def test_a_hash_is_given_up_soon() -> None:
+    """Each step doubles the ways to the same bit."""
+    steps = "".join(f"x ^= x << {n % 5 + 8}; " for n in range(60))
+    kernel = f"{HEAD.format(T='uint', U='uint')} {{ uint x = a[i] & 1; {steps} out[i] = x; }}"
+    function = canonical(scalar_ir(kernel, "k")[0]).function[ENTRY]
+    assert not [word for block in function.blocks for word in flag_words(function, block)]
+    same(kernel, [np.arange(64, dtype=np.uint32), *[np.zeros(64, np.uint32)] * 2, np.uint32([64])], 64, 64)

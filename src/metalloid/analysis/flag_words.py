@@ -15,9 +15,11 @@ from metalloid.ir.values import Int, Local, Named, Value
 from metalloid.records import dataclass, replace
 
 LEAST, MOST = 8, 64  # bits of a word
+LONGEST = 8 * MOST  # values that it is put together from, inner ones too
 _JOINS = ("or", "add", "xor")  # of numbers that have no bit in common
 _OPPOSITES = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq", "rd": "no", "no": "rd"}
 _STRICT = {"uge": ("ugt", -1), "sge": ("sgt", -1), "ule": ("ult", 1), "sle": ("slt", 1)}
+_ALWAYS = ("true", "false")
 _NO_NANS = frozenset(("nnan", "fast"))
 
 
@@ -74,8 +76,12 @@ class _Search:
         assert isinstance(word.type, IntType)
         found: dict[int, Question] = {}
         work: list[tuple[Value, int, int]] = [(word.value, 0, word.type.bits)]
-        while work:
+        for _ in range(LONGEST):
+            if not work:
+                return found
             value, place, top = work.pop()
+            if place >= top:
+                continue  # shifted out
             made = self._made(value)
             within = _joined(made, place, top) if made is not None else None
             if made is not None and within is not None:
@@ -89,7 +95,7 @@ class _Search:
                 return None
             if place + one[0] < top:
                 found[place + one[0]] = one[1]
-        return found
+        return None
 
     def _made(self, value: Value) -> Instruction | None:
         if not isinstance(value, Local) or self.function.home.get(value.name) != self.block:
@@ -159,7 +165,7 @@ class _Search:
         value, bit, opposite = asked
         if value.type == I1:
             made = self._made(value)
-            if made is not None and made.opcode in ("icmp", "fcmp"):
+            if made is not None and made.opcode in ("icmp", "fcmp") and made.predicate not in _ALWAYS:
                 test = _plain(replace(made, name=name), opposite)
                 return Answer(test.value, (test,))
             if not opposite:

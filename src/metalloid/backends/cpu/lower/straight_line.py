@@ -39,14 +39,14 @@ def write_straight(e: Emitter, block: Block) -> None:
     beside = side_by_side.find(e, block, stores)
     turns = _turns(e, block, beside.totals)
     gone = (beside.gone | turns.gone if turns else beside.gone) - {""}
-    words = _words(e, block, gone)
+    rounds = round_loads.rounds_of(e, block)
+    words = _words(e, block, gone) if rounds is None else None  # a round that is not there must not be loaded
     gone |= words.gone if words else frozenset()
     if e.registers is not None:
         gone |= e.registers.gone(block.name)
     rest = replace(block, instructions=tuple(i for i in block.instructions if i.name not in gone))
     longest = partial(load_groups.longest_row, e)
     together = load_groups.find(e.function, rest, e.out.layout, apart, longest)
-    rounds = round_loads.rounds_of(e, block)
     if rounds is not None and e.registers is not None:
         rounds.whole = e.registers.whole(block.name)
     stored = round_stores.find(e, block, rounds) if rounds is not None else None
