@@ -11,6 +11,8 @@ import pytest
 
 import metalloid as mt
 from metalloid.backends import patience
+from metalloid.backends.cpu import codegen
+from metalloid.backends.cpu.build import cpu_program
 from metalloid.backends.cpu.lower.sums_in_turn import InTurn, sums_in_turn
 from metalloid.backends.cpu.pipeline import sized, vector_code
 from metalloid.compile import scalar
@@ -21,7 +23,7 @@ from metalloid.targets import TargetInfo, aarch64, x86
 from metalloid.transforms.canonicalize import canonical
 from metalloid.transforms.partial_sums import is_total
 from metalloid.transforms.split_sums import split
-from tests.engine.both import WIDE
+from tests.engine.both import LESSER, WIDE, launch
 
 HEAD = "#include <metal_stdlib>\nusing namespace metal;\n"
 THREADS, BLOCK = 150, 40  # bytes of a block: a half, 32 bytes, and others between them and the next
@@ -266,3 +268,18 @@ def test_two_lanes_are_halved_as_one() -> None:
     code = vector_code(sized(ir, size), (size, False, False, False, False, None), 0, WIDE).text
     assert "%totals" in code and "%turns" not in code and "store <8 x float>" in code
     assert code.count("fadd <16 x float>") >= 7
+
+
+@pytest.mark.parametrize("level", LESSER)
+def test_totals_on_lesser_processors(level: str) -> None:
+    ir, signature = scalar(Source(PAIRS.replace("T ", "float ").replace("T*", "float*"), math="fast"), "k")
+    made, rng = cpu_program(ir, signature, target=codegen.limited(level)), np.random.default_rng(6)
+    for n, m, width in ((16, 64, 16), (9, 37, 50)):
+        a, b = (rng.integers(-2, 3, (rows, width)).astype(np.float32) for rows in (n, m))
+        right = ((a[:, None] - b) ** 2).sum(2)
+        right[:, np.arange(m) % 7 == 3] = 77
+        for _ in range(2):
+            out = np.full((n, m), 77, np.float32)
+            arrays = [a, b, out, *(np.uint32([number]) for number in (width, n, m))]
+            made.run(launch(arrays, (m, n), (8, 4)), guard=False)
+            np.testing.assert_array_equal(out, right)

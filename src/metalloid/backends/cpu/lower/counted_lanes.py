@@ -22,6 +22,8 @@ def counted(e: Text, type: str, base: str, pattern: Sequence[int]) -> str | None
         or 2 * e.width // count <= target.vector_registers + target.spare_registers
     ):
         return None
+    if not base.startswith("%"):  # all is known
+        return None
     step, registers = pattern[1] - pattern[0], e.width // count
     if registers & registers - 1 or any(b - a != step for a, b in itertools.pairwise(pattern)):
         return None
