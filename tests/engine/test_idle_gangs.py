@@ -113,3 +113,9 @@ def test_what_is_left_of_a_gang_without_work_is_little(name: str) -> None:
 
 def test_a_gang_alone_has_one_function() -> None:
     assert ".idle(" not in code("sum", 32)
+
+
+def test_limits_of_the_text_are_known_without_a_question() -> None:
+    KERNELS["a number"] = KERNELS["sum"].replace("i < width", "i < 100")
+    assert ".idle(" not in code("a number", 1024)
+    del KERNELS["a number"]

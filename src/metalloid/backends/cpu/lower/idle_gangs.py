@@ -111,9 +111,11 @@ def _test(known: Uniformity, block: str) -> Instruction | None:
     kind, shapes = test.operands[0].type, [known.shape(o) for o in test.operands]
     if not isinstance(kind, IntType) or kind.bits > 32 or None in shapes:
         return None
-    counts = [s for s in shapes if s is not None and not s.uniform]
-    counted = [s for s in counts if s.exact and s.pattern and s.constant is None]
-    return test if len(counts) == len(counted) == 1 else None
+    # Against a number of the text it is known which gangs have work: `first_gang`, `lane_sets`.
+    told = [s for s in shapes if s is not None and s.constant is None]
+    counts = [s for s in told if not s.uniform]
+    fits = len(told) == 2 and len(counts) == 1 and counts[0].exact and counts[0].pattern is not None
+    return test if fits else None
 
 
 def _ways(known: Uniformity, test: Instruction, wanted: bool) -> set[Edge]:
