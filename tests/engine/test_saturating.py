@@ -55,6 +55,24 @@ def _given(source: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("target", INTEGERS)
+@pytest.mark.parametrize(
+    "rounding", ["rint(a[i])", "rint(a[i] * 0.5f)", "rint(float(half(a[i])))", "round(a[i])"]
+)
+def test_rounded_on_the_way(rounding, target):
+    """To the nearest, by the conversion itself; half away from zero, before."""
+    a = _numbers()
+    a = np.concatenate([a, np.arange(-9, 9, 0.5).astype(np.float32), a[:13] + np.float32(0.5)])
+    text = _text("float", target).replace(f"{target}(a[i])", f"{target}({rounding})")
+    out = np.zeros(len(a), DTYPES[target])
+    same(text, [a, out], len(a), 64, widths=(0, 1, 16), baseline=True)
+    made = vector_code(
+        canonical(scalar_ir(text, "k")[0]), ((64, 1, 1), False, False, False, False, None), 0, WIDE
+    )
+    once = "rint(a" in rounding and (target == "int" or target[-4:] in ("char", "hort"))
+    assert ("@llvm.lrint.v" in made.text) == once
+
+
+@pytest.mark.parametrize("target", INTEGERS)
 @pytest.mark.parametrize("source", FLOATS)
 def test_the_nearest_integer_there_is(source, target):
     given, numbers = _given(source)

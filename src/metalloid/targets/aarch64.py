@@ -14,6 +14,7 @@ NEON = TargetInfo(
     spare_registers=16,
     flag_bytes=True,
     saturates=True,
+    limits_skip_nans=True,
     shifts_bytes=True,
 )
 DOTPROD = replace(

@@ -40,6 +40,7 @@ class TargetInfo:
     scaling: tuple[str, ...] = ()
     slow_denormals: bool = False  # a result below 2^-126, zero included, takes as long as a hundred others
     saturates: bool = False  # floats to integers: the nearest there is, in one instruction
+    limits_skip_nans: bool = False  # the greater of two floats, whichever is no NaN, is one instruction
     fuses_halves: bool = True  # a * b + c of halves is one instruction
     # LLVM's name of a * b + c of floats, rounded as a fourth operand says; "": there is none
     fused_rounding: str = ""

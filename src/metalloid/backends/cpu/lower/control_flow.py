@@ -99,10 +99,10 @@ class Control(Copies):
             self._loop_ends(self.ends[name], following)
 
     def _loop_ends(self, headers: list[str], following: str) -> None:
-        """Go round where lanes wait at a header; inner loops first."""
+        """Go round where lanes wait at a header; inner loops first. That they do need not be asked there again."""
         e = self.e
         for header in headers:
-            target = f"{self.labels[header]}.check"
+            target = self.labels[header]
             slot = self.waiting(header)
             if self.leads(header):
                 some = e.any(e.put(f"load {e.vt('i1')}, ptr {slot}"))
@@ -231,7 +231,15 @@ class Control(Copies):
                 self._split(block, condition)
             return
         self._all_at_once(block, condition)
+        if e.mask is not None and (outside := self._way_out(block)):
+            self._if_all(block, condition, outside, self.next)
         self._split(block, condition)
+
+    def _way_out(self, block: Block) -> str:
+        """Where a loop's last lanes go: those that a last round was for mostly leave together."""
+        loop = self.flow.forest.innermost.get(block.name)
+        out = [t for t in block.terminator.labels if loop is not None and t not in loop.blocks]
+        return out[0] if len(out) == 1 else ""
 
     def _all_at_once(self, block: Block, condition: Value) -> None:
         """Where one scalar test says that all lanes go to the next block, they jump to its copy without masks."""

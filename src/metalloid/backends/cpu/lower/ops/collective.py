@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from metalloid.analysis.never_nan import never_nan
 from metalloid.backends.cpu.lower import masked
 from metalloid.backends.cpu.lower.emitter import Emitter, Val, lowered
 from metalloid.errors import NotVectorised
@@ -17,11 +18,17 @@ from metalloid.ir.values import Int, Value
 
 _KINDS = {"f16": "half", "f32": "float"}
 
+GREATEST, LEAST = "greatest", "least"  # of floats that are no NaNs
+CHOOSES = {"max": (GREATEST, "ogt"), "min": (LEAST, "olt")}
+TESTS = dict(CHOOSES.values())
+
 IDENTITY = {
     "sum": {"f": "-0.0", "h": "0xH8000", "i": "0"},
     "product": {"f": "1.0", "h": "0xH3C00", "i": "1"},
     "min": {"f": "0x7FF8000000000000", "h": "0xH7E00"},
     "max": {"f": "0x7FF8000000000000", "h": "0xH7E00"},
+    GREATEST: {"f": "0xFFF0000000000000"},
+    LEAST: {"f": "0x7FF0000000000000"},
     "and": {"i": "-1"},
     "or": {"i": "0"},
     "xor": {"i": "0"},
@@ -49,10 +56,18 @@ def collective(e: Emitter, i: Instruction) -> None:
                 vec=scan(e, operation, kind, letter, e.vector(i.operands[0]), group, extent == "exclusive"),
             ),
         )
-    elif group == 32 == e.width:
-        e.set(i.name, Val(kind, reduce_all(e, what, kind, letter, e.vector(i.operands[0]))))
     else:
-        e.set(i.name, Val(kind, vec=reduce_groups(e, what, kind, letter, e.vector(i.operands[0]), group)))
+        what = _of_numbers(e, what, kind, i.operands[0])
+        if group == 32 == e.width:
+            e.set(i.name, Val(kind, reduce_all(e, what, kind, letter, e.vector(i.operands[0]))))
+        else:
+            e.set(i.name, Val(kind, vec=reduce_groups(e, what, kind, letter, e.vector(i.operands[0]), group)))
+
+
+def _of_numbers(e: Emitter, what: str, kind: str, value: Value) -> str:
+    """A fold that need not look for NaNs, where there are none and that takes instructions; else the same one."""
+    plain = what not in CHOOSES or kind != "float" or e.out.target.limits_skip_nans
+    return what if plain or not never_nan(e.function, value) else CHOOSES[what][0]
 
 
 # ---- reductions ----------------------------------------------------------------------------------------------
@@ -79,6 +94,9 @@ def combine(e: Emitter, what: str, kind: str, letter: str, a: str, b: str, count
         name = f"{stem}.v{count}{short}"
         e.out.declare(name, f"declare {type} @{name}({type}, {type})")
         return e.put(f"call {type} @{name}({type} {a}, {type} {b})")
+    if what in TESTS:  # of two that are equal the first, as with NaNs
+        test = e.put(f"fcmp {TESTS[what]} {type} {b}, {a}")
+        return e.put(f"select <{count} x i1> {test}, {type} {b}, {type} {a}")
     opcode = {"sum": "fadd" if real else "add", "product": "fmul" if real else "mul"}.get(what, what)
     return e.put(f"{opcode} {type} {a}, {b}")
 

@@ -9,7 +9,7 @@ from metalloid.backends.cpu.lower.ops.half_fma import half_fma
 from metalloid.backends.cpu.lower.ops.half_limits import GREATER, half_limit
 from metalloid.backends.cpu.lower.ops.ldexp import ldexp
 from metalloid.backends.cpu.lower.ops.partial_total import partial_total
-from metalloid.backends.cpu.lower.ops.saturating import SIGNED, saturating
+from metalloid.backends.cpu.lower.ops.saturating import SIGNED, rounded
 from metalloid.backends.cpu.lower.results import (
     SCALAR_LAST,
     SHORT,
@@ -60,7 +60,7 @@ def llvm_call(e: Emitter, i: Instruction) -> None:
     in_vectors = vector or e.width == 1  # as a loop's rounds may be
     if stem in _SATURATING and in_vectors and not e.out.target.saturates:
         bits, signed = int(kind[1:]), stem == SIGNED
-        result(e, i, vector, saturating(e, refs[0][1], operands[0].type, bits, signed, vector))
+        result(e, i, vector, rounded(e, i, bits, signed, vector))
         return
     if any(is_bfloat(o.type) for o in operands) or is_bfloat(i.type):
         result(e, i, vector, _bfloat_call(e, i, stem, refs, vector))

@@ -11,15 +11,30 @@ from __future__ import annotations
 
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.ops.bfloat import is_bfloat, widen_bfloat
-from metalloid.backends.cpu.lower.results import typed
+from metalloid.backends.cpu.lower.results import call_llvm, typed
+from metalloid.ir import Instruction
 from metalloid.ir.types import FLOAT, HALF, Type
 
 SIGNED = "llvm.fptosi.sat"
+_NEAREST = ("llvm.rint.", "llvm.nearbyint.", "llvm.roundeven.")
 SHORT = 16  # bits of an integer whose limits are floats
 
 
-def saturating(e: Emitter, x: str, source: Type, bits: int, signed: bool, vector: bool) -> str:
-    """Floats, halves or bfloats as integers: a vector, or one number."""
+def rounded(e: Emitter, i: Instruction, bits: int, signed: bool, vector: bool) -> str:
+    """What a conversion makes. Of floats that are rounded to the nearest integer just before, the conversion rounds:
+    where both ends are cut off at integers, it makes no difference which of both comes first."""
+    value = i.operands[0]
+    made = e.made_here(value) if bits <= SHORT or (signed and bits == 32) else None
+    nearest = made is not None and made.type == FLOAT and made.called.startswith(_NEAREST)
+    if made is not None and nearest:
+        value = made.operands[0]
+    return saturating(e, e.ref(value, vector), value.type, bits, signed, vector, nearest)
+
+
+def saturating(
+    e: Emitter, x: str, source: Type, bits: int, signed: bool, vector: bool, nearest: bool = False
+) -> str:
+    """Floats, halves or bfloats as integers: a vector, or one number; `nearest`: rounded, not cut."""
     floats = typed(e, "float", vector)
     if is_bfloat(source):
         x = widen_bfloat(e, x, vector)
@@ -34,8 +49,12 @@ def saturating(e: Emitter, x: str, source: Type, bits: int, signed: bool, vector
     if short:
         cut = _chosen(e, vector, "olt", cut, above - 1, "float", cut, f"{float(above - 1)}")
     fits = cut if short else _chosen(e, vector, "olt", cut, above, "float", cut, "0.0")
-    wide = typed(e, "i32" if short else f"i{bits}", vector)
-    made = e.put(f"fpto{'si' if signed or short else 'ui'} {floats} {fits} to {wide}")
+    lane = "i32" if short else f"i{bits}"
+    wide = typed(e, lane, vector)
+    if nearest:
+        made = call_llvm(e, "llvm.lrint", lane, [("float", fits)], vector, overloads=(lane, "float"))
+    else:
+        made = e.put(f"fpto{'si' if signed or short else 'ui'} {floats} {fits} to {wide}")
     if not short:
         made = _chosen(e, vector, "olt", cut, above, f"i{bits}", made, str(above - 1))
     if signed:
