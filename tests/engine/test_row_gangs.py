@@ -31,6 +31,9 @@ BODIES = {
     "a plane first": "uint z = i / (w[0] * w[1]), y = i / w[0] % w[1], x = i % w[0]; out[i] = a[((y * 3 + z) * 7 + x) & 4095];",
     "axis by axis": "uint e = i, at = e % w[0]; e /= w[0]; at += e % w[1] * 50; e /= w[1]; at += e % 2 * 31; out[i] = a[(at + e / 2) & 4095];",
     "rest first": "uint r = i % (w[0] * w[1]); out[i] = a[r / w[0]] + a[r % w[0] & 4095];",
+    "rests of rests": "uint p = w[0] * w[1], z = i / (p * 2), r = i % (p * 2), y = r / w[0] % w[1], c = r / p, x = r % p % w[0]; out[i] = a[((z * 2 + x) * 3 + y * 5 + c) & 4095];",
+    "a rest less another": "uint z = i / (w[0] * w[1]), y = (i - z * w[0] * w[1]) / w[0], x = i - z * w[0] * w[1] - y * w[0]; out[i] = a[((y * 3 + z) * 7 + x) & 4095];",
+    "four axes": "uint p = w[0] * w[1], z = i / (2 * p), y = (i - z * 2 * p) / p, x = (i - z * 2 * p - y * p) / w[0], c = i - z * 2 * p - y * p - x * w[0]; out[i] = a[(((x * 2 + y) * 3 + z) * 40 + c) & 4095];",
     "two widths": "out[i] = a[i / w[0]] + a[i % w[1]];",
     "moved": "uint j = i + 5 * w[1]; out[i] = a[(j / w[0]) & 4095] + a[j % w[0]];",
     "behind a test": "if (i % 7 == 2 || i >= w[1] * 40) return; out[i] = a[i / w[0]] + a[i % w[0]];",
@@ -117,6 +120,23 @@ def test_rows_of_rows_of_64_bits(numbers, start):
     agree(text(body, "ulong", "ulong"), numbers, 1300, 256, np.uint64, np.uint64)
 
 
+@pytest.mark.parametrize(
+    "numbers", [(20, 3), (35, 0), (0, 3), (-20, 3), (20, -3), (2**31 - 1, 2), (3, 2**31 - 1)]
+)
+def test_signed_rests(numbers):
+    body = (
+        "int x = int(i), n = w[0] * w[1], r = x % n; out[i] = r / w[0] * 100 + r % w[0] + x / n * 7 + a[i];"
+    )
+    agree(text(body, "int", "int"), numbers, 700, 128, np.int32, np.int32)
+
+
+@pytest.mark.parametrize("numbers", [(100, 3), (2**40, 2**10), (17, 2**50), (17, 0), (0, 5)])
+@pytest.mark.parametrize("start", [0, 2**40 + 11, 2**63 - 2000])
+def test_rests_of_64_bits(numbers, start):
+    body = f"ulong j = ulong(i) + {start}ul, n = w[0] * w[1], r = j % n; out[i] = r / w[0] * 5 + j / n * 3 + r % w[0] + a[i];"
+    agree(text(body, "ulong", "ulong"), numbers, 1300, 256, np.uint64, np.uint64)
+
+
 @pytest.mark.parametrize("start", [0, 2**31 - 400, 2**31 - 100, 2**32 - 50])
 def test_numbers_that_leave_the_positive_ones(start):
     body = "uint j = i + w[1]; out[i] = (j / w[0]) * 3 + j % w[0]; int s = int(j); out[i] += s / int(w[0]) + s % int(w[0]);"
@@ -152,7 +172,14 @@ def test_atomics_see_every_thread_once():
     agree(text(body, "uint"), [100, 3], 1234, 256, np.uint32)
 
 
-NESTED = ("three axes", "a plane first", "axis by axis")
+NESTED = (
+    "three axes",
+    "a plane first",
+    "axis by axis",
+    "rest first",
+    "rests of rests",
+    "a rest less another",
+)
 ROWS = (
     "gather",
     "broadcast",

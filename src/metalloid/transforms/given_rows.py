@@ -2,13 +2,16 @@
 
 A gang that starts anywhere and ends where its row does need not look for it: `i / width` is a number that it is told,
 and `i % width` counts up from lane to lane. Rows have rows, too: in `i / width % height` it is the quotient that is
-divided, and a plane ends with the last of its rows. `backends/cpu/lower/row_gangs.py` tells them.
+divided, and a plane ends with the last of its rows. In `e = i % plane; e / width; e % width` it is the rest, which
+counts up from lane to lane once its own row is told: pairs are found in rounds. `backends/cpu/lower/row_gangs.py` tells
+them.
 """
 
 from __future__ import annotations
 
 from metalloid.analysis.divergence import Flow
 from metalloid.analysis.intervals import STREAMED, is_fixed, is_proved
+from metalloid.analysis.polynomials import Polynomial, less, polynomial, times
 from metalloid.analysis.uniformity import Uniformity
 from metalloid.ir import Block, Function, Instruction
 from metalloid.ir.intrinsics import BUFFER, GIVEN_ROW, Effect, effect, family
@@ -25,10 +28,13 @@ _NEVER = {"eq": 0, "ne": 1}
 _PLAIN = frozenset("add sub mul shl lshr and or xor zext sext trunc freeze getelementptr".split())
 
 
-def divided(known: Uniformity, guard: bool, least: int, register: int) -> tuple[Pair, ...]:
+def divided(
+    known: Uniformity, guard: bool, least: int, register: int, told: tuple[Pair, ...]
+) -> tuple[Pair, ...]:
     """Numbers that count up from lane to lane, with what they are divided by, where both can be said before the first
-    of a threadgroup's threads runs; and such quotients, with what they are divided by. Rows of fewer than `least` are
-    left alone, as far as that is in the text, and those that a register has several of, whose lanes are known."""
+    of a threadgroup's threads runs; quotients and rests of such pairs, with what they are divided by. `told` are those
+    whose rows the function is told already. Rows of fewer than `least` are left alone, as far as that is in the text,
+    and those that a register has several of, whose lanes are known."""
     function = known.flow.function
     found: dict[Pair, None] = {}
     for name in known.flow.order:
@@ -36,11 +42,13 @@ def divided(known: Uniformity, guard: bool, least: int, register: int) -> tuple[
             if i.opcode not in DIVISIONS or i.type not in (IntType(32), IntType(64)):
                 continue
             number, by = i.operands
-            counts = _counts(known, i, least, register) and _early(known, number, guard)
-            of_rows = _quotient(function, number, tuple(found)) is not None and _is_positive(by)
+            counts = _counts(known, i, least, register) and (
+                _early(known, number, guard) or _is_rest(function, number, told)
+            )
+            of_rows = _quotient(function, number, (*told, *found)) is not None and _is_positive(by)
             if (counts or of_rows) and _early(known, by, guard):
                 found[number, by] = None
-    return tuple(found)[:MOST]
+    return tuple(found)[: MOST - len(told)]
 
 
 def parents(function: Function, pairs: tuple[Pair, ...]) -> tuple[int | None, ...]:
@@ -48,16 +56,60 @@ def parents(function: Function, pairs: tuple[Pair, ...]) -> tuple[int | None, ..
     return tuple(_quotient(function, number, pairs[:n]) for n, (number, _) in enumerate(pairs))
 
 
+def late(flow: Flow, pairs: tuple[Pair, ...]) -> frozenset[int]:
+    """The pairs that divide a rest, or its quotient: their numbers are known once another pair's row is."""
+    found: set[int] = set()
+    for n, parent in enumerate(parents(flow.function, pairs)):
+        made = needed(flow, pairs[n][:1])
+        if parent in found or (parent is None and any(i.called == GIVEN_ROW for i in made)):
+            found.add(n)
+    return frozenset(found)
+
+
 def _quotient(function: Function, value: Value, pairs: tuple[Pair, ...]) -> int | None:
     """The pair whose quotient a value is."""
-    while isinstance(value, Local):
-        i = function.definitions[value.name]
-        if i.opcode in ("udiv", "sdiv") and i.operands in pairs:
-            return pairs.index(i.operands)
-        if i.opcode != "freeze":
-            return None
-        (value,) = i.operands
-    return None
+    i = _made(function, value)
+    if i is not None and i.opcode in ("udiv", "sdiv") and i.operands in pairs:
+        return pairs.index(i.operands)
+    return _told(i)
+
+
+def _told(i: Instruction | None) -> int | None:
+    """The pair whose row an instruction is told."""
+    if i is None or i.called != GIVEN_ROW:
+        return None
+    (number,) = i.operands
+    return number.value if isinstance(number, Int) else None
+
+
+def _is_rest(function: Function, value: Value, told: tuple[Pair, ...]) -> bool:
+    """Whether a value is what a pair's row leaves of its number."""
+    whole = polynomial(function, value) if told else None
+    if whole is None:
+        return False
+    calls = (i for i in function.entry.instructions if i.called == GIVEN_ROW)
+    rows: dict[int | None, Polynomial] = {_told(i): {(i.name,): 1} for i in calls}
+    for n, (number, by) in enumerate(told):
+        bits = number.type.bits if isinstance(number.type, IntType) else 0
+        left, each = polynomial(function, number), polynomial(function, by)
+        before = times(rows[n], each, bits) if each is not None else None
+        if left is None or before is None or number.type != value.type:
+            continue
+        if less(left, before, bits) == whole:
+            return True
+    return False
+
+
+def _bare(function: Function, value: Value) -> Value:
+    """A value without `freeze` around it."""
+    while isinstance(value, Local) and function.definitions[value.name].opcode == "freeze":
+        (value,) = function.definitions[value.name].operands
+    return value
+
+
+def _made(function: Function, value: Value) -> Instruction | None:
+    value = _bare(function, value)
+    return function.definitions[value.name] if isinstance(value, Local) else None
 
 
 def _is_positive(by: Value) -> bool:
@@ -70,10 +122,11 @@ def flat(function: Function, pairs: tuple[Pair, ...]) -> tuple[Value, ...]:
     return tuple(by for (_, by), parent in zip(pairs, of, strict=True) if parent is None)
 
 
-def early(function: Function, pairs: tuple[Pair, ...]) -> tuple[Value, ...]:
-    """What has to be known before the first thread runs: all divisors, and what no other pair's quotient is."""
-    of = parents(function, pairs)
-    return (*(by for _, by in pairs), *(pairs[n][0] for n, parent in enumerate(of) if parent is None))
+def early(flow: Flow, pairs: tuple[Pair, ...]) -> tuple[Value, ...]:
+    """What has to be known before the first thread runs: all divisors, and numbers that no other pair's row tells."""
+    of, after = parents(flow.function, pairs), late(flow, pairs)
+    numbers = (pairs[n][0] for n, parent in enumerate(of) if parent is None and n not in after)
+    return (*(by for _, by in pairs), *numbers)
 
 
 def innermost(flow: Flow, pairs: tuple[Pair, ...]) -> int:
@@ -102,13 +155,13 @@ def needed(flow: Flow, values: tuple[Value, ...]) -> list[Instruction]:
     return [i for name in flow.order for i in function.block[name].instructions if i.name in names]
 
 
-def given_rows(function: Function, pairs: tuple[Pair, ...]) -> Function:
-    """The function of gangs that lie inside one row of each pair."""
-    names = [f"given.row.{n}" for n in range(len(pairs))]
+def given_rows(function: Function, pairs: tuple[Pair, ...], first: int) -> Function:
+    """The function of gangs that lie inside one row of each pair, of which `first` is the number of the first."""
+    names = [f"given.row.{n}" for n in range(first, first + len(pairs))]
     assert not function.definitions.keys() & set(names)
     told = [
         Instruction("call", number.type, (Int(I32, n),), name=name, callee=Global(GIVEN_ROW, PTR), style=CallStyle())
-        for n, (name, (number, _)) in enumerate(zip(names, pairs, strict=True))
+        for n, (name, (number, _)) in enumerate(zip(names, pairs, strict=True), first)
     ]  # fmt: skip
     rows = {pair: i.value for pair, i in zip(pairs, told, strict=True)}
     known = {i.name: Int(I1, n) for i in function.instructions() if (n := _by_zero(i, pairs)) is not None}

@@ -2,7 +2,8 @@
 
 A part of the threadgroup ends where a row of any pair does. Of the innermost pair, whole rows follow each other up to
 where a row of another one ends: they are a batch, whose rows have the same gangs (`row_passes.py`). A plane, a
-row's own row, ends as many threads later as its rows have: lanes divide nothing.
+row's own row, ends as many threads later as its rows have: lanes divide nothing. What a row leaves may be divided
+again: such a pair starts anew with each batch.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.instructions import instruction
 from metalloid.backends.cpu.lower.output import Output
 from metalloid.backends.cpu.lower.row_passes import Call, Pass, write
-from metalloid.records import dataclass
-from metalloid.transforms.given_rows import Pair, early, innermost, needed, parents
+from metalloid.ir.values import Value
+from metalloid.records import dataclass, replace
+from metalloid.transforms.given_rows import Pair, early, innermost, late, needed, parents
 
 _MOST_NUMBER = {"i32": (1 << 31) - 1, "i64": (1 << 63) - 1}  # of signed numbers as well
 _THREADS = _MOST_NUMBER["i32"]  # a larger number of them is as good as this one
@@ -43,12 +45,12 @@ def threadgroup(
 ) -> str:
     """Row after row: how far the threads are in it, its gangs, and on to the next."""
     e = Emitter(out, known.flow.function, known.roots, known)
-    for i in needed(known.flow, early(e.function, pairs)):
+    for i in needed(known.flow, early(known.flow, pairs)):
         e.block = e.function.home[i.name]
         instruction(e, i)
     first = _first_rows(e, pairs, least)
     inner = innermost(known.flow, pairs)
-    _batches(e, first, inner, passes, _call(arguments, first, inner))
+    _batches(e, pairs, first, inner, passes, _call(arguments, pairs, inner))
     lines = [
         f"define internal i32 @segment0({arguments}) alwaysinline nounwind {{",
         "start:",
@@ -71,39 +73,58 @@ def threadgroup(
     return "\n".join(lines)
 
 
-def _first_rows(e: Emitter, pairs: tuple[Pair, ...], least: int) -> list[_Row]:
-    """The rows of the first thread, and a branch to %odd where there are none."""
-    of = parents(e.function, pairs)
-    types = [str(number.type) for number, _ in pairs]
-    divisors = [e.scalar(by) for _, by in pairs]
-    numbers = [
-        str(e.get(number).base) if parent is None else ""
-        for (number, _), parent in zip(pairs, of, strict=True)
-    ]
+def _first_rows(e: Emitter, pairs: tuple[Pair, ...], least: int) -> dict[int, _Row]:
+    """The rows of the first thread, as far as they are known by themselves; a branch to %odd where there are none."""
+    of, after = parents(e.function, pairs), late(e.u.flow, pairs)
     fit = "true"
-    for number, by, type in zip(numbers, divisors, types, strict=True):
-        fit = e.put(f"and i1 {fit}, {_fits(e, number, by, type, least)}")
+    for n, (number, by) in enumerate(pairs):
+        type, divisor = str(number.type), e.scalar(by)
+        long = e.put(f"icmp sge {type} {divisor}, {least if of[n] is None else 1}")  # rows of rows are longer
+        fit = e.put(f"and i1 {fit}, {long}")
+        if of[n] is None and n not in after:
+            fit = e.put(f"and i1 {fit}, {_fits(e, str(e.get(number).base), type)}")
     e.do(f"br i1 {fit}, label %first.row, label %odd, !prof !1")
     e.label("first.row")
-    rows: list[_Row] = []
-    for number, by, type, parent in zip(numbers, divisors, types, of, strict=True):
-        rows.append(_first(e, number, by, type) if parent is None else _above(e, rows[parent], by))
+    rows: dict[int, _Row] = {}
+    for n, (number, by) in enumerate(pairs):
+        parent = of[n]
+        if n not in after:
+            rows[n] = _row(e, number, by, "0") if parent is None else _above(e, rows[parent], e.scalar(by))
     return rows
 
 
-def _fits(e: Emitter, number: str, by: str, type: str, least: int) -> str:
-    """Whether a row is long enough, and neither is negative or goes round. Rows of rows are longer."""
-    if not number:
-        return e.put(f"icmp sge {type} {by}, 1")
-    long = e.put(f"icmp sge {type} {by}, {least}")
+def _late_rows(e: Emitter, pairs: tuple[Pair, ...], rows: dict[int, _Row]) -> dict[int, _Row]:
+    """Those that are known once others are, of the thread at %batch.at."""
+    of, after, found = parents(e.function, pairs), late(e.u.flow, pairs), dict(rows)
+    for n in sorted(after):
+        number, by = pairs[n]
+        for i in needed(e.u.flow, (number,)):
+            if i.name not in e.values:
+                e.block = e.function.home[i.name]
+                instruction(e, i)
+        parent = of[n]
+        made = _row(e, number, by, "%batch.at") if parent is None else _above(e, found[parent], e.scalar(by))
+        e.do(f"%row.{n} = add {made.type} {made.row}, 0")
+        e.do(f"%end.{n} = add i32 {made.end}, 0")
+        found[n] = replace(made, row=f"%row.{n}", end=f"%end.{n}")
+    return found
+
+
+def _fits(e: Emitter, number: str, type: str) -> str:
+    """Whether a number is neither negative nor goes round."""
     count = "%count" if type == "i32" else e.put("zext i32 %count to i64")
     room = e.put(f"sub {type} {_MOST_NUMBER[type]}, {count}")
-    return e.put(f"and i1 {long}, {e.put(f'icmp ule {type} {number}, {room}')}")
+    return e.put(f"icmp ule {type} {number}, {room}")
 
 
-def _first(e: Emitter, number: str, by: str, type: str) -> _Row:
-    row, left = _divided(e, number, by, type)
-    return _Row(type, row, _threads(e, left, type), _threads(e, by, type))
+def _row(e: Emitter, number: Value, by: Value, at: str) -> _Row:
+    """The row of the thread `at`, of a number that counts up from thread to thread."""
+    type, divisor = str(number.type), e.scalar(by)
+    wide = e.put(f"zext i32 {at} to i64") if type == "i64" else at
+    here = e.put(f"add {type} {e.get(number).base}, {wide}")
+    row, left = _divided(e, here, divisor, type)
+    end = e.put(f"add i32 {at}, {_threads(e, left, type)}")
+    return _Row(type, row, end, _threads(e, divisor, type))
 
 
 def _above(e: Emitter, rows: _Row, by: str) -> _Row:
@@ -134,18 +155,27 @@ def _threads(e: Emitter, number: str, type: str) -> str:
     return e.put(f"trunc i64 {e.put(f'select i1 {large}, i64 {_THREADS}, i64 {number}')} to i32")
 
 
-def _batches(e: Emitter, first: list[_Row], inner: int, passes: tuple[Pass, ...], call: Call) -> None:
+def _batches(
+    e: Emitter,
+    pairs: tuple[Pair, ...],
+    first: dict[int, _Row],
+    inner: int,
+    passes: tuple[Pass, ...],
+    call: Call,
+) -> None:
     """The loop over batches: a row that has begun, all that are whole, and what is left of the last."""
     e.do("br label %batch")
     e.label("batch")
     e.do("%batch.at = phi i32 [ 0, %first.row ], [ %batch.end, %batch.next ]")
-    for n, row in enumerate(first):
+    for n, row in first.items():
         e.do(f"%row.{n} = phi {row.type} [ {row.row}, %first.row ], [ %row.{n}.next, %batch.next ]")
         e.do(f"%end.{n} = phi i32 [ {row.end}, %first.row ], [ %end.{n}.next, %batch.next ]")
+    now = {n: replace(row, row=f"%row.{n}", end=f"%end.{n}") for n, row in first.items()}
+    now = _late_rows(e, pairs, now)
     limit = "%count"
-    for n in range(len(first)):
+    for n in range(len(pairs)):
         limit = limit if n == inner else _less(e, f"%end.{n}", limit)
-    type, threads = first[inner].type, first[inner].threads
+    type, threads = now[inner].type, now[inner].threads
     e.do(f"%length = sub i32 {_less(e, f'%end.{inner}', limit)}, %batch.at")
     e.do(f"%whole = icmp eq i32 %length, {threads}")
     many = e.put(f"udiv i32 {e.put(f'sub i32 {limit}, %batch.at')}, {threads}")
@@ -153,7 +183,7 @@ def _batches(e: Emitter, first: list[_Row], inner: int, passes: tuple[Pass, ...]
     e.do(f"%batch.end = add i32 %batch.at, {e.put('mul i32 %batch.rows, %length')}")
     write(e, passes, f"%row.{inner}", type, call)
     e.label("batch.next")
-    for n, row in enumerate(first):
+    for n, row in first.items():
         over = e.put(f"icmp eq i32 %end.{n}, %batch.end")
         over = e.put(f"or i1 {over}, %whole") if n == inner else over
         ended = e.put(f"select i1 {over}, i32 {'%batch.rows' if n == inner else 1}, i32 0")
@@ -168,9 +198,9 @@ def _less(e: Emitter, a: str, b: str) -> str:
     return e.put(f"select i1 {e.put(f'icmp ult i32 {a}, {b}')}, i32 {a}, i32 {b}")
 
 
-def _call(arguments: str, first: list[_Row], inner: int) -> Call:
+def _call(arguments: str, pairs: tuple[Pair, ...], inner: int) -> Call:
     def call(at: str, lanes: str, row: str) -> str:
-        told = (f"{r.type} {row if n == inner else f'%row.{n}'}" for n, r in enumerate(first))
+        told = (f"{number.type} {row if n == inner else f'%row.{n}'}" for n, (number, _) in enumerate(pairs))
         return ", ".join((given(arguments).replace("i32 %j,", f"i32 %j, i32 {at},"), f"i32 {lanes}", *told))
 
     return call

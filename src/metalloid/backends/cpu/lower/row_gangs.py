@@ -41,10 +41,8 @@ class RowGangs:
     """A kernel, its divisions, and the same for gangs inside of one row."""
 
     lanes: LaneLayout
-    whole: Function
     pairs: tuple[Pair, ...]
-    inner: Function
-    known: Uniformity  # of the whole
+    inner: Uniformity  # of the function that is told their rows
     passes: tuple[Pass, ...]  # gangs of rows
     least: int  # threads of a row that gains by it
 
@@ -65,18 +63,25 @@ def row_gangs(
     known = _known(function, sliding, layout)
     least = 2
     for _ in range(2):  # the second time without rows that are too short in the text
-        pairs = divided(known, bool(guard), least, target.lanes32)
-        if not pairs:
-            return None
-        inner = given_rows(function, pairs)
-        inside = _known(inner, sliding, layout)
-        if not target.masks_memory and inside.divergence.branches:
+        pairs, inside = _told(known, bool(guard), least, target.lanes32)
+        if not pairs or (not target.masks_memory and inside.divergence.branches):
             return None
         passes = passes_of(inside, bool(guard), target)
         least = least_row(known, inside, target, len(pairs), widths(passes))
-        if all(not isinstance(by, Int) or by.signed >= least for by in flat(function, pairs)):
-            return RowGangs(sliding, function, pairs, inner, known, passes, least)
+        divisors = flat(inside.flow.function, pairs)
+        if all(not isinstance(by, Int) or by.signed >= least for by in divisors):
+            return RowGangs(sliding, pairs, inside, passes, least)
     return None
+
+
+def _told(known: Uniformity, guard: bool, least: int, register: int) -> tuple[tuple[Pair, ...], Uniformity]:
+    """All pairs, and the function that is told their rows. What a row leaves is a number that may be divided again."""
+    pairs: tuple[Pair, ...] = ()
+    lanes, layout = known.lanes, known.layout
+    while more := divided(known, guard, least, register, pairs):
+        known = _known(given_rows(known.flow.function, more, len(pairs)), lanes, layout)
+        pairs += more
+    return pairs, known
 
 
 def _known(function: Function, lanes: LaneLayout, layout: DataLayout) -> Uniformity:
@@ -89,12 +94,12 @@ def written(out: Output, made: RowGangs, arguments: str, plain: str, write: Writ
     told = "".join(f", {t} %row.{n}" for n, t in enumerate(types))
     own = replace(out, lanes=made.lanes)
     texts = [
-        width_text(own, lanes, made.inner, name, write, f"i32 %lanes{told}")
+        width_text(own, lanes, made.inner.flow.function, name, write, f"i32 %lanes{told}")
         for rows in made.passes
         for name, lanes in rows.gangs.items()
     ]
     texts += [plain.replace("@segment0(", "@segment0.plain("), _plain_row(out, arguments)]
-    texts.append(threadgroup(own, made.known, made.pairs, made.least, made.passes, arguments))
+    texts.append(threadgroup(own, made.inner, made.pairs, made.least, made.passes, arguments))
     return "\n".join([*texts, NODES])
 
 
