@@ -85,6 +85,14 @@ def test_every_code_of_a_kernel_adds_up_alike(name: str) -> None:
         assert not [key for key, out in found.items() if out.tobytes() != first.tobytes()], (name, n)
 
 
+def test_parts_that_are_wanted_in_turn_as_well_are_taken_apart_once() -> None:
+    body = "device const vec<{T}, 4>* v = (device const vec<{T}, 4>*)a; float s = 0, q = 0; for (uint k = lane; k < n / 4; k += 32) { float4 y = float4(v[k]); s += y.x + y.y + y.z + y.w; q += dot(y, y); } out[i] = simd_sum(s) * simd_sum(q);"
+    for kind in DTYPES:
+        assert "carried" not in code_of(f"{HEAD} {{ {body} }}".replace("{T}", kind), WIDE, "fast")
+        alone = body.replace("q += dot(y, y)", "q += 1")
+        assert "carried" in code_of(f"{HEAD} {{ {alone} }}".replace("{T}", kind), WIDE, "fast")
+
+
 def test_the_order_of_a_strict_sum_stays() -> None:
     assert "carried" not in code_of(text("four by four", "float"), WIDE, "safe")
 
