@@ -110,6 +110,7 @@ class Emitter(Text):
             str, tuple[str, str, int]
         ] = {}  # by place: slot, type and alignment; see `held`
         self.registers: SumsInRegisters | None = None
+        self.shared: dict[str, tuple[Value, ...]] | None = None  # sums of all lanes: `shared_sums`
         self.carried: VectorsOfLoops | None = None
         self.entry_mask: str | None = None
         self.range: tuple[int, int] | None = None  # the lanes of the block, where that is all about its mask

@@ -17,6 +17,7 @@ from metalloid.backends.cpu.lower.ops.bfloat import is_bfloat, narrow_bfloat, wi
 from metalloid.backends.cpu.lower.ops.byte_dots import shifted_bytes
 from metalloid.backends.cpu.lower.ops.casts import cast
 from metalloid.backends.cpu.lower.results import affine, fast, result, spread, typed, varies
+from metalloid.backends.cpu.lower.shared_sums import shared_sum
 from metalloid.ir import Instruction
 from metalloid.ir.types import FloatType, IntType, PointerType
 from metalloid.ir.values import Int, Local, Value, const
@@ -29,6 +30,9 @@ def _binary(e: Emitter, i: Instruction) -> None:
         affine(e, i, base, lambda: operation(e, i, True))
         return
     vector = varies(e, i)
+    if not vector and (total := shared_sum(e, i)) is not None:
+        result(e, i, False, total)
+        return
     result(e, i, vector, operation(e, i, vector))
 
 
