@@ -38,7 +38,7 @@ BETWEEN = """kernel void k(device float* a, device float* b, uint i [[thread_pos
   b[2 * i] = 1; float x = a[i]; b[2 * i + 1] = x + b[2 * i]; a[i] = x * 3; }"""
 BYTES = """kernel void k(device const uchar* a, device uint* b, device const uint* at, uint i [[thread_position_in_grid]]) {
   uint near = 7, far = 5;
-  for (uint j = 0; j < 32; j++) near = near * 31 + a[i * 35 + j];
+  for (uint j = 0; j < 16; j++) near = near * 31 + a[i * 35 + j];
   for (uint j = 0; j < 16; j++) far = far * 37 + a[at[i] * 16 + j];
   b[i] = near ^ far; }"""
 
@@ -63,8 +63,9 @@ def cases() -> dict[str, tuple[str, list[np.ndarray]]]:
 @pytest.mark.parametrize("guard", [True, False])
 def test_rows_are_what_single_accesses_are(name, guard):
     text, arrays = cases()[name]
-    for grid, group in ((64, 64), (64, 32), (61, 32), (40, 8)):
-        same(text, arrays, grid, group, widths=WIDTHS, guard=guard)
+    few = name == "bytes"  # of sixteen accesses each, guarded one by one
+    for grid, group in ((64, 64), (61, 32)) if few else ((64, 64), (64, 32), (61, 32), (40, 8)):
+        same(text, arrays, grid, group, widths=(0,) if few else WIDTHS, guard=guard)
 
 
 @pytest.mark.parametrize("level", LESSER)
