@@ -10,8 +10,7 @@ from collections.abc import Callable
 from math import prod
 from typing import NamedTuple
 
-from metalloid.analysis.lane_layout import MAX_THREADS
-from metalloid.backends.base import Triple
+from metalloid.backends.base import MAX_THREADS, Triple
 from metalloid.backends.cpu.kernel_cache import KernelCache
 
 THREADS = 256  # of a threadgroup
