@@ -38,12 +38,12 @@ What most of them have in common:
 
 - Halves (stencil5, complex_rows): C computes a whole expression of halves in float and rounds once, Metal rounds each
   step. The second column is C with `-Xclang -ffloat16-excess-precision=none`, which rounds as often.
-- A SIMD-group or a threadgroup for a row of 100 numbers (gemv_simd4, layernorm_simd, quantise_rows): loads under a mask,
-  and a total of the lanes in five steps, are as much as the numbers.
+- A SIMD-group or a threadgroup for a row of 100 numbers (gemv_simd4, layernorm_simd): loads under a mask, and a total
+  of the lanes in five steps, are as much as the numbers.
 - Rows of 7 and 33 by one thread each: the last numbers are a masked load and a masked store of their own.
-- Running sums down 100 columns (column_scan): rows of 400 bytes begin anywhere in a line of the cache, and each register
-  of 64 bytes lies in two.
-- Additions to bins that are looked up (scatter_add): each index is compared with the end of the bins, which C does not.
+- Running sums down 100 columns (column_scan): rows of 400 bytes begin anywhere in a line of the cache, and each
+  register of 64 bytes lies in two.
+- Additions to bins that are looked up (scatter_add): each index is compared with the end of the bins, in C it is not.
 """
 
 
