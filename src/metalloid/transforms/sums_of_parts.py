@@ -15,7 +15,7 @@ from metalloid.ir.layout import DataLayout
 from metalloid.ir.loops import LoopForest, loops
 from metalloid.ir.values import Local, Value, const
 from metalloid.records import dataclass, replace
-from metalloid.transforms.folds import again, starts_alike
+from metalloid.transforms.folds import CHOOSES, again, starts_alike
 from metalloid.transforms.memory_order import MOST, loads_of, runs
 from metalloid.transforms.partial_sums import total_of
 from metalloid.transforms.sum_trees import Chain, chains
@@ -56,6 +56,8 @@ def _part_sum(
     function: Function, forest: LoopForest, block: Block, chain: Chain, layout: DataLayout, is_row: IsRow
 ) -> PartSum | None:
     carried = _carried(function, forest, block, chain)
+    if carried is None and chain.last.kind in CHOOSES:
+        return None  # a comparison that chooses skips NaNs as long as what it begins with is none
     added = [v for v in chain.addends if carried is None or v != carried.value]
     packs = [p for p in _packs(function, block, added, layout) if _of_rows(block, p, is_row)]
     if not packs:
