@@ -13,6 +13,7 @@ from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.instructions import instruction
 from metalloid.backends.cpu.lower.output import Output
 from metalloid.backends.cpu.lower.row_passes import Call, Pass, write
+from metalloid.backends.cpu.lower.text import ENDS
 from metalloid.ir.values import Value
 from metalloid.records import dataclass, replace
 from metalloid.transforms.given_rows import Pair, early, innermost, late, needed, parents
@@ -64,11 +65,7 @@ def threadgroup(
         "odd:",
         f"  %other = call i32 @segment0.odd({given(arguments)})",
         "  ret i32 %other",
-        "done:",
-        "  ret i32 0",
-        "stopped:",
-        "  ret i32 -1",
-        "}",
+        *ENDS,
     ]
     return "\n".join(lines)
 

@@ -22,6 +22,7 @@ from metalloid.backends.cpu.lower.row_batches import given, threadgroup
 from metalloid.backends.cpu.lower.row_costs import least_row
 from metalloid.backends.cpu.lower.row_passes import NODES, Pass, passes_of, widths
 from metalloid.backends.cpu.lower.sliding_gangs import MOST, width_text
+from metalloid.backends.cpu.lower.text import ENDS
 from metalloid.ir import Function
 from metalloid.ir.intrinsics import BARRIER, PRIVATE, THREADGROUP, among_lanes
 from metalloid.ir.layout import DataLayout
@@ -121,10 +122,6 @@ def _plain_row(out: Output, arguments: str) -> str:
         "  %u.next = add i32 %u, 1",
         "  %more = icmp ult i32 %u.next, %gangs",
         "  br i1 %more, label %one, label %done",
-        "done:",
-        "  ret i32 0",
-        "stopped:",
-        "  ret i32 -1",
-        "}",
+        *ENDS,
     ]
     return "\n".join(lines)

@@ -19,6 +19,7 @@ from metalloid.analysis.uniformity import Uniformity
 from metalloid.backends.cpu.lower.emitter import Emitter
 from metalloid.backends.cpu.lower.guard_ranges import ODD, Ranges
 from metalloid.backends.cpu.lower.output import Output
+from metalloid.backends.cpu.lower.text import ENDS
 from metalloid.ir import Function
 from metalloid.ir.intrinsics import OF_ROWS, among_lanes
 from metalloid.records import dataclass, replace
@@ -158,11 +159,7 @@ def _odd(made: Sliding, arguments: str) -> str:
         "  %u.next = add i32 %u, 1",
         f"  %more = icmp ult i32 %u.next, {made.lanes.row}",
         "  br i1 %more, label %one, label %done",
-        "done:",
-        "  ret i32 0",
-        "stopped:",
-        "  ret i32 -1",
-        "}",
+        *ENDS,
     ]
     return "\n".join(lines)
 

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 from metalloid.backends.cpu.lower.output import Output
 
+# How a function ends that runs gangs: all of them are done, or one was stopped.
+ENDS = ("done:", "  ret i32 0", "stopped:", "  ret i32 -1", "}")
+
 
 class Text:
     """`lines` is what there is so far; `allocas` and `prologue` come before it."""
